@@ -1,0 +1,130 @@
+// swift-tools-version: 6.2
+// The plan of the house: one line a module, and what it may import. The build refuses any other import
+// (`make build` passes --explicit-target-dependency-import-check error).
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("ExistentialAny"),
+]
+
+func module(_ group: String, _ name: String, _ dependencies: [String]) -> [Target] {
+    [
+        .target(
+            name: name,
+            dependencies: (name == "Primitives" ? [] : ["Primitives"]) + dependencies.map { .init(stringLiteral: $0) },
+            path: group.isEmpty ? "Sources/\(name)" : "Sources/\(group)/\(name)",
+            swiftSettings: settings)
+    ]
+}
+
+func tests(of name: String, also: [String] = [], resources: Bool = false) -> Target {
+    .testTarget(
+        name: "\(name)Tests",
+        dependencies: (name == "Primitives" ? ["Primitives", "TestSupport"] : [.init(stringLiteral: name), "Primitives", "TestSupport"]) + also.map { .init(stringLiteral: $0) },
+        path: "Tests/\(name)Tests",
+        swiftSettings: settings)
+}
+
+func system(_ name: String, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+let systemTargets: [Target] = [
+    .target(name: "CLinux", path: "Sources/System/CLinux"),
+    system("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
+    .target(
+        name: "CSRTP", dependencies: ["CSRTPLibrary", "COpenSSL"], path: "Sources/System/CSRTP"),
+    system("CSRTPLibrary", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),
+    system("CNice", pkgConfig: "nice", apt: "libnice-dev"),
+    system("CSoup", pkgConfig: "libsoup-3.0", apt: "libsoup-3.0-dev"),
+    system("CJWT", pkgConfig: "libjwt", apt: "libjwt-dev"),
+    system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
+]
+
+let modules: [Target] = [
+    // Formats: bytes and text <-> values, no state over time.
+    module("Formats", "Primitives", []),
+    module("Formats", "RTP", []),
+    module("Formats", "PayloadFormats", []),
+    module("Formats", "SDP", []),
+    // Protocols: one peer's machines, sans-IO.
+    module("Protocols", "Cryptography", ["COpenSSL"]),
+    module("Protocols", "ICE", ["CNice"]),
+    module("Protocols", "DTLS", ["Cryptography", "COpenSSL"]),
+    module("Protocols", "SRTP", ["CSRTP"]),
+    // Media: one worker's media plane, sans-IO.
+    module("Media", "MediaControl", []),
+    module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
+    module("Media", "Forwarding", ["RTP", "PayloadFormats", "MediaControl"]),
+    module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
+    // Control: pure decisions.
+    module("Control", "AccessTokens", ["CJWT"]),
+    module("Control", "Rooms", ["SDP", "AccessTokens", "MediaControl"]),
+    // Runtime: threads, sockets, actors.
+    module("Runtime", "Logging", []),
+    module("Runtime", "NetworkIO", ["CLinux", "Logging"]),
+    module("Runtime", "MediaWorkers", ["NetworkIO", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
+    module("Runtime", "RoomService", ["Rooms", "AccessTokens", "SDP", "MediaControl", "MediaWorkers", "Logging"]),
+    module("Runtime", "HTTPServing", ["CSoup", "Logging"]),
+    // Edges: one module a protocol.
+    module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "Logging"]),
+    module("Edges", "Signalling", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+    module("Edges", "WHIP", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+    module("Edges", "ControlAPI", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+    module("Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
+].flatMap { $0 }
+
+let martlet: [Target] = [
+    .target(
+        name: "Console", dependencies: ["Primitives", "HTTPServing", "EdgeSupport"], path: "Sources/Edges/Console",
+        resources: [.embedInCode("Page")], swiftSettings: settings),
+    .target(
+        name: "Simulation",
+        dependencies: [
+            "Primitives", "RTP", "PayloadFormats", "Cryptography", "ICE", "DTLS", "SRTP", "MediaControl", "MediaEngine",
+        ], path: "Sources/Simulation", swiftSettings: settings),
+    .executableTarget(
+        name: "martlet",
+        dependencies: [
+            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaWorkers", "Rooms", "RoomService",
+            "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry", "Console", "Logging", "CLinux",
+        ], path: "Sources/martlet", swiftSettings: settings),
+]
+
+let testTargets: [Target] = [
+    .target(name: "TestSupport", dependencies: ["Primitives"], path: "Tests/TestSupport", swiftSettings: settings),
+    tests(of: "Primitives"),
+    tests(of: "RTP"),
+    tests(of: "PayloadFormats", also: ["RTP"]),
+    tests(of: "SDP"),
+    tests(of: "Cryptography"),
+    tests(of: "ICE", also: ["CNice", "Cryptography"]),
+    tests(of: "DTLS", also: ["Cryptography"]),
+    tests(of: "SRTP"),
+    tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
+    tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
+    tests(of: "MediaEngine", also: ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP"]),
+    tests(of: "AccessTokens"),
+    tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
+    tests(of: "NetworkIO"),
+    tests(of: "MediaWorkers", also: ["MediaControl", "Cryptography", "NetworkIO"]),
+    tests(of: "RoomService", also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography"]),
+    tests(of: "HTTPServing"),
+    tests(of: "Signalling", also: ["Rooms", "MediaControl"]),
+    tests(of: "WHIP", also: ["Rooms"]),
+    tests(of: "ControlAPI", also: ["Rooms", "MediaControl"]),
+    tests(of: "Telemetry", also: ["MediaControl"]),
+    tests(of: "Simulation", also: ["MediaControl"]),
+    tests(of: "martlet", also: []),
+    .testTarget(
+        name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests", swiftSettings: settings),
+]
+
+let package = Package(
+    name: "martlet",
+    products: [.executable(name: "martlet", targets: ["martlet"])],
+    targets: systemTargets + modules + martlet + testTargets
+)

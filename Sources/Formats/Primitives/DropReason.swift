@@ -1,0 +1,38 @@
+/// Why a packet was not used. Every dropped packet is counted under exactly one of these.
+public enum DropReason: UInt8, CaseIterable, Sendable {
+    // Before a peer is known.
+    case unknownSource, unknownProtocol, truncated, oversize
+    // STUN and ICE.
+    case stunMalformed, stunUnknownUfrag, stunUnauthorized, stunUnexpected
+    // DTLS.
+    case dtlsUnvalidatedTuple, dtlsMalformed, dtlsUnexpected
+    // SRTP.
+    case srtpUnvalidatedTuple, srtpNotReady, srtpAuthentication, srtpReplayed, srtpError
+    // RTP and RTCP.
+    case rtpMalformed, rtpUnknownStream, rtpUnknownPayloadType, rtpDuplicate, rtpTooOld, rtpPaddingOnly
+    case rtxMalformed, rtxUnknownStream, redMalformed, payloadMalformed
+    case rtcpMalformed, rtcpUnexpected
+    // Policy and bounds.
+    case trackMuted, tooManyStreams, retransmissionTooOld, retransmissionThrottled
+    // Egress.
+    case outboundFull, sendFailed, protectFailed
+}
+
+/// One plain counter a reason. A worker owns one; copies of it go to the metrics page.
+public struct DropCounters: Sendable {
+    private var counts = [UInt64](repeating: 0, count: DropReason.allCases.count)
+
+    public init() {}
+
+    /// Counts one drop.
+    @inlinable public mutating func count(_ reason: DropReason) { self[reason] &+= 1 }
+
+    /// The number of drops for `reason`.
+    public subscript(reason: DropReason) -> UInt64 {
+        get { counts[Int(reason.rawValue)] }
+        set { counts[Int(reason.rawValue)] = newValue }
+    }
+
+    /// All drops together.
+    public var total: UInt64 { counts.reduce(0, &+) }
+}

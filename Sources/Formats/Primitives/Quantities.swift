@@ -1,0 +1,25 @@
+/// A rate of bits per second.
+public struct Bitrate: Hashable, Comparable, Sendable {
+    /// Bits per second, never negative.
+    public var bitsPerSecond: Int64
+
+    @inlinable public init(bitsPerSecond: Int64) { self.bitsPerSecond = max(0, bitsPerSecond) }
+    @inlinable public static func bitsPerSecond(_ n: Int64) -> Self { Self(bitsPerSecond: n) }
+    @inlinable public static func kilobitsPerSecond(_ n: Int64) -> Self { Self(bitsPerSecond: n * 1_000) }
+    public static let zero = Bitrate(bitsPerSecond: 0)
+
+    /// Thousands of bits per second, rounded down.
+    @inlinable public var kilobitsPerSecond: Int64 { bitsPerSecond / 1_000 }
+    @inlinable public static func < (a: Self, b: Self) -> Bool { a.bitsPerSecond < b.bitsPerSecond }
+    @inlinable public static func + (a: Self, b: Self) -> Self { Self(bitsPerSecond: a.bitsPerSecond &+ b.bitsPerSecond) }
+}
+
+/// A number of bytes.
+public struct ByteCount: Hashable, Comparable, Sendable {
+    /// The number, never negative.
+    public var bytes: Int64
+
+    @inlinable public init(_ bytes: Int64) { self.bytes = max(0, bytes) }
+    @inlinable public static func < (a: Self, b: Self) -> Bool { a.bytes < b.bytes }
+    @inlinable public static func += (a: inout Self, b: Self) { a.bytes &+= b.bytes }
+}

@@ -1,0 +1,122 @@
+public import Primitives
+
+/// Counters and gauges of one worker at one moment.
+public struct WorkerStatistics: Sendable {
+    public var rooms = 0
+    public var peers = 0
+    public var tracks = 0
+    public var subscriptions = 0
+    public var packetsReceived: UInt64 = 0
+    public var bytesReceived: UInt64 = 0
+    public var packetsSent: UInt64 = 0
+    public var bytesSent: UInt64 = 0
+    /// RTP packets protected for subscribers.
+    public var packetsForwarded: UInt64 = 0
+    public var nacksReceived: UInt64 = 0
+    public var nacksSent: UInt64 = 0
+    public var retransmissionsSent: UInt64 = 0
+    public var keyframeRequestsReceived: UInt64 = 0
+    public var keyframeRequestsSent: UInt64 = 0
+    public var commandsIgnored: UInt64 = 0
+    public var drops = DropCounters()
+
+    public init() {}
+}
+
+/// What one peer's transport has carried.
+public struct PeerStatistics: Sendable {
+    public var peer: PeerID
+    public var isConnected = false
+    /// Whether datagrams go over IPv6; the address itself stays out of reports.
+    public var usesIPv6 = false
+    public var srtpProfile = ""
+    public var profile = PeerProfile.full
+    public var packetsReceived: UInt64 = 0
+    public var bytesReceived: UInt64 = 0
+    public var packetsSent: UInt64 = 0
+    public var bytesSent: UInt64 = 0
+    /// RTP packets sent to it, all subscriptions together.
+    public var rtpPacketsSent: UInt64 = 0
+    /// Round trip time measured by STUN or RTCP; nil before the first.
+    public var roundTripTime: TimeInterval?
+    /// Downlink machinery that exists for this peer: 0 for publish-only (B3).
+    public var downlinkStateBytes = 0
+
+    public init(peer: PeerID) { self.peer = peer }
+}
+
+/// One layer (or the only stream) of a track.
+public struct LayerStatistics: Sendable {
+    public var rid: String?
+    public var ssrc: UInt32 = 0
+    public var packetsReceived: UInt64 = 0
+    public var bytesReceived: UInt64 = 0
+    /// Packets never seen, after repair.
+    public var packetsLost: UInt64 = 0
+    /// Packets repaired by retransmission.
+    public var packetsRepaired: UInt64 = 0
+    public var nacksSent: UInt64 = 0
+    public var keyframeRequestsSent: UInt64 = 0
+    public var keyframesReceived: UInt64 = 0
+    public var framesReceived: UInt64 = 0
+    public var bitrate = Bitrate.zero
+    public var framesPerSecond = 0.0
+    public var width = 0
+    public var height = 0
+    /// Interarrival jitter (RFC 3550 section 6.4.1) in milliseconds.
+    public var jitterMilliseconds = 0.0
+    public var isActive = false
+
+    public init() {}
+}
+
+/// A published track.
+public struct TrackStatistics: Sendable {
+    public var track: TrackID
+    public var kind: MediaKind
+    public var codec: Codec?
+    public var isMuted = false
+    /// No packets lately although not muted: the publisher paused.
+    public var isSilent = false
+    public var layers: [LayerStatistics] = []
+    /// Loudness 0 to 127, audio only.
+    public var loudness = 0
+    /// Bytes held for retransmission.
+    public var historyBytes = 0
+
+    public init(track: TrackID, kind: MediaKind) {
+        self.track = track
+        self.kind = kind
+    }
+}
+
+/// One track as one subscriber receives it.
+public struct SubscriptionStatistics: Sendable {
+    public var subscription: SubscriptionID
+    public var track: TrackID?
+    public var packetsSent: UInt64 = 0
+    public var bytesSent: UInt64 = 0
+    public var bitrate = Bitrate.zero
+    public var retransmissionsSent: UInt64 = 0
+    public var nacksReceived: UInt64 = 0
+    public var keyframeRequestsReceived: UInt64 = 0
+    public var layerSwitches: UInt64 = 0
+    /// The layer being forwarded; nil when none.
+    public var layer: Int?
+    public var isPaused = false
+    /// Fraction of packets lost as last reported by the subscriber, 0 to 1.
+    public var fractionLost = 0.0
+    /// The subscriber did not negotiate the video-orientation extension although the track uses it (B6).
+    public var orientationNotNegotiated = false
+
+    public init(subscription: SubscriptionID) { self.subscription = subscription }
+}
+
+/// Everything about one room's media at one moment.
+public struct RoomStatistics: Sendable {
+    public var peers: [PeerStatistics] = []
+    public var tracks: [TrackStatistics] = []
+    public var subscriptions: [SubscriptionStatistics] = []
+
+    public init() {}
+}

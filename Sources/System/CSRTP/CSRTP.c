@@ -1,0 +1,1 @@
+#include "CSRTP.h"
