@@ -1,0 +1,49 @@
+# Two commands matter to most: `make run` and `make test`. Each installs what is missing and says so.
+SECONDS_PER_TARGET ?= 30
+STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
+SWIFT_FILES := Package.swift Sources Tests
+
+.PHONY: run build test interop format lint sanitize fuzz docs clean
+
+## Build for release, serve on loopback with a development key, print the address of a page to try it in.
+run: build
+	.build/release/martlet serve --dev
+
+build:
+	Tests/Support/install.sh build
+	swift build $(STRICT) -c release --product martlet
+
+## All tests: unit, architecture, simulation, integration, and interop with real browsers and encoders.
+test:
+	Tests/Support/install.sh test
+	Tests/Support/run_tests.sh
+
+## Interop tests only, against an existing release build: make interop ONLY=test_chromium.py
+interop:
+	Tests/Support/install.sh test
+	swift build $(STRICT) -c release --product martlet
+	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
+
+format:
+	swift format --in-place --recursive $(SWIFT_FILES)
+
+lint:
+	swift format lint --strict --recursive $(SWIFT_FILES)
+
+## The Swift tests under AddressSanitizer, then ThreadSanitizer.
+sanitize:
+	Tests/Support/install.sh build
+	swift test --sanitize=address --scratch-path .build/asan
+	swift test --sanitize=thread --scratch-path .build/tsan
+
+## Every fuzz target for SECONDS_PER_TARGET seconds each.
+fuzz:
+	Tests/Support/install.sh build
+	Tests/Fuzz/run.sh $(SECONDS_PER_TARGET)
+
+## Symbol graphs and the DocC pages of every module, into .build/docs.
+docs:
+	Tests/Support/docs.sh
+
+clean:
+	swift package clean

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Installs what is missing and says what it installs.
+#   install.sh build   the libraries that Martlet links with
+#   install.sh test    those, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+build_packages=(libssl-dev libsrtp2-dev libnice-dev libsoup-3.0-dev libjwt-dev libyaml-dev pkg-config)
+test_packages=(chromium firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+    gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
+    gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 gcc libc6-dev)
+
+# Installs the named Debian packages that are not there yet.
+install_debian() {
+    local missing=()
+    for package in "$@"; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    echo "Installing Debian packages: ${missing[*]}"
+    local as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
+        --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# A Python environment with pinned versions, made anew when the pins change.
+install_python() {
+    local pins=Tests/InteropTests/requirements.txt
+    cmp -s "$pins" .venv/pins.txt 2>/dev/null && return
+    echo "Installing Python packages into .venv: $(paste -sd' ' "$pins")"
+    rm -rf .venv
+    /usr/bin/python3 -m venv .venv
+    .venv/bin/pip install -q --disable-pip-version-check -r "$pins"
+    cp "$pins" .venv/pins.txt
+}
+
+command -v swift >/dev/null || { echo "No Swift toolchain on the PATH; Martlet needs Swift 6.2 or later (swift.org)."; exit 1; }
+case "${1:-build}" in
+build) install_debian "${build_packages[@]}" ;;
+test)
+    install_debian "${build_packages[@]}" "${test_packages[@]}"
+    install_python
+    ;;
+*) echo "usage: install.sh build|test" >&2; exit 2 ;;
+esac
