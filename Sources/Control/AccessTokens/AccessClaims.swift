@@ -1,0 +1,76 @@
+/// What a verified access token says (DESIGN.md section 6).
+public struct AccessClaims: Sendable, Hashable {
+    /// `iss`: the API key that signed the token.
+    public var apiKey: String
+    /// `sub`: who joins; nil in tokens that are only for the control API.
+    public var identity: String?
+    /// `name`: what others are shown.
+    public var name: String?
+    /// `metadata`: opaque text that others are told.
+    public var metadata: String?
+    /// `exp`, in seconds since 1970.
+    public var expiresAt: Int64
+    /// `nbf`, in seconds since 1970.
+    public var notBefore: Int64?
+    /// `video`: what the bearer may do.
+    public var video: VideoGrant
+
+    /// Claims of `apiKey` that end at `expiresAt`.
+    public init(
+        apiKey: String, identity: String? = nil, name: String? = nil, metadata: String? = nil, expiresAt: Int64,
+        notBefore: Int64? = nil, video: VideoGrant = VideoGrant()
+    ) {
+        self.apiKey = apiKey
+        self.identity = identity
+        self.name = name
+        self.metadata = metadata
+        self.expiresAt = expiresAt
+        self.notBefore = notBefore
+        self.video = video
+    }
+}
+
+/// The field's common room grants. Absent three-state permissions mean "allowed", absent flags mean "no".
+public struct VideoGrant: Sendable, Hashable {
+    /// The only room that the token is good for; nil or empty: any.
+    public var room: String?
+    /// May join.
+    public var roomJoin = false
+    /// May create and delete rooms.
+    public var roomCreate = false
+    /// May list rooms.
+    public var roomList = false
+    /// May read and moderate `room` (every room when there is none).
+    public var roomAdmin = false
+    /// May publish tracks; nil means yes.
+    public var canPublish: Bool?
+    /// May receive tracks; nil means yes.
+    public var canSubscribe: Bool?
+    /// May send data; nil means the same as `canPublish`.
+    public var canPublishData: Bool?
+    /// The sources that may be published; nil means any.
+    public var canPublishSources: Set<GrantedSource>?
+    /// Others are not told about this participant.
+    public var hidden = false
+    /// A recorder; hidden too.
+    public var recorder = false
+
+    /// A grant of nothing.
+    public init() {}
+
+    /// A grant to join `room` (nil: any room).
+    public static func join(_ room: String?) -> Self {
+        var grant = Self()
+        grant.roomJoin = true
+        grant.room = room
+        return grant
+    }
+}
+
+/// A source named in `canPublishSources`.
+public enum GrantedSource: String, Sendable, Hashable, CaseIterable {
+    case camera
+    case microphone
+    case screenShare = "screen_share"
+    case screenShareAudio = "screen_share_audio"
+}

@@ -1,0 +1,168 @@
+public import MediaControl
+public import Primitives
+
+/// A track as the roster shows it.
+public struct TrackInfo: Sendable, Hashable {
+    /// `TR_…`, unique in the process.
+    public var sid: String
+    public var participant: String
+    public var identity: String
+    public var name: String
+    public var kind: MediaKind
+    public var source: TrackSource
+    /// The publisher muted it (or was muted); nothing is forwarded.
+    public var muted = false
+    /// No packets come although it is not muted: the publisher paused (A6, A16).
+    public var silent = false
+    /// What the publisher sends, once known.
+    public var codec: Codec?
+    /// Size of the largest layer seen, or as announced.
+    public var width: Int?
+    public var height: Int?
+    /// More than one layer is sent.
+    public var simulcast = false
+    /// The publisher's `a=mid` and msid track id, by which its client finds the track again.
+    public var mid: String
+    public var clientTrackID: String?
+
+    /// A track that has just been published.
+    public init(
+        sid: String, participant: String, identity: String, name: String, kind: MediaKind, source: TrackSource,
+        mid: String, clientTrackID: String? = nil
+    ) {
+        self.sid = sid
+        self.participant = participant
+        self.identity = identity
+        self.name = name
+        self.kind = kind
+        self.source = source
+        self.mid = mid
+        self.clientTrackID = clientTrackID
+    }
+}
+
+/// A participant as the roster shows it.
+public struct ParticipantInfo: Sendable, Hashable {
+    /// `PA_…`, one a join.
+    public var sid: String
+    public var identity: String
+    public var name: String
+    public var metadata: String
+    public var profile: ParticipantProfile
+    public var permissions: Permissions
+    /// Milliseconds since 1970.
+    public var joinedAt: Int64
+    /// Published tracks in order of publication.
+    public var tracks: [TrackInfo] = []
+    /// Grows with each change of this participant.
+    public var version: UInt32 = 1
+
+    /// Somebody who has just joined.
+    public init(
+        sid: String, identity: String, name: String, metadata: String, profile: ParticipantProfile,
+        permissions: Permissions, joinedAt: Int64
+    ) {
+        self.sid = sid
+        self.identity = identity
+        self.name = name
+        self.metadata = metadata
+        self.profile = profile
+        self.permissions = permissions
+        self.joinedAt = joinedAt
+    }
+
+    /// What the member shows and sounds (C13): flags per resource, true where a track of that kind is live and unmuted.
+    public var resources: ResourceFlags {
+        var flags = ResourceFlags()
+        for track in tracks where !track.muted {
+            switch (track.kind, track.source) {
+            case (_, .screen), (_, .screenAudio): flags.screen = true
+            case (.audio, _): flags.audio = true
+            case (.video, _): flags.video = true
+            }
+        }
+        return flags
+    }
+}
+
+/// `{audio, video, screen}` of one member (C13).
+public struct ResourceFlags: Sendable, Hashable {
+    public var audio = false
+    public var video = false
+    public var screen = false
+
+    /// Nothing on.
+    public init() {}
+}
+
+/// A room as lists and events show it.
+public struct RoomInfo: Sendable, Hashable {
+    /// `RM_…`, one a life of the room.
+    public var sid: String
+    public var name: String
+    public var metadata: String
+    public var topology: RoomPolicy.Topology
+    public var maxParticipants: Int?
+    /// Members that others may know about.
+    public var participants = 0
+    public var publishers = 0
+    /// Milliseconds since 1970.
+    public var createdAt: Int64
+
+    /// A new room.
+    public init(
+        sid: String, name: String, metadata: String, topology: RoomPolicy.Topology, maxParticipants: Int?,
+        createdAt: Int64
+    ) {
+        self.sid = sid
+        self.name = name
+        self.metadata = metadata
+        self.topology = topology
+        self.maxParticipants = maxParticipants
+        self.createdAt = createdAt
+    }
+}
+
+/// One track as one subscriber gets it.
+public struct SubscriptionInfo: Sendable, Hashable {
+    /// `SU_…`.
+    public var sid: String
+    /// The track shown; nil while a follow-mode section shows nobody.
+    public var track: String?
+    public var publisher: String?
+    public var subscriber: String
+    public var kind: MediaKind
+    /// The connection and `a=mid` it comes on; nil until one was negotiated.
+    public var connection: String?
+    public var mid: String?
+    public var paused: Bool
+    public var preference: LayerPreference
+    public var state: State
+
+    /// How far a subscription has come.
+    public enum State: String, Sendable, Hashable {
+        /// Waits for a connection or for an offer to be answered.
+        case pending
+        /// Negotiated; packets may flow.
+        case active
+        /// The subscriber accepts none of the track's codecs (A8).
+        case noCommonCodec = "no_common_codec"
+    }
+
+    /// A subscription in `state`.
+    public init(
+        sid: String, track: String?, publisher: String?, subscriber: String, kind: MediaKind, connection: String?,
+        mid: String?, paused: Bool, preference: LayerPreference, state: State
+    ) {
+        self.sid = sid
+        self.track = track
+        self.publisher = publisher
+        self.subscriber = subscriber
+        self.kind = kind
+        self.connection = connection
+        self.mid = mid
+        self.paused = paused
+        self.preference = preference
+        self.state = state
+    }
+}

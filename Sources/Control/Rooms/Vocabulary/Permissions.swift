@@ -1,0 +1,56 @@
+public import AccessTokens
+public import MediaControl
+
+/// What a participant may do; comes from its token and may be changed by an operator.
+public struct Permissions: Sendable, Hashable {
+    public var canPublish = true
+    public var canSubscribe = true
+    public var canPublishData = true
+    /// Sources that may be published; nil means any.
+    public var publishSources: Set<TrackSource>?
+    /// Others are not told about this participant.
+    public var hidden = false
+    public var recorder = false
+    /// May moderate: mute and remove others, change the room.
+    public var roomAdmin = false
+
+    /// Everything except moderation.
+    public init() {}
+
+    /// What `grant` permits.
+    public init(_ grant: VideoGrant) {
+        canPublish = grant.canPublish ?? true
+        canSubscribe = grant.canSubscribe ?? true
+        canPublishData = grant.canPublishData ?? canPublish
+        publishSources = grant.canPublishSources.map { granted in
+            var sources = Set<TrackSource>()
+            for source in granted {
+                switch source {
+                case .camera: sources.insert(.camera)
+                case .microphone: sources.insert(.microphone)
+                case .screenShare: sources.insert(.screen)
+                case .screenShareAudio: sources.insert(.screenAudio)
+                }
+            }
+            return sources
+        }
+        hidden = grant.hidden || grant.recorder
+        recorder = grant.recorder
+        roomAdmin = grant.roomAdmin
+    }
+
+    /// Whether a track from `source` may be published. An unknown source is allowed only where every source is.
+    public func mayPublish(_ source: TrackSource) -> Bool {
+        canPublish && (publishSources?.contains(source) ?? true)
+    }
+}
+
+/// How a participant takes part.
+public enum ParticipantProfile: String, Sendable, Hashable, CaseIterable {
+    /// Publishes and receives.
+    case full
+    /// Publishes and is sent nothing but what its own stream needs: no roster, no others' events, no media (B1 to B3).
+    case publishOnly
+    /// Receives only (WHEP).
+    case viewer
+}

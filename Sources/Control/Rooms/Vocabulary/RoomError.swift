@@ -1,0 +1,54 @@
+public import Primitives
+
+/// Why a request was refused, with a stable machine-readable code that every edge passes on.
+public struct RoomError: Error, Sendable, Hashable {
+    /// The stable words of refusals.
+    public enum Code: String, Sendable, Hashable, CaseIterable {
+        case invalidRequest = "invalid_request"
+        case permissionDenied = "permission_denied"
+        case roomNotFound = "room_not_found"
+        case roomFull = "room_full"
+        case roomExists = "room_exists"
+        case roomClosed = "room_closed"
+        case identityRequired = "identity_required"
+        case participantNotFound = "participant_not_found"
+        case trackNotFound = "track_not_found"
+        case subscriptionNotFound = "subscription_not_found"
+        case sessionNotFound = "session_not_found"
+        case connectionNotFound = "connection_not_found"
+        /// The text is not an SDP that can be answered at all.
+        case invalidDescription = "invalid_sdp"
+        /// The SDP is well-formed but asks for what is not spoken here (DTLS 1.0, Plan B, no ICE …).
+        case unsupportedDescription = "unsupported_sdp"
+        case noCommonCodec = "no_common_codec"
+        /// The server's own offer on this connection is open; answer it first, then offer again.
+        case glare = "glare"
+        /// An answer came that answers nothing.
+        case unexpectedAnswer = "unexpected_answer"
+        /// What was asked needs a room with policy `peerToPeer`.
+        case relayNotAllowed = "relay_not_allowed"
+        /// The room is peer to peer: the server does not carry its media.
+        case notRouted = "not_routed"
+        case limitExceeded = "limit_exceeded"
+        case tooLarge = "too_large"
+        case rateLimited = "rate_limited"
+        /// The events that a resume asks for are no longer kept; join again.
+        case resumeTooLate = "resume_too_late"
+        case overloaded = "overloaded"
+        /// The server is going away and takes no new work.
+        case draining = "draining"
+    }
+
+    public var code: Code
+    /// A sentence for people; holds no secrets and no addresses.
+    public var detail: String
+    /// When trying again makes sense.
+    public var retryAfter: TimeInterval?
+
+    /// A refusal with `code`.
+    public init(_ code: Code, _ detail: String = "", retryAfter: TimeInterval? = nil) {
+        self.code = code
+        self.detail = detail
+        self.retryAfter = retryAfter
+    }
+}

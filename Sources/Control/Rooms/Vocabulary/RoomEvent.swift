@@ -1,0 +1,82 @@
+/// What a session is told. Plain values; each edge writes them in its own words.
+public enum RoomEvent: Sendable, Hashable {
+    case participantJoined(ParticipantInfo)
+    /// Name, metadata or permissions changed; the info is complete.
+    case participantUpdated(ParticipantInfo)
+    /// `participant` is the sid.
+    case participantLeft(participant: String, identity: String, reason: LeaveReason)
+    case trackPublished(TrackInfo)
+    /// Muted, silent, codec, size or name changed; the info is complete.
+    case trackUpdated(TrackInfo)
+    case trackUnpublished(participant: String, track: String)
+    /// One's own subscription was made, changed or ended.
+    case subscriptionUpdated(SubscriptionInfo)
+    case subscriptionEnded(subscription: String, track: String?)
+    /// The first packet of a subscription was forwarded (D9).
+    case subscriptionStarted(subscription: String, track: String?)
+    /// The server offers on one's own connection; `tracks` tells which track each mid shows.
+    case offer(connection: String, sdp: String, tracks: [String: String])
+    /// A transport of one's own came up, moved or ended. `reason` is a `PeerEndReason` word.
+    case connectionChanged(connection: String, state: ConnectionState, reason: String?)
+    /// Loudest first; only to sessions that asked.
+    case speakersChanged([SpeakerInfo])
+    /// The sid of who dominates; nil when nobody has spoken for long.
+    case dominantSpeakerChanged(participant: String?)
+    /// An opaque payload from another member (rooms with policy `peerToPeer`).
+    case relayed(from: String, identity: String, payload: String)
+    case roomUpdated(RoomInfo)
+    /// An operator or moderator muted one's own track; the client should stop sending.
+    case trackMutedByOther(track: String, by: String?)
+    /// The last event of a session.
+    case ended(LeaveReason)
+}
+
+/// An event with its place in the session's gap-free order (C17); the first has number 1.
+public struct SequencedEvent: Sendable, Hashable {
+    public var sequence: UInt64
+    public var event: RoomEvent
+
+    /// `event` at `sequence`.
+    public init(sequence: UInt64, event: RoomEvent) {
+        self.sequence = sequence
+        self.event = event
+    }
+}
+
+/// The life of one peer connection.
+public enum ConnectionState: String, Sendable, Hashable {
+    case connecting, connected, moved, ended
+}
+
+/// How loud one participant is.
+public struct SpeakerInfo: Sendable, Hashable {
+    public var participant: String
+    public var track: String
+    /// 0 (silent) to 127 (full scale).
+    public var loudness: Int
+
+    /// A speaker.
+    public init(participant: String, track: String, loudness: Int) {
+        self.participant = participant
+        self.track = track
+        self.loudness = loudness
+    }
+}
+
+/// Why somebody is no longer in the room. `rawValue` is the stable word.
+public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
+    /// Said goodbye.
+    case left
+    /// An operator or moderator removed the participant.
+    case removed
+    /// A newer session joined with the same identity (B18).
+    case duplicateIdentity = "duplicate_identity"
+    /// No sign of life for the keep-alive time, or a dropped socket was not resumed in time (D6).
+    case timeout
+    /// The only transport of a WHIP or WHEP session ended.
+    case connectionLost = "connection_lost"
+    /// The session did not read its events.
+    case tooSlow = "too_slow"
+    case roomDeleted = "room_deleted"
+    case serverShutdown = "server_shutdown"
+}

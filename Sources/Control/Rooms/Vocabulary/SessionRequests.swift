@@ -1,0 +1,123 @@
+public import AccessTokens
+public import MediaControl
+
+/// Names one session: a participant's stay, across dropped sockets. Unguessable, so it also serves as resume secret and
+/// as the last part of a WHIP resource URL.
+public struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    public let rawValue: String
+
+    /// The session called `rawValue`.
+    public init(_ rawValue: String) { self.rawValue = rawValue }
+    public var description: String { rawValue }
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// What a joining client wishes beside what its token says.
+public struct JoinRequest: Sendable, Hashable {
+    /// The token's claims; its room wins over `room` (B4).
+    public var claims: AccessClaims
+    /// The asked room; nil: the configured default room; empty: a generated name.
+    public var room: String?
+    /// Used where the token has none.
+    public var name: String?
+    public var metadata: String?
+    public var profile = ParticipantProfile.full
+    /// Every track of others is subscribed without asking.
+    public var autoSubscribe = true
+    /// No video of others is ever offered to it (C7).
+    public var audioOnly = false
+    /// A publish-only member gets the roster and events of others only when it asks (B20).
+    public var wantsRoster: Bool?
+    /// Speaker lists; dominant speaker changes come with the roster.
+    public var wantsSpeakers = false
+    /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
+    public var receivingConnection: String?
+    /// Fewer than the room allows (C8); nil: as the room says.
+    public var maxVideoSubscriptions: Int?
+
+    /// A join with `claims` into `room`.
+    public init(claims: AccessClaims, room: String? = nil) {
+        self.claims = claims
+        self.room = room
+    }
+}
+
+/// What a session asks for that needs no description exchange. Participants and tracks are named by sid.
+public enum SessionRequest: Sendable, Hashable {
+    /// Tells source and name of a track before or after its offer; `clientTrackID` is the msid track id or the mid.
+    case announce(clientTrackID: String, source: TrackSource, name: String?, muted: Bool, width: Int?, height: Int?)
+    /// Mutes one's own track (a moderator: anybody's; unmuting others is refused).
+    case setMuted(track: String, Bool)
+    case unpublish(track: String)
+    case subscribe(track: String)
+    case unsubscribe(track: String)
+    /// Turns automatic subscription on or off for tracks to come.
+    case setAutoSubscribe(Bool)
+    case setPaused(track: String, Bool)
+    case setPreference(track: String, LayerPreference)
+    /// No video at all while set (C10).
+    case pauseAllVideo(Bool)
+    /// No video from now on (true), or upgrade by renegotiation (C7).
+    case setAudioOnly(Bool)
+    /// nil leaves a field as it is.
+    case setMetadata(name: String?, metadata: String?)
+    /// To one other member, named by sid or identity.
+    case relay(to: String, payload: String)
+    case requestKeyframe(track: String)
+    /// Moderators only.
+    case remove(participant: String)
+    /// Roster and others' events for a publish-only member that asks late (B20).
+    case requestRoster
+    case wantSpeakers(Bool)
+}
+
+/// What a client sees first.
+public struct SessionSnapshot: Sendable, Hashable {
+    public var room: RoomInfo
+    /// Oneself.
+    public var participant: ParticipantInfo
+    /// Everybody else who may be known; empty without roster.
+    public var others: [ParticipantInfo]
+    public var subscriptions: [SubscriptionInfo]
+    /// sid of the dominant speaker.
+    public var dominantSpeaker: String?
+    /// The number of the last event that is already in here; deltas go on from it.
+    public var sequence: UInt64
+
+    /// A snapshot.
+    public init(
+        room: RoomInfo, participant: ParticipantInfo, others: [ParticipantInfo], subscriptions: [SubscriptionInfo],
+        dominantSpeaker: String?, sequence: UInt64
+    ) {
+        self.room = room
+        self.participant = participant
+        self.others = others
+        self.subscriptions = subscriptions
+        self.dominantSpeaker = dominantSpeaker
+        self.sequence = sequence
+    }
+}
+
+/// The server's answer to a client's offer.
+public struct ConnectionAnswer: Sendable, Hashable {
+    public var sdp: String
+    /// mid of the client's publishing sections -> sid of the track made of it; and of receiving sections -> track shown.
+    public var tracks: [String: String]
+    /// Changes with each ICE restart: the ETag of WHIP.
+    public var iceTag: String
+
+    /// An answer.
+    public init(sdp: String, tracks: [String: String], iceTag: String) {
+        self.sdp = sdp
+        self.tracks = tracks
+        self.iceTag = iceTag
+    }
+}
+
+/// What a WHEP viewer plays.
+public enum FollowTarget: Sendable, Hashable {
+    /// One participant, now or as soon as it publishes.
+    case identity(String)
+    /// Whoever dominates, without renegotiation.
+    case dominantSpeaker
+}

@@ -1,0 +1,101 @@
+public import MediaControl
+public import Rooms
+
+/// One room with everybody in it, as operators see it.
+public struct RoomDetail: Sendable {
+    public var info: RoomInfo
+    public var policy: RoomPolicy
+    public var participants: [ParticipantDetail]
+}
+
+/// One participant as operators see it.
+public struct ParticipantDetail: Sendable {
+    public var info: ParticipantInfo
+    public var connections: [ConnectionInfo]
+    public var subscriptions: [SubscriptionInfo]
+}
+
+/// One peer connection as operators see it.
+public struct ConnectionInfo: Sendable, Hashable {
+    public var id: String
+    public var state: ConnectionState
+}
+
+/// One room's media at one moment, with the names that the control plane knows.
+public struct RoomReport: Sendable {
+    public var room: RoomInfo
+    public var participants: [ParticipantReport]
+}
+
+/// One participant's transports, tracks and subscriptions.
+public struct ParticipantReport: Sendable {
+    public var sid: String
+    public var identity: String
+    public var connections: [ConnectionReport]
+    public var tracks: [TrackReport]
+    public var subscriptions: [SubscriptionReport]
+}
+
+/// One transport and what it carried.
+public struct ConnectionReport: Sendable {
+    public var id: String
+    public var statistics: PeerStatistics
+}
+
+/// One track and how it arrives.
+public struct TrackReport: Sendable {
+    public var info: TrackInfo
+    public var statistics: TrackStatistics
+}
+
+/// One subscription and how it is sent.
+public struct SubscriptionReport: Sendable {
+    public var info: SubscriptionInfo
+    public var statistics: SubscriptionStatistics
+}
+
+/// Totals since the start and gauges of now, for metrics.
+public struct RoomServiceStatistics: Sendable {
+    public var rooms = 0
+    public var participants = 0
+    public var publishers = 0
+    public var tracks = 0
+    public var subscriptions = 0
+    public var connections = 0
+    /// Sessions whose socket is gone and that may still be resumed.
+    public var detachedSessions = 0
+    public var joins: UInt64 = 0
+    public var roomsCreated: UInt64 = 0
+    public var resumes: UInt64 = 0
+    public var eventsDelivered: UInt64 = 0
+    /// Refusals by stable code.
+    public var refusals: [String: UInt64] = [:]
+    /// Departures by stable reason.
+    public var departures: [String: UInt64] = [:]
+    /// Ended transports by stable reason.
+    public var connectionsEnded: [String: UInt64] = [:]
+    public var offersAnswered: UInt64 = 0
+    public var offersMade: UInt64 = 0
+    public var isDraining = false
+}
+
+/// What is written down about a room; webhooks and the event log will read it.
+public struct RoomLogEntry: Sendable {
+    public var room: String
+    /// Milliseconds since 1970.
+    public var at: Int64
+    public var event: Event
+
+    /// What happened.
+    public enum Event: Sendable, Hashable {
+        case roomStarted
+        case roomEnded
+        case participantJoined(participant: String, identity: String)
+        case participantLeft(participant: String, identity: String, reason: LeaveReason)
+        case trackPublished(participant: String, track: String)
+        case trackUnpublished(participant: String, track: String)
+        case trackMuted(track: String, Bool)
+        case connectionChanged(participant: String, connection: String, state: ConnectionState, reason: String?)
+        case noCommonCodec(participant: String, track: String)
+    }
+}

@@ -1,0 +1,43 @@
+public import Rooms
+
+/// Events of one session in order; ends after `.ended`. One consumer.
+public typealias SessionEvents = AsyncStream<SequencedEvent>
+
+/// A successful join: the snapshot is the first message, deltas follow.
+public struct JoinedSession: Sendable {
+    public let session: SessionID
+    public let snapshot: SessionSnapshot
+    public let events: SessionEvents
+
+    init(session: SessionID, snapshot: SessionSnapshot, events: SessionEvents) {
+        self.session = session
+        self.snapshot = snapshot
+        self.events = events
+    }
+}
+
+/// A successful resume: events after the last one that the client has, then live ones.
+public struct ResumedSession: Sendable {
+    public let session: SessionID
+    public let events: SessionEvents
+
+    init(session: SessionID, events: SessionEvents) {
+        self.session = session
+        self.events = events
+    }
+}
+
+/// A WHIP or WHEP session: joined and answered in one step.
+public struct ConnectedSession: Sendable {
+    public let session: SessionID
+    public let room: String
+    public let participant: ParticipantInfo
+    public let answer: ConnectionAnswer
+
+    init(session: SessionID, room: String, participant: ParticipantInfo, answer: ConnectionAnswer) {
+        self.session = session
+        self.room = room
+        self.participant = participant
+        self.answer = answer
+    }
+}
