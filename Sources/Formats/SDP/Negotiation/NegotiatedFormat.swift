@@ -1,0 +1,33 @@
+/// A payload format that both sides understand.
+public struct NegotiatedFormat: Sendable, Hashable {
+    public var codec: CodecName
+    /// 0 to 127, without 64 to 95, which would read as RTCP (RFC 5761).
+    public var payloadType: UInt8
+    /// The payload type of its retransmissions (RFC 4588), where negotiated.
+    public var rtxPayloadType: UInt8?
+    public var clockRateHz: UInt32
+    /// Channels of the rtpmap; 1 where it names none.
+    public var channels: Int
+    /// The format parameters as the remote side gave them, complete.
+    public var parameters: FormatParameters
+    /// Tells formats of one codec apart that must not be mixed: H.264 profile and packetization mode (`cb/1`), VP9 and
+    /// AV1 profile (`0`). Equal strings are interchangeable; empty where a codec has one format only.
+    public var variant: String
+    /// Feedback negotiated for this format.
+    public var feedback: FeedbackSet
+
+    /// A format; used as it stands in `LocalSending.formats`, where payload types do not matter.
+    public init(
+        codec: CodecName, payloadType: UInt8 = 0, rtxPayloadType: UInt8? = nil, clockRateHz: UInt32, channels: Int = 1,
+        parameters: FormatParameters = FormatParameters(), variant: String = "", feedback: FeedbackSet = []
+    ) {
+        self.codec = codec
+        self.payloadType = payloadType
+        self.rtxPayloadType = rtxPayloadType
+        self.clockRateHz = clockRateHz
+        self.channels = channels
+        self.parameters = parameters
+        self.variant = variant
+        self.feedback = feedback
+    }
+}

@@ -1,0 +1,63 @@
+/// What the server agrees to; the room's policy in the words of SDP.
+public struct NegotiationPolicy: Sendable, Hashable {
+    /// Whose order of codecs counts.
+    public enum CodecOrder: Sendable, Hashable { case offer, policy }
+
+    /// Allowed codecs of one kind and whose order counts.
+    public struct Codecs: Sendable, Hashable {
+        public var allowed: [CodecName]
+        public var order: CodecOrder
+
+        /// Allows `allowed`; `order` says who prefers.
+        public init(_ allowed: [CodecName], order: CodecOrder) {
+            self.allowed = allowed
+            self.order = order
+        }
+    }
+
+    /// Opus first, RED accepted behind it (A1); put `.red` first to ask publishers for redundancy.
+    public var audio = Codecs([.opus, .red], order: .policy)
+    /// The client's own order unless the room prefers one (A9).
+    public var video = Codecs([.vp8, .h264, .vp9, .av1], order: .offer)
+    /// False: an answer names one codec (with its retransmission format, and RED beside Opus), so that the publisher
+    /// cannot switch codecs under its subscribers. True: all that are allowed, the preferred one first.
+    public var answersAllCodecs = false
+    /// H.264 profiles, the most widely decodable first; others are refused.
+    public var h264Profiles: [H264Profile] = [.constrainedBaseline, .baseline, .main, .constrainedHigh, .high]
+    /// Header extensions that are accepted, and offered in this order.
+    public var extensions: [String] = ExtensionURI.all
+    /// Feedback that is accepted and offered. REMB is used only where transport-wide feedback is not.
+    public var feedback: FeedbackSet = .all
+    /// Layers of one track that are accepted; 1 refuses simulcast.
+    public var maximumEncodings = 3
+    /// Data channels are refused (port 0) until the server has them.
+    public var acceptsDataChannels = false
+    public var limits = SDPLimits()
+
+    /// The defaults above.
+    public init() {}
+
+    /// The codecs of `kind`.
+    public func codecs(for kind: SectionKind) -> Codecs {
+        switch kind {
+        case .audio: audio
+        case .video: video
+        case .application: Codecs([], order: .offer)
+        }
+    }
+}
+
+/// Bounds that hold before anything is allocated for a description.
+public struct SDPLimits: Sendable, Hashable {
+    /// Chromium's largest section is 5 kB; a phone with every codec and 40 sections stays below.
+    public var maximumBytes = 256 * 1024
+    /// One line a 32 bytes of the largest text; real descriptions have 40 bytes a line and more.
+    public var maximumLines = 8192
+    /// The longest real lines are H.264 parameter sets and certificates' fingerprints, below 1 kB.
+    public var maximumLineBytes = 4096
+    /// A member of a room of 100 who receives everybody's audio and video on one connection has 200.
+    public var maximumSections = 256
+
+    /// The defaults above.
+    public init() {}
+}

@@ -1,0 +1,49 @@
+public import Primitives
+
+/// What the caller decides about one section of an offer. The default: take what comes, send nothing.
+public struct SectionAnswer: Sendable, Hashable {
+    /// What to send on it, where the remote receives.
+    public var sending: LocalSending?
+    /// False: nothing is taken from the remote on this section; the answer says so.
+    public var receives = true
+    /// True: port 0.
+    public var rejects = false
+    /// Allowed codecs in order of preference, instead of the policy's.
+    public var codecs: [CodecName]?
+    /// Cap for what the remote sends, as `b=AS` and `b=TIAS` (B13).
+    public var maximumBitrate: Bitrate?
+
+    /// An answer that sends `sending`.
+    public init(sending: LocalSending? = nil) { self.sending = sending }
+}
+
+/// An answer to give to the remote, and what holds from now on.
+public struct AnswerOutcome: Sendable, Hashable {
+    public var text: String
+    public var sections: [NegotiatedSection]
+}
+
+/// An offer to give to the remote.
+public struct LocalOffer: Sendable, Hashable {
+    public var text: String
+    /// The mid of each thing to send, in the order of the argument.
+    public var mids: [String]
+}
+
+/// What the remote's answer agreed to.
+public struct AcceptedAnswer: Sendable, Hashable {
+    public var sections: [NegotiatedSection]
+    public var transport: TransportFacts?
+    /// The remote's credentials changed.
+    public var iceRestarted: Bool
+}
+
+/// Where offer and answer stand (RFC 3264, RFC 9429 section 3.2).
+public enum NegotiationState: Sendable, Hashable {
+    /// No offer waits.
+    case stable
+    /// The server's offer waits for the remote's answer.
+    case haveLocalOffer
+    /// The remote's offer waits for the server's answer.
+    case haveRemoteOffer
+}
