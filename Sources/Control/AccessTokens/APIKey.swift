@@ -11,6 +11,8 @@ public struct APIKey: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
         self.secret = secret
     }
 
+    /// The name; never the secret.
     public var description: String { "APIKey(\(name))" }
+    /// The name; never the secret.
     public var debugDescription: String { description }
 }

@@ -1,6 +1,9 @@
 /// Verifies and mints access tokens for a fixed set of keys.
+///
+/// The algorithm is pinned to HS256 before a key is looked at. libjwt compares signatures in constant time, but does not
+/// look at `exp` and `nbf`: that is done here, with the time as an argument.
 public struct TokenVerifier: Sendable {
-    let keys: [APIKey]
+    private let keys: [APIKey]
     /// How far clocks may differ, in seconds.
     public let leewaySeconds: Int64
 
@@ -12,11 +15,52 @@ public struct TokenVerifier: Sendable {
 
     /// The claims of `token` when it is good at `now` (seconds since 1970).
     public func verify(_ token: String, at now: Int64) throws(AccessTokenError) -> AccessClaims {
-        throw .malformed
+        guard !token.isEmpty else { throw .missing }
+        guard token.utf8.count <= AccessTokenLimits.tokenBytes else { throw .tooLong }
+        guard Self.hasCompactForm(token) else { throw .malformed }
+        guard let unverified = JSONWebToken(decoding: token, secret: nil) else { throw .malformed }
+        guard unverified.asksForHS256 else { throw .algorithmNotAllowed }
+        guard let issuer = try unverified.string("iss", limit: AccessTokenLimits.identityBytes),
+            let key = keys.first(where: { $0.name == issuer })
+        else { throw .unknownKey }
+        guard let verified = JSONWebToken(decoding: token, secret: key.secret), verified.wasHS256 else {
+            throw .badSignature
+        }
+        let claims = try AccessClaims(verified, issuer: issuer)
+        guard now < claims.expiresAt.addingLeeway(leewaySeconds) else { throw .expired }
+        if let notBefore = claims.notBefore, now.addingLeeway(leewaySeconds) < notBefore { throw .notYetValid }
+        return claims
     }
 
     /// A signed token with `claims`, by the key that `claims.apiKey` names.
     public func mint(_ claims: AccessClaims) throws(AccessTokenError) -> String {
-        throw .cannotSign
+        guard let key = keys.first(where: { $0.name == claims.apiKey }) else { throw .unknownKey }
+        guard claims.areWithinLimits, let token = JSONWebToken(), claims.write(into: token),
+            let text = token.signed(secret: key.secret), text.utf8.count <= AccessTokenLimits.tokenBytes
+        else { throw .cannotSign }
+        return text
+    }
+
+    /// Three parts of base64url: what is not that never reaches the library.
+    private static func hasCompactForm(_ token: String) -> Bool {
+        var dots = 0
+        for byte in token.utf8 {
+            switch byte {
+            case UInt8(ascii: "."): dots += 1
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                continue
+            default: return false
+            }
+        }
+        return dots == 2
+    }
+}
+
+extension Int64 {
+    /// Saturates, so that a token cannot wrap the end of time around.
+    fileprivate func addingLeeway(_ leeway: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(leeway)
+        return overflow ? .max : sum
     }
 }
