@@ -1,0 +1,27 @@
+/// A request method (RFC 9110 section 9). Any token is a method; routes decide which they answer.
+public struct HTTPMethod: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The method as on the wire; methods are case-sensitive.
+    public let rawValue: String
+
+    /// The method with this name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+    /// The method with this name.
+    public init(stringLiteral value: String) { rawValue = value }
+    /// The method as on the wire.
+    public var description: String { rawValue }
+
+    /// Asks for a representation.
+    public static let get: Self = "GET"
+    /// `get` without the body.
+    public static let head: Self = "HEAD"
+    /// Hands something in.
+    public static let post: Self = "POST"
+    /// Replaces the whole.
+    public static let put: Self = "PUT"
+    /// Changes a part.
+    public static let patch: Self = "PATCH"
+    /// Ends or removes.
+    public static let delete: Self = "DELETE"
+    /// Asks what may be asked.
+    public static let options: Self = "OPTIONS"
+}

@@ -1,0 +1,47 @@
+/// What goes back to the client.
+public struct HTTPResponse: Sendable {
+    /// The status code, 200 to 599.
+    public var status: Int
+    /// The header fields; Content-Length, Date and Connection are the server's.
+    public var headers: HTTPHeaders
+    /// The body.
+    public var body: [UInt8]
+
+    /// A response with these parts.
+    public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// A response with a text body of the given media type.
+    public init(status: Int = 200, text: String, contentType: String = "text/plain; charset=utf-8") {
+        self.init(status: status, headers: ["Content-Type": contentType], body: Array(text.utf8))
+    }
+}
+
+/// Answers one request.
+public typealias HTTPHandler = @Sendable (HTTPRequest) async -> HTTPResponse
+
+/// A request that the server or the router answers by itself, before or instead of a handler.
+public struct HTTPRefusal: Sendable, Hashable {
+    /// The status code of the answer.
+    public var status: Int
+    /// A stable word for programs, for example `body_too_large`.
+    public var code: String
+    /// A sentence for people.
+    public var detail: String
+
+    /// A refusal with these parts.
+    public init(status: Int, code: String, detail: String) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+    }
+
+    /// The plain form, where nobody asked for a better one.
+    public var plainResponse: HTTPResponse { HTTPResponse(status: status, text: "\(code): \(detail)\n") }
+}
+
+/// Words for a refusal: the edges turn it into a problem document.
+public typealias HTTPRefusalWriter = @Sendable (HTTPRefusal) -> HTTPResponse

@@ -1,0 +1,51 @@
+import Glibc
+import Synchronization
+
+/// How a line looks.
+public enum LogFormat: String, Sendable, CaseIterable {
+    /// `2026-01-31T12:00:00.123Z info http: listening port=7880`
+    case text
+    /// One JSON object a line.
+    case json
+}
+
+/// Where all loggers of a process write: whole lines, one at a time, whatever thread they come from.
+public final class LogOutput: Sendable {
+    /// Lines below it are not written.
+    public let level: LogLevel
+    private let formatter: LogFormatter
+    private let sink: Mutex<@Sendable (String) -> Void>
+
+    /// An output to `sink`, by default standard error. `showAddresses` writes client addresses in full.
+    public init(
+        level: LogLevel = .info, format: LogFormat = .text, showAddresses: Bool = false,
+        sink: @escaping @Sendable (String) -> Void = LogOutput.writeToStandardError
+    ) {
+        self.level = level
+        self.formatter = LogFormatter(format: format, showAddresses: showAddresses)
+        self.sink = Mutex(sink)
+    }
+
+    func write(level: LogLevel, component: String, message: String, fields: LogFields) {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        let line = formatter.line(
+            seconds: Int(time.tv_sec), milliseconds: Int(time.tv_nsec) / 1_000_000, level: level, component: component,
+            message: message, fields: fields)
+        sink.withLock { $0(line) }
+    }
+
+    /// Writes a line to file descriptor 2. What does not fit (a full pipe) is lost rather than waited for twice.
+    public static func writeToStandardError(_ line: String) {
+        var text = line + "\n"
+        text.withUTF8 { bytes in
+            var rest = UnsafeRawBufferPointer(bytes)
+            while let start = rest.baseAddress, rest.count > 0 {
+                let written = Glibc.write(2, start, rest.count)
+                if written < 0 && errno == EINTR { continue }
+                guard written > 0 else { return }
+                rest = UnsafeRawBufferPointer(rebasing: rest[written...])
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// Writes lines for one component to a shared output.
+///
+/// Messages and fields are autoclosures: a line below the output's level costs a comparison, never a string.
+public struct Logger: Sendable {
+    /// The part of the server that speaks, for example "http".
+    public let component: String
+    private let output: LogOutput
+    private let threshold: LogLevel
+
+    /// A logger for `component` that writes to `output`.
+    public init(_ component: String, output: LogOutput) {
+        self.component = component
+        self.output = output
+        self.threshold = output.level
+    }
+
+    /// A logger that writes nothing but errors to standard error; for tests and tools.
+    public static let quiet = Logger("martlet", output: LogOutput(level: .error))
+
+    /// The same output under another component's name.
+    public func named(_ component: String) -> Logger { Logger(component, output: output) }
+
+    /// Whether lines of `level` are written; for work that only a log line needs.
+    public func writes(_ level: LogLevel) -> Bool { level >= threshold }
+
+    /// Writes one line if `level` is written at all.
+    public func log(
+        _ level: LogLevel, _ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]
+    ) {
+        guard writes(level) else { return }
+        output.write(level: level, component: component, message: message(), fields: fields())
+    }
+
+    /// One line a step, for developers.
+    public func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
+        log(.debug, message(), fields())
+    }
+
+    /// The normal life of the service.
+    public func info(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
+        log(.info, message(), fields())
+    }
+
+    /// Something was refused or given up; the service goes on.
+    public func warning(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
+        log(.warning, message(), fields())
+    }
+
+    /// The service cannot do what it should.
+    public func error(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> LogFields = [:]) {
+        log(.error, message(), fields())
+    }
+}
