@@ -1,0 +1,25 @@
+public import Primitives
+
+/// What one worker's engine is told at its start. Every bound has its reason beside it.
+public struct EngineConfiguration: Sendable, Hashable {
+    /// A peer whose checks stop for this long is gone (RFC 7675 asks for at most 30 s).
+    public var consentTimeout = TimeInterval.seconds(15)
+    /// A peer that has not connected after this long is given up.
+    public var setupTimeout = TimeInterval.seconds(30)
+    /// The shortest time between two `speakersChanged` events of one room.
+    public var speakerInterval = TimeInterval.milliseconds(300)
+    /// A track without packets for this long is silent (A16 asks for 2 to 5 s).
+    public var silenceTimeout = TimeInterval.seconds(3)
+    /// Peers a worker serves; one more is ignored and ends with `removed`. 20 MB of state at most.
+    public var maximumPeers = 4_096
+    /// Published tracks of one peer: camera, screen, two sounds and as many again while they are replaced.
+    public var maximumTracksPerPeer = 16
+    /// Subscriptions of one peer: a 16-bit audio and video grid is far beyond what a client can draw.
+    public var maximumSubscriptionsPerPeer = 1_024
+    /// STUN checks from unknown addresses that are looked at in one second; a check costs 1.3 us (F8).
+    public var strangerChecksPerSecond = 20_000
+    /// The largest datagram the engine writes: an Ethernet frame less IPv6 and UDP headers.
+    public var maximumDatagram = 1_452
+
+    public init() {}
+}
