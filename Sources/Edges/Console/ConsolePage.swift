@@ -1,0 +1,39 @@
+public import HTTPServing
+
+/// The try-it page: a few static files that are part of the program, so that it works offline and from any folder.
+public enum ConsolePage {
+    /// Adds the page at "/" and its files below "/console/".
+    public static func register(on router: inout Router) {
+        router.on(.get, "/") { _ in response(for: PackageResources.index_html, type: "text/html; charset=utf-8") }
+        for (name, content) in files {
+            let type = name.hasSuffix(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8"
+            router.on(.get, "/console/\(name)") { _ in response(for: content, type: type) }
+        }
+    }
+
+    private static let files: [(name: String, content: [UInt8])] = [
+        ("style.css", PackageResources.style_css),
+        ("app.js", PackageResources.app_js),
+        ("room.js", PackageResources.room_js),
+        ("signal.js", PackageResources.signal_js),
+        ("grid.js", PackageResources.grid_js),
+        ("generated.js", PackageResources.generated_js),
+        ("statistics.js", PackageResources.statistics_js),
+        ("operators.js", PackageResources.operators_js),
+        ("tokens.js", PackageResources.tokens_js),
+    ]
+
+    /// The page runs only its own scripts and is shown in nobody's frame.
+    private static let policy =
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob: mediastream:; "
+        + "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'"
+
+    private static func response(for content: [UInt8], type: String) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": type, "Cache-Control": "no-cache", "Content-Security-Policy": policy,
+                "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+            ], body: content)
+    }
+}

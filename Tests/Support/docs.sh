@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Renders every module's DocC page and symbols into .build/docs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+out=.build/docs
+rm -rf "$out" && mkdir -p "$out"
+swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members >/dev/null
+graphs=$(find .build -type d -name symbolgraph | head -1)
+for page in Sources/*/*/*.docc; do
+    module=$(basename "$page" .docc)
+    mkdir -p "$out/graphs/$module"
+    cp "$graphs/$module".symbols.json "$graphs/$module"@*.symbols.json "$out/graphs/$module/" 2>/dev/null || true
+    docc convert "$page" --additional-symbol-graph-dir "$out/graphs/$module" --fallback-display-name "$module" \
+        --fallback-bundle-identifier "martlet.$module" --output-path "$out/$module.doccarchive" >/dev/null
+    echo "$out/$module.doccarchive"
+done
