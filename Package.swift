@@ -10,12 +10,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
-func module(_ group: String, _ name: String, _ dependencies: [String]) -> [Target] {
+func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = []) -> [Target] {
     [
         .target(
             name: name,
             dependencies: (name == "Primitives" ? [] : ["Primitives"]) + dependencies.map { .init(stringLiteral: $0) },
             path: group.isEmpty ? "Sources/\(name)" : "Sources/\(group)/\(name)",
+            exclude: exclude,
             swiftSettings: settings)
     ]
 }
@@ -70,8 +71,11 @@ let modules: [Target] = [
     module("Runtime", "RoomService", ["Rooms", "AccessTokens", "SDP", "MediaControl", "MediaWorkers", "Logging"]),
     module("Runtime", "HTTPServing", ["CSoup", "Logging"]),
     // Edges: one module a protocol.
-    module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "Logging"]),
-    module("Edges", "Signalling", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+    module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),
+    module(
+        "Edges", "Signalling",
+        ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
+        exclude: ["Protocol.md"]),
     module("Edges", "WHIP", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module("Edges", "ControlAPI", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module("Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),

@@ -1,0 +1,59 @@
+public import HTTPServing
+public import Logging
+public import RoomService
+
+/// What every edge needs: the rooms, the gate, and what the configuration says to clients.
+public struct EdgeContext: Sendable {
+    /// The rooms.
+    public let rooms: RoomService
+    /// Verifies access tokens.
+    public let gate: TokenGate
+    /// Told to clients on joining.
+    public let iceServers: [ICEServer]
+    /// Name and version: "martlet/0.1.0".
+    public let server: String
+    /// For the edges' own lines.
+    public let logger: Logger
+
+    /// A context of these parts.
+    public init(rooms: RoomService, gate: TokenGate, iceServers: [ICEServer], server: String, logger: Logger) {
+        self.rooms = rooms
+        self.gate = gate
+        self.iceServers = iceServers
+        self.server = server
+        self.logger = logger
+    }
+}
+
+extension HTTPResponse {
+    /// A JSON body.
+    public static func json(_ value: some Encodable, status: Int = 200) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: ["Content-Type": JSONCoding.contentType, "Cache-Control": "no-store"],
+            body: JSONCoding.encode(value))
+    }
+}
+
+/// A handler that may refuse by throwing a problem.
+public typealias ThrowingHandler = @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
+
+extension Router {
+    /// Adds a route whose refusals become problem documents.
+    public mutating func route(_ method: HTTPMethod, _ pattern: String, _ handler: @escaping ThrowingHandler) {
+        on(method, pattern) { request in
+            do throws(Problem) {
+                return try await handler(request)
+            } catch {
+                return error.response
+            }
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// The parameter that the route's pattern names; a missing one is a mistake in the route, told as a plain 404.
+    public func parameter(_ name: String) throws(Problem) -> String {
+        guard let value = parameters[name] else { throw Problem(404, "not_found", "There is nothing at this path.") }
+        return value
+    }
+}

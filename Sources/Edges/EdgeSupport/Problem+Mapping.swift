@@ -1,0 +1,75 @@
+public import AccessTokens
+public import HTTPServing
+import Primitives
+public import Rooms
+
+extension Problem {
+    /// What a room's refusal is in HTTP.
+    public init(_ error: RoomError) {
+        self.init(
+            Self.status(of: error.code), error.code.rawValue, error.detail,
+            retryAfter: error.retryAfter ?? Self.defaultRetryAfter(error.code))
+    }
+
+    /// What a token's refusal is in HTTP (RFC 6750 section 3).
+    public init(_ error: AccessTokenError) {
+        let challenge: HTTPHeaders =
+            error == .missing
+            ? ["WWW-Authenticate": "Bearer realm=\"martlet\""]
+            : ["WWW-Authenticate": "Bearer realm=\"martlet\", error=\"invalid_token\""]
+        switch error {
+        case .missing:
+            self.init(401, error.rawValue, "An access token is needed.", headers: challenge)
+        case .notPermitted:
+            self.init(403, error.rawValue, "The access token does not permit this.")
+        case .cannotSign:
+            self.init(422, error.rawValue, "A token with these claims cannot be made.")
+        default:
+            self.init(401, error.rawValue, Self.sentence(error), headers: challenge)
+        }
+    }
+
+    /// What the server or the router refuses by itself, as a problem document.
+    public init(_ refusal: HTTPRefusal) {
+        self.init(refusal.status, refusal.code, refusal.detail)
+    }
+
+    private static func sentence(_ error: AccessTokenError) -> String {
+        switch error {
+        case .tooLong: "The access token is too long."
+        case .malformed: "The access token is not a JSON web token."
+        case .algorithmNotAllowed: "The access token is not signed with HS256."
+        case .unknownKey: "The access token's issuer is not a key of this server."
+        case .badSignature: "The access token's signature does not match."
+        case .expired: "The access token has expired."
+        case .noExpiry: "The access token has no expiry time."
+        case .notYetValid: "The access token is not valid yet."
+        case .badClaim: "A claim of the access token has a wrong type or is too long."
+        case .missing, .notPermitted, .cannotSign: "The access token is not accepted."
+        }
+    }
+
+    private static func status(of code: RoomError.Code) -> Int {
+        switch code {
+        case .invalidRequest, .identityRequired, .invalidDescription: 400
+        case .permissionDenied, .relayNotAllowed: 403
+        case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
+            .connectionNotFound:
+            404
+        case .unsupportedDescription, .noCommonCodec: 406
+        case .roomFull, .roomExists, .glare, .unexpectedAnswer, .notRouted, .limitExceeded: 409
+        case .roomClosed, .resumeTooLate: 410
+        case .tooLarge: 413
+        case .rateLimited: 429
+        case .overloaded, .draining: 503
+        }
+    }
+
+    private static func defaultRetryAfter(_ code: RoomError.Code) -> TimeInterval? {
+        switch code {
+        case .rateLimited: .seconds(1)
+        case .overloaded, .draining: .seconds(5)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,80 @@
+public import HTTPServing
+public import Primitives
+
+/// A refusal as HTTP clients see it: problem details (RFC 9457) with a stable `code`.
+///
+/// `detail` is a sentence for people. It holds no secrets, addresses or internal texts.
+public struct Problem: Error, Sendable, Hashable {
+    /// The status of the response.
+    public var status: Int
+    /// The stable word for programs, for example `room_full`.
+    public var code: String
+    /// What is wrong this time, for people.
+    public var detail: String
+    /// When trying again makes sense.
+    public var retryAfter: TimeInterval?
+    /// Further header fields, for example `WWW-Authenticate` or `Accept-Post`.
+    public var headers: HTTPHeaders
+
+    /// A refusal with these parts.
+    public init(
+        _ status: Int, _ code: String, _ detail: String = "", retryAfter: TimeInterval? = nil,
+        headers: HTTPHeaders = HTTPHeaders()
+    ) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.retryAfter = retryAfter
+        self.headers = headers
+    }
+
+    /// The media type of `response`.
+    public static let contentType = "application/problem+json"
+
+    /// The response that carries it.
+    public var response: HTTPResponse {
+        var headers = headers
+        headers["Content-Type"] = Self.contentType
+        headers["Cache-Control"] = "no-store"
+        if let retryAfter { headers["Retry-After"] = String(max(1, Int(retryAfter.seconds.rounded(.up)))) }
+        return HTTPResponse(status: status, headers: headers, body: JSONCoding.encode(document))
+    }
+
+    private var document: Document {
+        Document(
+            title: Self.title(of: status), status: status, code: code, detail: detail.isEmpty ? nil : detail)
+    }
+
+    private struct Document: Encodable {
+        let type = "about:blank"
+        let title: String
+        let status: Int
+        let code: String
+        let detail: String?
+    }
+
+    /// The reason phrase of `status` (RFC 9110 section 15), which is what a title says with type `about:blank`.
+    static func title(of status: Int) -> String {
+        switch status {
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 406: "Not Acceptable"
+        case 409: "Conflict"
+        case 410: "Gone"
+        case 412: "Precondition Failed"
+        case 413: "Content Too Large"
+        case 415: "Unsupported Media Type"
+        case 422: "Unprocessable Content"
+        case 426: "Upgrade Required"
+        case 428: "Precondition Required"
+        case 429: "Too Many Requests"
+        case 500: "Internal Server Error"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        default: "Error"
+        }
+    }
+}

@@ -1,0 +1,52 @@
+public import AccessTokens
+public import HTTPServing
+
+/// Takes the access token out of a request and verifies it.
+public struct TokenGate: Sendable {
+    private let verifier: TokenVerifier
+    private let clock: @Sendable () -> Int64
+
+    /// A gate that believes `verifier`; `clock` gives seconds since 1970.
+    public init(verifier: TokenVerifier, clock: @escaping @Sendable () -> Int64) {
+        self.verifier = verifier
+        self.clock = clock
+    }
+
+    /// The claims of the request's token.
+    public func claims(of request: HTTPRequest) throws(Problem) -> AccessClaims {
+        guard let token = Self.token(of: request) else { throw Problem(AccessTokenError.missing) }
+        do {
+            return try verifier.verify(token, at: clock())
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// Refuses a request on an already opened resource whose token is wrong.
+    ///
+    /// The unguessable URL is what opens the resource, so a token may be absent, and one that has expired since is enough to end what
+    /// it began.
+    public func checkIfPresent(_ request: HTTPRequest) throws(Problem) {
+        guard let token = Self.token(of: request) else { return }
+        do {
+            _ = try verifier.verify(token, at: clock())
+        } catch .expired {
+            return
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// The token in `Authorization: Bearer …` (RFC 6750 section 2.1), else in the query's `access_token` (section 2.3): browsers cannot set
+    /// fields on a WebSocket.
+    static func token(of request: HTTPRequest) -> String? {
+        if let field = request.headers["Authorization"] {
+            let parts = field.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+            let token = parts[1].filter { $0 != " " }
+            return token.isEmpty ? nil : token
+        }
+        guard let token = request.query["access_token"], !token.isEmpty else { return nil }
+        return token
+    }
+}
