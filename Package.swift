@@ -24,7 +24,9 @@ func module(_ group: String, _ name: String, _ dependencies: [String], exclude: 
 func tests(of name: String, also: [String] = [], resources: Bool = false) -> Target {
     .testTarget(
         name: "\(name)Tests",
-        dependencies: (name == "Primitives" ? ["Primitives", "TestSupport"] : [.init(stringLiteral: name), "Primitives", "TestSupport"]) + also.map { .init(stringLiteral: $0) },
+        dependencies: (name == "Primitives"
+            ? ["Primitives", "TestSupport"] : [.init(stringLiteral: name), "Primitives", "TestSupport"])
+            + also.map { .init(stringLiteral: $0) },
         path: "Tests/\(name)Tests",
         swiftSettings: settings)
 }
@@ -76,9 +78,14 @@ let modules: [Target] = [
         "Edges", "Signalling",
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
         exclude: ["Protocol.md"]),
-    module("Edges", "WHIP", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
-    module("Edges", "ControlAPI", ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
-    module("Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
+    module(
+        "Edges", "WHIP",
+        ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+    module(
+        "Edges", "ControlAPI",
+        ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+    module(
+        "Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
 ].flatMap { $0 }
 
 let martlet: [Target] = [
@@ -93,8 +100,10 @@ let martlet: [Target] = [
     .executableTarget(
         name: "martlet",
         dependencies: [
-            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaWorkers", "Rooms", "RoomService",
-            "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry", "Console", "Logging", "CLinux",
+            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaWorkers", "Rooms",
+            "RoomService",
+            "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry", "Console", "Logging",
+            "CLinux",
         ], path: "Sources/martlet", swiftSettings: settings),
 ]
 
@@ -110,7 +119,9 @@ let testTargets: [Target] = [
     tests(of: "SRTP"),
     tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
     tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
-    tests(of: "MediaEngine", also: ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP"]),
+    tests(
+        of: "MediaEngine",
+        also: ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP"]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "NetworkIO"),
@@ -124,7 +135,8 @@ let testTargets: [Target] = [
     tests(of: "Simulation", also: ["MediaControl"]),
     tests(of: "martlet", also: []),
     .testTarget(
-        name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests", swiftSettings: settings),
+        name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests",
+        swiftSettings: settings),
 ]
 
 let package = Package(

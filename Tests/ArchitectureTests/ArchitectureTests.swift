@@ -69,14 +69,17 @@ struct ArchitectureTests {
         let files = try SourceTree.files(in: "Sources").filter { $0.group != "System" && Self.order.contains($0.group) }
         for (group, module) in Set(files.map { [$0.group, $0.module] }).map({ ($0[0], $0[1]) }) {
             let page = "Sources/\(group)/\(module)/\(module).docc/\(module).md"
-            #expect(FileManager.default.fileExists(atPath: SourceTree.root.appendingPathComponent(page).path), "no \(page)")
+            #expect(
+                FileManager.default.fileExists(atPath: SourceTree.root.appendingPathComponent(page).path), "no \(page)")
         }
     }
 
     /// The module that an import line names.
     private static func importedModule(_ line: Substring) -> String? {
         let words = line.split(separator: " ")
-        guard let position = words.firstIndex(of: "import"), position < 2, position + 1 < words.count else { return nil }
+        guard let position = words.firstIndex(of: "import"), position < 2, position + 1 < words.count else {
+            return nil
+        }
         return String(words[position + 1])
     }
 

@@ -11,7 +11,9 @@ public struct Bitrate: Hashable, Comparable, Sendable {
     /// Thousands of bits per second, rounded down.
     @inlinable public var kilobitsPerSecond: Int64 { bitsPerSecond / 1_000 }
     @inlinable public static func < (a: Self, b: Self) -> Bool { a.bitsPerSecond < b.bitsPerSecond }
-    @inlinable public static func + (a: Self, b: Self) -> Self { Self(bitsPerSecond: a.bitsPerSecond &+ b.bitsPerSecond) }
+    @inlinable public static func + (a: Self, b: Self) -> Self {
+        Self(bitsPerSecond: a.bitsPerSecond &+ b.bitsPerSecond)
+    }
 }
 
 /// A number of bytes.

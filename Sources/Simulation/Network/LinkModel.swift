@@ -1,0 +1,93 @@
+public import Primitives
+
+/// How one direction of a link treats datagrams. The defaults are a perfect wire.
+public struct LinkModel: Sendable, Hashable {
+    /// Time on the wire.
+    public var delay = TimeInterval.zero
+    /// Each datagram is delayed by up to this much more, evenly spread. Order is kept unless `reorder` says otherwise.
+    public var jitter = TimeInterval.zero
+    /// Share of datagrams that are lost, 0 to 1.
+    public var loss = 0.0
+    /// Mean length of a run of losses in datagrams; above 1 losses come in bursts (Gilbert 1960).
+    public var meanLossBurst = 1.0
+    /// Share of datagrams that arrive twice, 0 to 1.
+    public var duplicates = 0.0
+    /// Share of datagrams that overtake the ones before them, 0 to 1.
+    public var reorder = 0.0
+    /// What passes the bottleneck; nil for no bottleneck.
+    public var rate: Bitrate?
+    /// How long a datagram may wait at the bottleneck; one that would wait longer is dropped (tail drop).
+    public var queueLimit = TimeInterval.milliseconds(300)
+
+    /// A perfect wire.
+    public init() {}
+
+    /// A wire with a delay and random loss.
+    public init(delay: TimeInterval, loss: Double = 0, rate: Bitrate? = nil) {
+        self.delay = delay
+        self.loss = loss
+        self.rate = rate
+    }
+}
+
+/// One direction of a link with what it remembers between datagrams.
+public struct VirtualLink: Sendable {
+    /// How it treats datagrams; may be changed at any time.
+    public var model: LinkModel
+    /// Datagrams lost at random so far.
+    public private(set) var lost = 0
+    /// Datagrams dropped at the bottleneck so far.
+    public private(set) var overflowed = 0
+
+    /// Bits that IPv4 and UDP headers add to each datagram on the wire.
+    private static let headerBits: Int64 = 28 * 8
+    private var isBad = false
+    private var busyUntil = MonotonicTime.zero
+    private var lastArrival = MonotonicTime.zero
+
+    /// An idle link.
+    public init(_ model: LinkModel) { self.model = model }
+
+    /// When a datagram sent now arrives: never (empty), once, or twice.
+    public mutating func arrivals(of length: Int, at now: MonotonicTime, random: inout RandomSource) -> [MonotonicTime]
+    {
+        guard !isLost(&random) else {
+            lost += 1
+            return []
+        }
+        guard let leaves = passBottleneck(length, at: now) else {
+            overflowed += 1
+            return []
+        }
+        let overtakes = model.reorder > 0 && Double.random(in: 0..<1, using: &random) < model.reorder
+        var arrival = leaves + model.delay
+        if !overtakes {
+            if model.jitter > .zero {
+                arrival = arrival + .nanoseconds(Int64.random(in: 0...model.jitter.nanoseconds, using: &random))
+            }
+            arrival = max(arrival, lastArrival)
+            lastArrival = arrival
+        }
+        let isDoubled = model.duplicates > 0 && Double.random(in: 0..<1, using: &random) < model.duplicates
+        return isDoubled ? [arrival, arrival + .microseconds(100)] : [arrival]
+    }
+
+    private mutating func isLost(_ random: inout RandomSource) -> Bool {
+        guard model.loss > 0 else { return false }
+        let dice = Double.random(in: 0..<1, using: &random)
+        guard model.meanLossBurst > 1 else { return dice < model.loss }
+        let leaveBad = 1 / model.meanLossBurst
+        let enterBad = leaveBad * model.loss / (1 - min(model.loss, 0.99))
+        isBad = isBad ? dice >= leaveBad : dice < enterBad
+        return isBad
+    }
+
+    private mutating func passBottleneck(_ length: Int, at now: MonotonicTime) -> MonotonicTime? {
+        guard let rate = model.rate, rate > .zero else { return now }
+        let start = max(busyUntil, now)
+        guard start - now <= model.queueLimit else { return nil }
+        let bits = Int64(length) * 8 + Self.headerBits
+        busyUntil = start + .nanoseconds(bits * 1_000_000_000 / rate.bitsPerSecond)
+        return busyUntil
+    }
+}

@@ -1,0 +1,51 @@
+import Primitives
+import Testing
+
+@Suite("Primitives")
+struct PrimitivesTests {
+    @Test("Never stays never")
+    func distantFutureSaturates() {
+        #expect(MonotonicTime.distantFuture + .seconds(1) == .distantFuture)
+    }
+
+    @Test("A Duration becomes whole nanoseconds")
+    func durations() {
+        #expect(TimeInterval(Duration.milliseconds(1_500)) == .milliseconds(1_500))
+        #expect(TimeInterval(Duration.nanoseconds(-7)).nanoseconds == -7)
+    }
+
+    @Test("IPv4 is kept mapped, and loopback is known in both families")
+    func addresses() {
+        let v4 = SocketAddress(ipv4: 0x7f00_0001, port: 7900)
+        #expect(v4.isIPv4 && v4.isLoopback && v4.host == "127.0.0.1")
+        #expect(Array(v4.bytes.suffix(6)) == [0xff, 0xff, 127, 0, 0, 1])
+        let v6 = SocketAddress(high: 0, low: 1, port: 7900)
+        #expect(!v6.isIPv4 && v6.isLoopback)
+        #expect(SocketAddress(high: 0x2001_0db8_0000_0000, low: 1, port: 0).host == "2001:db8:0:0:0:0:0:1")
+    }
+
+    @Test("A batch keeps datagrams back to back and refuses what does not fit")
+    func batch() {
+        var batch = OutboundBatch(datagrams: 2, bytes: 8)
+        let there = SocketAddress(ipv4: 0x0a00_0001, port: 9)
+        let first = [UInt8](repeating: 1, count: 5)
+        let second = [UInt8](repeating: 2, count: 3)
+        #expect(first.withUnsafeBytes { batch.append($0, to: there) })
+        #expect(second.withUnsafeBytes { batch.append($0, to: there) })
+        #expect(batch.entries.map(\.offset) == [0, 5])
+        #expect(batch.entries.map(\.length) == [5, 3])
+        #expect(batch.reserve(1) == nil)
+        batch.removeAll()
+        #expect(batch.count == 0 && batch.used == 0)
+        #expect(!Array(repeating: UInt8(0), count: 9).withUnsafeBytes { batch.append($0, to: there) })
+    }
+
+    @Test("Each drop is counted under its own reason")
+    func drops() {
+        var counters = DropCounters()
+        for reason in DropReason.allCases { counters.count(reason) }
+        counters.count(.truncated)
+        #expect(counters[.truncated] == 2 && counters[.rtpMalformed] == 1)
+        #expect(counters.total == UInt64(DropReason.allCases.count) + 1)
+    }
+}
