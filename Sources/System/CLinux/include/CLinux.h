@@ -1,4 +1,61 @@
 #pragma once
-// Linux calls that Glibc's Swift overlay lacks. No logic.
+// Linux calls that Glibc's Swift overlay lacks, with the control messages that only C macros can build. No logic.
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/types.h>
+
+/// The most messages that one `clinux_send` takes: its arrays live on the stack.
+#define CLINUX_SEND_LIMIT 64
+
+/// One message for one destination: a datagram, or several of `segment` bytes (the last may be shorter) when `segment` is not 0.
+struct clinux_message {
+    const void *bytes;
+    uint32_t length;
+    uint16_t segment;
+    /// Destination port in host order.
+    uint16_t port;
+    /// Destination address in IPv6 form (RFC 4291), as two words in host order.
+    uint64_t high, low;
+};
+
+/// Opens a non-blocking, close-on-exec UDP socket; -1 and errno on failure. `dual` asks an IPv6 socket to serve IPv4 too.
+int clinux_udp_socket(int is_ipv6, int dual);
+/// Binds to an address in IPv6 form (for an IPv4 socket: the mapped one, or all zeros for any).
+int clinux_bind(int fd, int is_ipv6, uint64_t high, uint64_t low, uint16_t port);
+/// The port that a socket is bound to; -1 and errno on failure.
+int clinux_bound_port(int fd);
+/// Sets a socket buffer, past the system's limit where the process may; gives the size in force.
+int clinux_set_buffer(int fd, int is_send, int bytes);
+/// Asks the kernel to hand over runs of equal datagrams in one piece (UDP_GRO).
+int clinux_enable_gro(int fd, int on);
+/// Datagrams that the kernel dropped because the receive buffer was full.
+uint32_t clinux_receive_drops(int fd);
+
+/// Sends at most CLINUX_SEND_LIMIT messages in one call; gives how many left, or -1 and errno when the first did not.
+int clinux_send(int fd, int is_ipv6, const struct clinux_message *messages, unsigned count);
+
+/// Receives one message without waiting. `segment` is the size of its datagrams when the kernel joined several, else 0.
+/// `truncated` is set when it did not fit.
+ssize_t clinux_receive(
+    int fd, int is_ipv6, void *bytes, size_t capacity, uint64_t *high, uint64_t *low, uint16_t *port, uint16_t *segment,
+    int *truncated);
+
+/// epoll_wait with nanoseconds; negative waits for ever. Falls back to whole milliseconds on kernels without it.
+int clinux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t nanoseconds);
+/// The descriptor that an event was registered with.
+int clinux_event_fd(const struct epoll_event *event);
+/// Adds a descriptor to an epoll set, with itself as its mark.
+int clinux_epoll_add(int epoll, int fd, uint32_t events);
+
+/// Binds the calling thread to one processor.
+int clinux_pin_thread(int cpu);
+/// The number of processors that the process may use.
+int clinux_usable_cpus(void);
+/// The number of the `index`th processor that the process may use; -1 when there are fewer.
+int clinux_usable_cpu(int index);
+/// Names the calling thread, at most 15 bytes.
+void clinux_name_thread(const char *name);
+/// Processor time of the calling thread in nanoseconds.
+int64_t clinux_thread_time(void);
