@@ -1,0 +1,63 @@
+import CLinux
+import Glibc
+
+/// A thread that runs one function to its end.
+public final class LoopThread: Sendable {
+    private let handle: pthread_t
+
+    /// What the new thread runs, carried across pthread's C interface.
+    private final class Body: Sendable {
+        let name: String
+        let cpu: Int32?
+        let run: @Sendable () -> Void
+
+        init(name: String, cpu: Int32?, run: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.cpu = cpu
+            self.run = run
+        }
+    }
+
+    /// Starts a thread with a `name` of at most 15 bytes, on one processor of the machine if `cpu` says so.
+    ///
+    /// `join()` must be called once.
+    public init(name: String, cpu: Int?, run: @escaping @Sendable () -> Void) throws(SystemError) {
+        let body = Unmanaged.passRetained(Body(name: name, cpu: cpu.map(Int32.init), run: run))
+        var handle = pthread_t()
+        let code = pthread_create(&handle, nil, runLoopThread, body.toOpaque())
+        guard code == 0 else {
+            body.release()
+            throw SystemError("pthread_create", code: code)
+        }
+        self.handle = handle
+    }
+
+    /// Waits for the function to return. Blocks the calling thread.
+    public func join() { pthread_join(handle, nil) }
+
+    fileprivate static func main(_ context: UnsafeMutableRawPointer) {
+        let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
+        clinux_name_thread(body.name)
+        // Failure (a processor taken away by a cpuset) leaves the thread to the scheduler.
+        if let cpu = body.cpu { _ = clinux_pin_thread(cpu) }
+        body.run()
+    }
+}
+
+/// A named function, because a closure literal handed to C may be taken for main-actor code.
+private func runLoopThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let context { LoopThread.main(context) }
+    return nil
+}
+
+/// The processors of the machine that this process may use.
+public enum Processors {
+    /// Their numbers, lowest first; at least one.
+    public static var usable: [Int] {
+        let numbers = (0..<clinux_usable_cpus()).map { Int(clinux_usable_cpu($0)) }.filter { $0 >= 0 }
+        return numbers.isEmpty ? [0] : numbers
+    }
+
+    /// Processor time that the calling thread has used, in nanoseconds.
+    public static func threadTime() -> Int64 { clinux_thread_time() }
+}

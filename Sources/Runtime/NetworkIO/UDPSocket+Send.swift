@@ -1,0 +1,134 @@
+import CLinux
+import Glibc
+public import Primitives
+
+extension UDPSocket {
+    /// Segments of one message: what every kernel with UDP_SEGMENT takes.
+    static let maximumSegments = 64
+    /// Bytes of one message: the largest UDP payload over IPv4.
+    static let maximumMessage = 65_507
+    /// How long a full send buffer may stop the loop, once a call: a card at 10 Gbit/s sends 1.2 MB meanwhile.
+    static let fullBufferWaitMilliseconds: Int32 = 1
+
+    /// Sends every datagram of `batch` in order. What cannot leave is counted and lost; the batch is not changed.
+    ///
+    /// Neighbours of one destination and one size become one message that the kernel cuts (UDP_SEGMENT); the last of a run
+    /// may be shorter. Up to 64 messages go in one call.
+    public mutating func send(_ batch: borrowing OutboundBatch) {
+        let entries = batch.entries
+        guard let arena = batch.arena.baseAddress else { return }
+        var next = 0
+        var mayWait = true
+        while next < entries.count {
+            var count = 0
+            let first = next
+            while next < entries.count, count < Int(CLINUX_SEND_LIMIT) {
+                let run = runLength(of: entries, from: next)
+                fill(messages + count, entries, next, run, arena)
+                count += 1
+                next += run
+            }
+            flush(count, entries: entries, first: first, arena: arena, mayWait: &mayWait)
+        }
+    }
+
+    /// How many entries from `start` fit one message: one destination, equal sizes, the last may be shorter.
+    private func runLength(of entries: UnsafeBufferPointer<OutboundBatch.Entry>, from start: Int) -> Int {
+        let size = entries[start].length
+        guard segmentsSent, size > 0 else { return 1 }
+        let destination = entries[start].destination
+        let most = min(Self.maximumSegments, Self.maximumMessage / size, entries.count - start)
+        var count = 1
+        while count < most {
+            let entry = entries[start + count]
+            guard entry.length <= size, entry.length > 0, entry.destination == destination else { break }
+            count += 1
+            if entry.length < size { break }
+        }
+        return count
+    }
+
+    private func fill(
+        _ message: UnsafeMutablePointer<clinux_message>, _ entries: UnsafeBufferPointer<OutboundBatch.Entry>,
+        _ first: Int, _ count: Int, _ arena: UnsafeMutableRawPointer
+    ) {
+        let entry = entries[first]
+        let last = entries[first + count - 1]
+        message.initialize(
+            to: clinux_message(
+                bytes: UnsafeRawPointer(arena + entry.offset), length: UInt32(last.offset + last.length - entry.offset),
+                segment: count > 1 ? UInt16(entry.length) : 0, port: entry.destination.port,
+                high: entry.destination.high, low: entry.destination.low))
+    }
+
+    /// Sends the first `count` prepared messages, whatever some of them meet.
+    private mutating func flush(
+        _ count: Int, entries: UnsafeBufferPointer<OutboundBatch.Entry>, first: Int, arena: UnsafeMutableRawPointer,
+        mayWait: inout Bool
+    ) {
+        var done = 0
+        var entry = first
+        while done < count {
+            counters.sendCalls &+= 1
+            let sent = Int(clinux_send(descriptor, isIPv6 ? 1 : 0, messages + done, UInt32(count - done)))
+            if sent > 0 {
+                for index in done..<(done + sent) { entry += account(messages[index]) }
+                done += sent
+                continue
+            }
+            let datagrams = Self.datagrams(in: messages[done])
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, ENOBUFS:
+                if mayWait, waitForRoom() {
+                    mayWait = false
+                    continue
+                }
+                mayWait = false
+                counters.sendBufferFull &+= UInt64(datagrams)
+            case EINVAL where datagrams > 1, EMSGSIZE where datagrams > 1, EIO where datagrams > 1:
+                // EIO: the way out has no checksum offload and never will; the others concern this message alone.
+                if errno == EIO { segmentsSent = false }
+                counters.segmentationRefused &+= 1
+                sendOneByOne(entries[entry..<(entry + datagrams)], arena)
+            default: counters.sendRefused &+= UInt64(datagrams)
+            }
+            entry += datagrams
+            done += 1
+        }
+    }
+
+    private mutating func sendOneByOne(
+        _ entries: Slice<UnsafeBufferPointer<OutboundBatch.Entry>>, _ arena: UnsafeMutableRawPointer
+    ) {
+        for entry in entries {
+            var message = clinux_message(
+                bytes: UnsafeRawPointer(arena + entry.offset), length: UInt32(entry.length), segment: 0,
+                port: entry.destination.port, high: entry.destination.high, low: entry.destination.low)
+            counters.sendCalls &+= 1
+            if clinux_send(descriptor, isIPv6 ? 1 : 0, &message, 1) == 1 {
+                counters.sent &+= 1
+            } else if errno == EAGAIN || errno == ENOBUFS {
+                counters.sendBufferFull &+= 1
+            } else {
+                counters.sendRefused &+= 1
+            }
+        }
+    }
+
+    private mutating func account(_ message: clinux_message) -> Int {
+        let datagrams = Self.datagrams(in: message)
+        counters.sent &+= UInt64(datagrams)
+        if message.segment != 0 { counters.segmented &+= UInt64(datagrams) }
+        return datagrams
+    }
+
+    private static func datagrams(in message: clinux_message) -> Int {
+        message.segment == 0 ? 1 : (Int(message.length) + Int(message.segment) - 1) / Int(message.segment)
+    }
+
+    private func waitForRoom() -> Bool {
+        var descriptors = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&descriptors, 1, Self.fullBufferWaitMilliseconds) > 0
+    }
+}

@@ -1,0 +1,108 @@
+import CLinux
+import Glibc
+public import Primitives
+
+/// How a UDP socket is opened.
+public struct UDPSocketConfiguration: Sendable, Hashable {
+    /// The local address; nil for any, of both families where the machine has IPv6.
+    public var address: SocketAddress?
+    /// The local port; 0 lets the system choose.
+    public var port: UInt16
+    /// 8 MiB holds 80 ms of 800 Mbit/s: longer than any turn.
+    public var receiveBufferBytes = 8 << 20
+    /// 8 MiB: the batches of a turn, until the card has sent them.
+    public var sendBufferBytes = 8 << 20
+    /// Whether the kernel may join datagrams on their way in (UDP_GRO).
+    public var joinsReceived = true
+    /// Whether runs of equal datagrams leave in one piece (UDP_SEGMENT).
+    public var segmentsSent = true
+
+    /// A socket on `port` of `address`.
+    public init(address: SocketAddress? = nil, port: UInt16) {
+        self.address = address
+        self.port = port
+    }
+}
+
+/// What a socket has carried and could not carry.
+public struct UDPSocketCounters: Sendable, Hashable {
+    /// Datagrams and system calls in.
+    public var received: UInt64 = 0, receiveCalls: UInt64 = 0
+    /// Datagrams and system calls out.
+    public var sent: UInt64 = 0, sendCalls: UInt64 = 0
+    /// Datagrams that left as part of a segmented run.
+    public var segmented: UInt64 = 0
+    /// Datagrams lost because the send buffer stayed full.
+    public var sendBufferFull: UInt64 = 0
+    /// Datagrams that the kernel refused (no route, a firewall, too large).
+    public var sendRefused: UInt64 = 0
+    /// Runs that had to be sent one by one because the kernel refused to segment them.
+    public var segmentationRefused: UInt64 = 0
+
+    /// All zero.
+    public init() {}
+}
+
+/// One unconnected, non-blocking UDP socket for both address families.
+///
+/// Not Sendable: one loop owns it.
+public struct UDPSocket: ~Copyable {
+    /// For a `Poller`.
+    public let descriptor: Int32
+    /// The port in use.
+    public let port: UInt16
+    /// Whether the socket is of the IPv6 family (and carries IPv4 in mapped form); false where IPv6 is switched off.
+    public let isIPv6: Bool
+    /// What it has carried.
+    public internal(set) var counters = UDPSocketCounters()
+
+    /// The largest run that the kernel joins, which is also the largest datagram.
+    static let receiveCapacity = 65_536
+    let receiveBuffer: UnsafeMutableRawBufferPointer
+    let messages: UnsafeMutablePointer<clinux_message>
+    let joinsReceived: Bool
+    var segmentsSent: Bool
+
+    /// Opens and binds a socket.
+    public init(_ configuration: UDPSocketConfiguration) throws(SystemError) {
+        let wantsIPv6 = configuration.address.map { !$0.isIPv4 } ?? true
+        var isIPv6 = wantsIPv6
+        var descriptor = clinux_udp_socket(isIPv6 ? 1 : 0, configuration.address == nil ? 1 : 0)
+        var bound = descriptor >= 0 ? Self.bind(descriptor, isIPv6, configuration) : -1
+        if bound != 0, configuration.address == nil, errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL {
+            // IPv6 is switched off: serve IPv4 alone.
+            if descriptor >= 0 { close(descriptor) }
+            isIPv6 = false
+            descriptor = clinux_udp_socket(0, 0)
+            bound = descriptor >= 0 ? Self.bind(descriptor, isIPv6, configuration) : -1
+        }
+        guard bound == 0 else {
+            let error = SystemError(descriptor < 0 ? "socket" : "bind")
+            if descriptor >= 0 { close(descriptor) }
+            throw error
+        }
+        _ = clinux_set_buffer(descriptor, 0, Int32(configuration.receiveBufferBytes))
+        _ = clinux_set_buffer(descriptor, 1, Int32(configuration.sendBufferBytes))
+        self.descriptor = descriptor
+        self.isIPv6 = isIPv6
+        port = UInt16(clinux_bound_port(descriptor))
+        joinsReceived = configuration.joinsReceived && clinux_enable_gro(descriptor, 1) == 0
+        segmentsSent = configuration.segmentsSent
+        receiveBuffer = .allocate(byteCount: Self.receiveCapacity, alignment: 64)
+        messages = .allocate(capacity: Int(CLINUX_SEND_LIMIT))
+    }
+
+    deinit {
+        close(descriptor)
+        receiveBuffer.deallocate()
+        messages.deallocate()
+    }
+
+    private static func bind(_ descriptor: Int32, _ isIPv6: Bool, _ configuration: UDPSocketConfiguration) -> Int32 {
+        let address = configuration.address ?? SocketAddress(high: 0, low: 0, port: 0)
+        return clinux_bind(descriptor, isIPv6 ? 1 : 0, address.high, address.low, configuration.port)
+    }
+
+    /// Datagrams that the kernel dropped since the start because nobody fetched them in time.
+    public var receiveBufferDrops: UInt64 { UInt64(clinux_receive_drops(descriptor)) }
+}
