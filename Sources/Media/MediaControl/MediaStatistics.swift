@@ -19,6 +19,18 @@ public struct WorkerStatistics: Sendable {
     public var keyframeRequestsSent: UInt64 = 0
     public var commandsIgnored: UInt64 = 0
     public var drops = DropCounters()
+    /// Datagrams that the kernel dropped because the worker did not fetch them in time.
+    public var receiveBufferDrops: UInt64 = 0
+    /// Datagrams that could not be handed to the kernel: send buffer full, no route, refused.
+    public var sendDrops: UInt64 = 0
+    /// Datagrams that left in segmented runs.
+    public var packetsSegmented: UInt64 = 0
+    /// System calls that sent or received.
+    public var socketCalls: UInt64 = 0
+    /// Turns of the worker's loop.
+    public var turns: UInt64 = 0
+    /// Time in which the worker did not sleep.
+    public var busyTime = TimeInterval.zero
 
     public init() {}
 }

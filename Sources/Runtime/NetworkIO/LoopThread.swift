@@ -61,3 +61,6 @@ public enum Processors {
     /// Processor time that the calling thread has used, in nanoseconds.
     public static func threadTime() -> Int64 { clinux_thread_time() }
 }
+
+/// A number that is the same only for calls from the same thread.
+public func currentThread() -> UInt { UInt(pthread_self()) }

@@ -4,24 +4,34 @@ import Synchronization
 ///
 /// Bounded by its senders: what is posted are jobs whose senders wait for them.
 public final class Mailbox<Element: Sendable>: Sendable {
-    private let queue = Mutex<[Element]>([])
+    private struct State {
+        var queue: [Element] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
     private let wake: WakeSignal
 
     /// An empty mailbox that wakes its owner by `wake`.
     public init(wake: WakeSignal) { self.wake = wake }
 
-    /// Adds a value. Only the first into an empty mailbox costs a system call.
-    public func post(_ element: Element) {
-        let wasEmpty = queue.withLock { queue in
-            queue.append(element)
-            return queue.count == 1
+    /// Adds a value; false when the mailbox is closed. Only the first into an empty mailbox costs a system call.
+    public func post(_ element: Element) -> Bool {
+        let (isPosted, wasEmpty) = state.withLock { state -> (Bool, Bool) in
+            guard !state.isClosed else { return (false, false) }
+            state.queue.append(element)
+            return (true, state.queue.count == 1)
         }
         if wasEmpty { wake.signal() }
+        return isPosted
     }
 
     /// Swaps what was posted into `taken`, which must be empty: the two buffers take turns and nothing is allocated.
     public func take(into taken: inout [Element]) {
         precondition(taken.isEmpty, "the last values have been handled")
-        queue.withLock { swap(&$0, &taken) }
+        state.withLock { swap(&$0.queue, &taken) }
     }
+
+    /// Takes no more; what was posted is still there to be taken.
+    public func close() { state.withLock { $0.isClosed = true } }
 }

@@ -1,0 +1,84 @@
+public import MediaControl
+import MediaEngine
+import NetworkIO
+public import Primitives
+import Synchronization
+
+/// One thread with its UDP port and its share of the rooms.
+///
+/// The thread's loop is the actor's executor: the control plane enters with `await` between two turns, the loop enters once
+/// a turn. No packet ever changes threads.
+public actor MediaWorker {
+    /// Its number, from 0.
+    public nonisolated let index: Int
+    /// The UDP port that it listens on.
+    public nonisolated let port: UInt16
+    private nonisolated let executor: WorkerExecutor
+    private nonisolated let publishEvents: @Sendable ([MediaEvent]) -> Void
+    private nonisolated let publishedLoad = Atomic<Int>(0)
+    private var core: WorkerCore
+    private var isStopping = false
+
+    /// The loop's executor.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    init(
+        index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket, executor: WorkerExecutor,
+        publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
+    ) {
+        self.index = index
+        self.executor = executor
+        self.publishEvents = publishEvents
+        port = socket.port
+        core = WorkerCore(engine: engine, socket: socket)
+    }
+
+    /// Carries commands out in their order; returns when they have been.
+    public func apply(_ commands: [MediaCommand]) {
+        core.apply(commands, at: MonotonicClock.now())
+        publishedLoad.store(core.load, ordering: .relaxed)
+    }
+
+    /// Everything about one room; nil for a room that is not here.
+    public func roomStatistics(_ room: RoomID) -> RoomStatistics? { core.roomStatistics(room) }
+
+    /// Counters and gauges of this worker.
+    public func statistics() -> WorkerStatistics { core.statistics }
+
+    /// Streams, peers and rooms as of the last command; may be read from anywhere.
+    public nonisolated var load: Int { publishedLoad.load(ordering: .relaxed) }
+
+    /// Lets the loop end after the turn in progress.
+    func requestStop() { isStopping = true }
+
+    /// The loop. Runs on the worker's own thread until `requestStop()`.
+    nonisolated func run() {
+        executor.adoptThread()
+        var jobs: [UnownedJob] = []
+        do throws(SystemError) {
+            let poller = try Poller()
+            try poller.add(executor.wake.descriptor)
+            try poller.add(assumeIsolated { $0.core.descriptor })
+            var deadline: MonotonicTime? = .zero
+            while let next = deadline {
+                let ready = poller.wait(until: next, now: MonotonicClock.now())
+                if poller.isReady(executor.wake.descriptor, of: ready) { executor.wake.clear() }
+                executor.runJobs(&jobs)
+                deadline = assumeIsolated { $0.turn() }
+            }
+        } catch {
+            preconditionFailure("a worker cannot wait for its socket: \(error)")
+        }
+        executor.retire(&jobs)
+    }
+
+    /// One turn; when to wake for the next, or nil to stop.
+    private func turn() -> MonotonicTime? {
+        let start = MonotonicClock.now()
+        core.turn(at: start)
+        let events = core.takeEvents()
+        if !events.isEmpty { publishEvents(events) }
+        core.addBusy(MonotonicClock.now() - start)
+        return isStopping ? nil : core.nextDeadline
+    }
+}

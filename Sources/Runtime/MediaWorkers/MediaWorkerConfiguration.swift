@@ -1,0 +1,23 @@
+public import MediaEngine
+public import Primitives
+
+/// How many workers there are and where they listen.
+public struct MediaWorkerConfiguration: Sendable {
+    /// Number of workers; 0: one a usable processor.
+    public var workers = 0
+    /// Worker n listens on this port plus n; 0 lets the system choose each.
+    public var udpBasePort: UInt16 = 7_900
+    /// The local address; nil for any, of both families.
+    public var bindAddress: SocketAddress?
+    /// The addresses that answers name, without ports. Empty: the bind address, else those of the machine's interfaces.
+    public var advertisedAddresses: [SocketAddress] = []
+    /// Binds each worker to one processor. Good on a machine of its own, bad beside others.
+    public var pinsThreads = false
+    /// What each worker's engine is told.
+    public var engine = EngineConfiguration()
+    /// Where engines take their random choices from; nil: the system. For tests.
+    public var seed: UInt64?
+
+    /// One worker a processor on ports from 7900.
+    public init() {}
+}

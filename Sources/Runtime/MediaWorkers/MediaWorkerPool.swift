@@ -1,0 +1,128 @@
+public import Cryptography
+public import Logging
+public import MediaControl
+import MediaEngine
+public import NetworkIO
+public import Primitives
+import Synchronization
+
+/// Why the workers did not start.
+public enum MediaWorkerError: Error, Sendable, Hashable {
+    /// A system call for worker `index` failed, for example because its port is taken.
+    case system(index: Int, SystemError)
+    /// OpenSSL did not take the certificate.
+    case certificate(CryptographyError)
+}
+
+/// All media workers of the process.
+public final class MediaWorkerPool: Sendable {
+    /// The workers by index.
+    public let workers: [MediaWorker]
+    /// What happens, from each worker in order, in batches of one turn. One reader.
+    ///
+    /// Unbounded, because none of it may be lost; its sum is bounded by what the control plane has asked for.
+    public let events: AsyncStream<[MediaEvent]>
+    /// SHA-256 of the certificate that every worker shows.
+    public let fingerprintSHA256: [UInt8]
+    private let advertisedAddresses: [SocketAddress]
+    private let endEvents: @Sendable () -> Void
+    private let threads: Mutex<[LoopThread]>
+    private let lastPlaced = Atomic<Int>(0)
+    private let logger: Logger
+
+    /// Opens the ports and starts the threads.
+    public init(
+        configuration: MediaWorkerConfiguration, certificate: Certificate, logger: Logger
+    ) throws(MediaWorkerError) {
+        let (events, continuation) = AsyncStream<[MediaEvent]>.makeStream(bufferingPolicy: .unbounded)
+        let processors = Processors.usable
+        var workers: [MediaWorker] = []
+        for index in 0..<(configuration.workers > 0 ? configuration.workers : processors.count) {
+            let worker = try Self.makeWorker(index, configuration, certificate) { continuation.yield($0) }
+            workers.append(worker)
+        }
+        self.events = events
+        self.workers = workers
+        self.logger = logger
+        fingerprintSHA256 = certificate.fingerprintSHA256
+        endEvents = { continuation.finish() }
+        advertisedAddresses = Self.advertisedAddresses(configuration)
+        threads = Mutex([])
+        for worker in workers {
+            let cpu = configuration.pinsThreads ? processors[worker.index % processors.count] : nil
+            do throws(SystemError) {
+                let thread = try LoopThread(name: "media-\(worker.index)", cpu: cpu) { worker.run() }
+                threads.withLock { $0.append(thread) }
+            } catch {
+                throw .system(index: worker.index, error)
+            }
+        }
+        logger.info("media workers started", ["workers": .number(workers.count), "port": .number(workers[0].port)])
+    }
+
+    /// Where a client reaches `worker`.
+    public func candidates(of worker: MediaWorker) -> [SocketAddress] {
+        advertisedAddresses.map { SocketAddress(high: $0.high, low: $0.low, port: worker.port) }
+    }
+
+    /// The worker for the next room: the one with the least to do, and among equals the next in turn, so that rooms made in one
+    /// moment, before any of them has members, spread.
+    public func leastLoadedWorker() -> MediaWorker {
+        let start = lastPlaced.load(ordering: .relaxed) + 1
+        let order = (0..<workers.count).map { workers[($0 + start) % workers.count] }
+        let chosen = order.dropFirst().reduce(order[0]) { $1.load < $0.load ? $1 : $0 }
+        lastPlaced.store(chosen.index, ordering: .relaxed)
+        return chosen
+    }
+
+    /// Counters and gauges of all workers by index.
+    public func statistics() async -> [WorkerStatistics] {
+        var all: [WorkerStatistics] = []
+        for worker in workers { all.append(await worker.statistics()) }
+        return all
+    }
+
+    /// Ends the loops and their threads, then the event stream. Commands sent later have no effect on the network.
+    public func stop() async {
+        for worker in workers { await worker.requestStop() }
+        // Each loop ends after the turn it is in, so joining takes microseconds.
+        let running = threads.withLock { threads in
+            defer { threads = [] }
+            return threads
+        }
+        for thread in running { thread.join() }
+        endEvents()
+        if !running.isEmpty { logger.info("media workers stopped") }
+    }
+
+    private static func makeWorker(
+        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate,
+        publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
+    ) throws(MediaWorkerError) -> MediaWorker {
+        let base = configuration.udpBasePort
+        let port = base == 0 ? 0 : base &+ UInt16(index)
+        var generator = SystemRandomNumberGenerator()
+        let seed = configuration.seed.map { $0 &+ UInt64(index) } ?? generator.next()
+        let address = UDPSocketConfiguration(address: configuration.bindAddress, port: port)
+        do {
+            let engine = try MediaEngine(configuration: configuration.engine, certificate: certificate, seed: seed)
+            let socket = try UDPSocket(address)
+            return MediaWorker(
+                index: index, engine: engine, socket: socket, executor: try WorkerExecutor(),
+                publishEvents: publishEvents)
+        } catch let error as SystemError {
+            throw .system(index: index, error)
+        } catch let error as CryptographyError {
+            throw .certificate(error)
+        } catch {
+            throw .certificate(.failed(call: "\(error)"))
+        }
+    }
+
+    private static func advertisedAddresses(_ configuration: MediaWorkerConfiguration) -> [SocketAddress] {
+        if !configuration.advertisedAddresses.isEmpty { return configuration.advertisedAddresses }
+        if let address = configuration.bindAddress { return [address] }
+        let addresses = NetworkInterfaces.addresses()
+        return addresses.isEmpty ? [SocketAddress(ipv4: 0x7f00_0001, port: 0)] : addresses
+    }
+}
