@@ -25,7 +25,7 @@ public enum ConsolePage {
 
     /// The page runs only its own scripts and is shown in nobody's frame.
     private static let policy =
-        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob: mediastream:; "
+        "default-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob: mediastream:; "
         + "connect-src 'self' ws: wss:; frame-ancestors 'none'; base-uri 'none'"
 
     private static func response(for content: [UInt8], type: String) -> HTTPResponse {

@@ -120,7 +120,6 @@ for (const tab of ["room", "operators"]) {
         for (const other of ["room", "operators"]) {
             element(`tab-${other}`).setAttribute("aria-selected", String(other === tab));
             element(`view-${other}`).hidden = other !== tab;
-            if (other === "room") element("view-room").style.display = tab === "room" ? "flex" : "none";
         }
         operators.setVisible(tab === "operators", element("token").value.trim());
     });
