@@ -22,6 +22,8 @@ public enum RoomEvent: Sendable, Hashable {
     case speakersChanged([SpeakerInfo])
     /// The sid of who dominates; nil when nobody has spoken for long.
     case dominantSpeakerChanged(participant: String?)
+    /// Network quality of members that changed; to sessions with a roster.
+    case qualityChanged([ParticipantQuality])
     /// An opaque payload from another member (rooms with policy `peerToPeer`).
     case relayed(from: String, identity: String, payload: String)
     case roomUpdated(RoomInfo)
@@ -60,6 +62,20 @@ public struct SpeakerInfo: Sendable, Hashable {
         self.participant = participant
         self.track = track
         self.loudness = loudness
+    }
+}
+
+/// How well one participant's network does.
+public struct ParticipantQuality: Sendable, Hashable {
+    /// The sid.
+    public var participant: String
+    /// 0 (lost) to 5 (excellent).
+    public var quality: Int
+
+    /// A participant's quality.
+    public init(participant: String, quality: Int) {
+        self.participant = participant
+        self.quality = quality
     }
 }
 
