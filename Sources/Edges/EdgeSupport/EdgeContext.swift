@@ -1,5 +1,6 @@
 public import HTTPServing
 public import Logging
+public import Primitives
 public import RoomService
 
 /// What every edge needs: the rooms, the gate, and what the configuration says to clients.
@@ -14,14 +15,20 @@ public struct EdgeContext: Sendable {
     public let server: String
     /// For the edges' own lines.
     public let logger: Logger
+    /// The monotonic clock.
+    public let now: @Sendable () -> MonotonicTime
 
     /// A context of these parts.
-    public init(rooms: RoomService, gate: TokenGate, iceServers: [ICEServer], server: String, logger: Logger) {
+    public init(
+        rooms: RoomService, gate: TokenGate, iceServers: [ICEServer], server: String, logger: Logger,
+        now: @escaping @Sendable () -> MonotonicTime
+    ) {
         self.rooms = rooms
         self.gate = gate
         self.iceServers = iceServers
         self.server = server
         self.logger = logger
+        self.now = now
     }
 }
 

@@ -1,0 +1,148 @@
+import AccessTokens
+import EdgeSupport
+import MediaControl
+import Rooms
+
+extension ClientFrame {
+    /// Reads one text frame. Never fails: what is wrong becomes the frame's error, with the request's id where it has one.
+    init(text: String) {
+        do {
+            self = try JSONCoding.decode(Self.self, from: Array(text.utf8))
+        } catch {
+            self.init(
+                id: nil, request: .failure(.malformed(error.path.isEmpty ? "Not a JSON object." : error.sentence)))
+        }
+    }
+}
+
+extension ClientFrame: Decodable {
+    init(from decoder: any Decoder) throws {
+        let fields = Fields(try decoder.container(keyedBy: AnyKey.self))
+        do throws(SignallingError) {
+            id = try fields.integer("id")
+        } catch {
+            id = nil
+            request = .failure(error)
+            return
+        }
+        if let id, !(1...(1 << 53 - 1)).contains(id) {
+            self.id = nil
+            request = .failure(.malformed("The field id is out of range."))
+            return
+        }
+        request = Result { () throws(SignallingError) in try ClientRequest(fields) }
+    }
+}
+
+extension ClientRequest {
+    /// Reads the fields that go with the type.
+    fileprivate init(_ fields: Fields) throws(SignallingError) {
+        switch try fields.required(fields.text("type"), "type") {
+        case "join": self = .join(try JoinFields(fields))
+        case "resume":
+            let sequence = try fields.required(fields.integer("seq"), "seq")
+            guard let sequence = UInt64(exactly: sequence) else { throw .invalid("The field seq is negative.") }
+            self = .resume(session: SessionID(try fields.requiredText("session")), after: sequence)
+        case "snapshot": self = .snapshot
+        case "offer": self = .offer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))
+        case "answer": self = .answer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))
+        case "ice":
+            self = .ice(
+                connection: try fields.connection(), candidate: try fields.text("candidate"),
+                mid: try fields.text("mid"))
+        case "bye": self = .bye(connection: try fields.connection())
+        case "ping": self = .ping
+        case "leave": self = .leave
+        case let type: self = .perform(try Self.sessionRequests(type, fields))
+        }
+    }
+
+    private static func sessionRequests(_ type: String, _ fields: Fields) throws(SignallingError) -> [SessionRequest] {
+        switch type {
+        case "announce": try announcements(fields)
+        case "unpublish": [.unpublish(track: try fields.track())]
+        case "mute": [.setMuted(track: try fields.track(), try fields.requiredFlag("muted"))]
+        case "subscribe": [.subscribe(track: try fields.track())]
+        case "unsubscribe": [.unsubscribe(track: try fields.track())]
+        case "autoSubscribe": [.setAutoSubscribe(try fields.requiredFlag("enabled"))]
+        case "pause": [.setPaused(track: try fields.track(), try fields.requiredFlag("paused"))]
+        case "layer": [.setPreference(track: try fields.track(), try fields.preference())]
+        case "pauseAllVideo": [.pauseAllVideo(try fields.requiredFlag("paused"))]
+        case "audioOnly": [.setAudioOnly(try fields.requiredFlag("enabled"))]
+        case "metadata": [.setMetadata(name: try fields.text("name"), metadata: try fields.text("metadata"))]
+        case "keyframe": [.requestKeyframe(track: try fields.track())]
+        case "speakers": [.wantSpeakers(try fields.requiredFlag("enabled"))]
+        case "roster": [.requestRoster]
+        case "remove": [.remove(participant: try fields.requiredText("participant"))]
+        case "relay": [.relay(to: try fields.requiredText("to"), payload: try fields.requiredText("payload"))]
+        default: throw .unknownType
+        }
+    }
+
+    /// More than this many in one message is no honest client's.
+    private static let maximumAnnouncements = 64
+
+    private static func announcements(_ fields: Fields) throws(SignallingError) -> [SessionRequest] {
+        let list = try fields.objects("tracks")
+        guard (1...maximumAnnouncements).contains(list.count) else {
+            throw .invalid("The field tracks has none or too many elements.")
+        }
+        var requests: [SessionRequest] = []
+        for track in list {
+            let word = try track.requiredText("source")
+            guard let source = TrackSource(rawValue: word) else {
+                throw .invalid("The field source has an unknown word.")
+            }
+            requests.append(
+                .announce(
+                    clientTrackID: try track.track(), source: source, name: try track.text("name"),
+                    muted: try track.flag("muted") ?? false, width: try track.size("width"),
+                    height: try track.size("height")))
+        }
+        return requests
+    }
+}
+
+extension JoinFields {
+    fileprivate init(_ fields: Fields) throws(SignallingError) {
+        room = try fields.text("room")
+        name = try fields.text("name")
+        metadata = try fields.text("metadata")
+        if let word = try fields.text("profile") {
+            guard let profile = ParticipantProfile(rawValue: word) else {
+                throw .invalid("The field profile has an unknown word.")
+            }
+            self.profile = profile
+        }
+        autoSubscribe = try fields.flag("autoSubscribe") ?? true
+        audioOnly = try fields.flag("audioOnly") ?? false
+        roster = try fields.flag("roster")
+        speakers = try fields.flag("speakers") ?? false
+        if try fields.text("receivingConnection") != nil {
+            receivingConnection = try fields.connection("receivingConnection")
+        }
+        if let count = try fields.integer("maxVideoSubscriptions") {
+            guard (0...1_000).contains(count) else {
+                throw .invalid("The field maxVideoSubscriptions is out of range.")
+            }
+            maxVideoSubscriptions = Int(count)
+        }
+    }
+}
+
+extension JoinFields {
+    /// The request that the token's claims and these fields make; `queryRoom` is the room in the address.
+    func request(_ claims: AccessClaims, queryRoom: String?) -> JoinRequest {
+        var request = JoinRequest(claims: claims, room: room ?? queryRoom)
+        request.name = name
+        request.metadata = metadata
+        request.profile = profile
+        request.autoSubscribe = autoSubscribe
+        request.audioOnly = audioOnly
+        request.wantsRoster = roster
+        request.wantsSpeakers = speakers
+        request.receivingConnection = receivingConnection
+        request.maxVideoSubscriptions = maxVideoSubscriptions
+        return request
+    }
+}

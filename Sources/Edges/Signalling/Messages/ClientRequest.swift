@@ -1,0 +1,63 @@
+import EdgeSupport
+import Primitives
+import Rooms
+
+/// One frame from a client: a request that may ask for a reply, or what is wrong with it.
+struct ClientFrame: Sendable {
+    /// The client's number for the reply; nil when it wants none.
+    var id: Int64?
+    var request: Result<ClientRequest, SignallingError>
+}
+
+/// What a client may ask (Protocol.md sections 3 to 6).
+enum ClientRequest: Sendable, Hashable {
+    case join(JoinFields)
+    case resume(session: SessionID, after: UInt64)
+    case snapshot
+    case offer(connection: String, sdp: String)
+    case answer(connection: String, sdp: String)
+    case ice(connection: String, candidate: String?, mid: String?)
+    case bye(connection: String)
+    /// Everything that `RoomService.perform` does; `announce` may bring several at once.
+    case perform([SessionRequest])
+    case ping
+    case leave
+}
+
+/// The fields of `join`.
+struct JoinFields: Sendable, Hashable {
+    var room: String?
+    var name: String?
+    var metadata: String?
+    var profile = ParticipantProfile.full
+    var autoSubscribe = true
+    var audioOnly = false
+    var roster: Bool?
+    var speakers = false
+    var receivingConnection: String?
+    var maxVideoSubscriptions: Int?
+}
+
+/// A refusal as it stands in an `error` message.
+struct SignallingError: Error, Sendable, Hashable {
+    var code: String
+    var message: String
+    var retryAfterSeconds: Double?
+
+    init(_ code: String, _ message: String, retryAfterSeconds: Double? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+
+    init(_ error: RoomError) {
+        self.init(error.code.rawValue, error.detail, retryAfterSeconds: error.retryAfter?.seconds)
+    }
+
+    static func malformed(_ message: String) -> Self { Self("malformed_message", message) }
+    static func invalid(_ message: String) -> Self { Self("invalid_request", message) }
+    static let unknownType = Self("unknown_type", "This type of message is not known.")
+    static let notJoined = Self("not_joined", "Join first.")
+    static let alreadyJoined = Self("already_joined", "This socket has a session already.")
+    static let tooManyRequests = Self("too_many_requests", "Requests come too fast.", retryAfterSeconds: 1)
+}

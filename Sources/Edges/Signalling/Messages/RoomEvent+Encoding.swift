@@ -1,0 +1,93 @@
+import EdgeSupport
+import Rooms
+
+extension RoomEvent {
+    /// Writes type and fields (Protocol.md section 7); `seq` is the caller's.
+    func encode(to fields: inout FieldWriter) throws {
+        try fields.set("type", type)
+        switch self {
+        case .participantJoined(let info), .participantUpdated(let info):
+            try fields.set("participant", ParticipantModel(info))
+        case .participantLeft(let participant, let identity, let reason):
+            try fields.set("participant", participant)
+            try fields.set("identity", identity)
+            try fields.set("reason", reason.rawValue)
+        case .trackPublished(let info), .trackUpdated(let info):
+            try fields.set("track", TrackModel(info))
+        case .trackUnpublished(let participant, let track):
+            try fields.set("participant", participant)
+            try fields.set("track", track)
+        case .subscriptionUpdated(let info):
+            try fields.set("subscription", SubscriptionModel(info))
+        case .subscriptionEnded(let subscription, let track), .subscriptionStarted(let subscription, let track):
+            try fields.set("subscription", subscription)
+            try fields.set("track", track)
+        case .offer(let connection, let sdp, let tracks):
+            try fields.set("connection", connection)
+            try fields.set("sdp", sdp)
+            try fields.set("tracks", tracks)
+        case .connectionChanged(let connection, let state, let reason):
+            try fields.set("connection", connection)
+            try fields.set("state", state.rawValue)
+            try fields.set("reason", reason)
+        case .relayed(let from, let identity, let payload):
+            try fields.set("from", from)
+            try fields.set("identity", identity)
+            try fields.set("payload", payload)
+        case .trackMutedByOther(let track, let by):
+            try fields.set("track", track)
+            try fields.set("by", by)
+        case .speakersChanged(let speakers): try fields.set("speakers", speakers.map(SpeakerModel.init))
+        case .dominantSpeakerChanged(let participant): try fields.set("participant", participant)
+        case .qualityChanged(let list): try fields.set("participants", list.map(QualityModel.init))
+        case .roomUpdated(let info): try fields.set("room", RoomModel(info))
+        case .ended(let reason): try fields.set("reason", reason.rawValue)
+        }
+    }
+
+    /// The word of the message.
+    private var type: String {
+        switch self {
+        case .participantJoined: "participantJoined"
+        case .participantUpdated: "participantUpdated"
+        case .participantLeft: "participantLeft"
+        case .trackPublished: "trackPublished"
+        case .trackUpdated: "trackUpdated"
+        case .trackUnpublished: "trackUnpublished"
+        case .subscriptionUpdated: "subscriptionUpdated"
+        case .subscriptionEnded: "subscriptionEnded"
+        case .subscriptionStarted: "subscriptionStarted"
+        case .offer: "offer"
+        case .connectionChanged: "connection"
+        case .speakersChanged: "speakers"
+        case .dominantSpeakerChanged: "dominantSpeaker"
+        case .qualityChanged: "quality"
+        case .relayed: "relay"
+        case .roomUpdated: "room"
+        case .trackMutedByOther: "trackMutedByOther"
+        case .ended: "ended"
+        }
+    }
+}
+
+private struct SpeakerModel: Encodable {
+    var participant: String
+    var track: String
+    var loudness: Int
+
+    init(_ info: SpeakerInfo) {
+        participant = info.participant
+        track = info.track
+        loudness = info.loudness
+    }
+}
+
+private struct QualityModel: Encodable {
+    var participant: String
+    var quality: Int
+
+    init(_ info: ParticipantQuality) {
+        participant = info.participant
+        quality = info.quality
+    }
+}

@@ -1,0 +1,100 @@
+import EdgeSupport
+import Rooms
+
+/// What the server says (Protocol.md).
+enum ServerMessage: Sendable {
+    case hello(Hello)
+    case ok(id: Int64)
+    case error(id: Int64?, SignallingError)
+    case joined(id: Int64?, SessionID, SessionSnapshot)
+    case snapshot(id: Int64?, SessionSnapshot)
+    case resumed(id: Int64?, SessionID, sequence: UInt64)
+    case answer(id: Int64?, connection: String, ConnectionAnswer)
+    case pong(id: Int64)
+    case event(SequencedEvent)
+
+    /// The frame's text.
+    var text: String { JSONCoding.encodeText(self) }
+}
+
+/// The first message of every socket.
+struct Hello: Sendable, Hashable {
+    var server: String
+    var iceServers: [ICEServer]
+    var pingIntervalSeconds: Int
+    var resumeWindowSeconds: Int
+    var maxMessageBytes: Int
+}
+
+extension ServerMessage: Encodable {
+    func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: AnyKey.self)
+        switch self {
+        case .hello(let hello): try hello.encode(to: &fields)
+        case .ok(let id): try fields.write("ok", id: id)
+        case .pong(let id): try fields.write("pong", id: id)
+        case .error(let id, let error):
+            try fields.write("error", id: id)
+            try fields.set("code", error.code)
+            try fields.set("message", error.message)
+            try fields.set("retryAfter", error.retryAfterSeconds)
+        case .joined(let id, let session, let snapshot):
+            try fields.write("joined", id: id)
+            try fields.set("session", session.rawValue)
+            try snapshot.encode(to: &fields)
+        case .snapshot(let id, let snapshot):
+            try fields.write("snapshot", id: id)
+            try snapshot.encode(to: &fields)
+        case .resumed(let id, let session, let sequence):
+            try fields.write("resumed", id: id)
+            try fields.set("session", session.rawValue)
+            try fields.set("seq", sequence)
+        case .answer(let id, let connection, let answer):
+            try fields.write("answer", id: id)
+            try fields.set("connection", connection)
+            try fields.set("sdp", answer.sdp)
+            try fields.set("tracks", answer.tracks)
+        case .event(let event):
+            try fields.set("seq", event.sequence)
+            try event.event.encode(to: &fields)
+        }
+    }
+}
+
+typealias FieldWriter = KeyedEncodingContainer<AnyKey>
+
+extension FieldWriter {
+    /// A field; nil writes nothing.
+    mutating func set(_ name: String, _ value: (some Encodable)?) throws {
+        try encodeIfPresent(value, forKey: AnyKey(name))
+    }
+
+    /// Type and id of a reply.
+    mutating func write(_ type: String, id: Int64?) throws {
+        try set("type", type)
+        try set("id", id)
+    }
+}
+
+extension Hello {
+    fileprivate func encode(to fields: inout FieldWriter) throws {
+        try fields.set("type", "hello")
+        try fields.set("protocol", SignallingEdge.subprotocol)
+        try fields.set("server", server)
+        try fields.set("iceServers", iceServers)
+        try fields.set("pingIntervalSeconds", pingIntervalSeconds)
+        try fields.set("resumeWindowSeconds", resumeWindowSeconds)
+        try fields.set("maxMessageBytes", maxMessageBytes)
+    }
+}
+
+extension SessionSnapshot {
+    fileprivate func encode(to fields: inout FieldWriter) throws {
+        try fields.set("seq", sequence)
+        try fields.set("room", RoomModel(room))
+        try fields.set("participant", ParticipantModel(participant))
+        try fields.set("participants", others.map { ParticipantModel($0) })
+        try fields.set("subscriptions", subscriptions.map { SubscriptionModel($0) })
+        try fields.set("dominantSpeaker", dominantSpeaker)
+    }
+}

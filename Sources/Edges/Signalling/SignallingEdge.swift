@@ -1,0 +1,56 @@
+public import EdgeSupport
+public import HTTPServing
+import Primitives
+import RoomService
+import Rooms
+
+/// `GET /v1/signal`: the WebSocket protocol martlet.v1, described by `Protocol.md` beside this file.
+public struct SignallingEdge: Sendable {
+    /// The subprotocol's name.
+    public static let subprotocol = "martlet.v1"
+    /// Where it is served.
+    public static let path = "/v1/signal"
+
+    private let context: EdgeContext
+    private let limits: WebSocketLimits
+
+    /// An edge for `context`; `limits` are those of the listener, told to clients.
+    public init(context: EdgeContext, limits: WebSocketLimits) {
+        self.context = context
+        self.limits = limits
+    }
+
+    /// The upgrade route for `HTTPServer.start`.
+    public var webSocketRoute: WebSocketRoute {
+        WebSocketRoute(Self.path, protocols: [Self.subprotocol]) { request in
+            do throws(Problem) {
+                let claims = try context.gate.claims(of: request)
+                let queryRoom = request.query["room"]
+                return .accept { connection in
+                    let session = SignallingSession(
+                        context: context, claims: claims, queryRoom: queryRoom, hello: hello)
+                    await session.run(on: connection)
+                }
+            } catch {
+                return .refuse(error.response)
+            }
+        }
+    }
+
+    /// Adds the plain GET, by which a page learns why its upgrade was refused.
+    public func register(on router: inout Router) {
+        router.route(.get, Self.path) { (request) throws(Problem) in
+            _ = try context.gate.claims(of: request)
+            throw Problem(
+                426, "upgrade_required", "This is a WebSocket; the token is good.", headers: ["Upgrade": "websocket"])
+        }
+    }
+
+    private var hello: Hello {
+        let rooms = context.rooms.configuration
+        return Hello(
+            server: context.server, iceServers: context.iceServers,
+            pingIntervalSeconds: max(1, Int(rooms.keepAliveTimeout.seconds) / 3),
+            resumeWindowSeconds: Int(rooms.resumeWindow.seconds), maxMessageBytes: limits.maximumMessageBytes)
+    }
+}

@@ -1,0 +1,99 @@
+import AccessTokens
+import EdgeSupport
+import Logging
+import Primitives
+import RoomService
+import Rooms
+
+extension SignallingSession {
+    /// Carries one request out.
+    func handle(_ frame: ClientFrame, _ state: inout State) async -> Outcome {
+        do throws(SignallingError) {
+            let request = try frame.request.get()
+            if let session = state.session { await context.rooms.keepAlive(session) }
+            switch request {
+            case .ping: return frame.id.map { .reply(.pong(id: $0)) } ?? Outcome()
+            case .join(let fields): return try await join(fields, frame.id, &state)
+            case .resume(let session, let sequence): return try await resume(session, sequence, frame.id, &state)
+            default: break
+            }
+            guard let session = state.session else { throw .notJoined }
+            if request == .leave {
+                var outcome = confirmation(frame.id)
+                outcome.leaves = true
+                return outcome
+            }
+            return try await perform(request, frame.id, session)
+        } catch {
+            var outcome = Outcome.reply(.error(id: frame.id, error))
+            outcome.closes = state.joins > Self.maximumJoins
+            return outcome
+        }
+    }
+
+    private func join(_ fields: JoinFields, _ id: Int64?, _ state: inout State) async throws(SignallingError) -> Outcome
+    {
+        guard state.session == nil else { throw .alreadyJoined }
+        state.joins += 1
+        let joined = try await asking { () async throws(RoomError) in
+            try await context.rooms.join(fields.request(claims, queryRoom: queryRoom))
+        }
+        state.session = joined.session
+        return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], events: joined.events)
+    }
+
+    /// A session is resumed only with a token of the identity that joined.
+    private func resume(
+        _ session: SessionID, _ sequence: UInt64, _ id: Int64?, _ state: inout State
+    ) async throws(SignallingError) -> Outcome {
+        guard state.session == nil else { throw .alreadyJoined }
+        state.joins += 1
+        let resumed = try await asking { () async throws(RoomError) in
+            let identity = try await context.rooms.snapshot(session).participant.identity
+            guard claims.identity == identity else { throw RoomError(.sessionNotFound, "There is no such session.") }
+            return try await context.rooms.resume(session, after: sequence)
+        }
+        state.session = session
+        return Outcome(replies: [.resumed(id: id, session, sequence: sequence)], events: resumed.events)
+    }
+
+    private func perform(
+        _ request: ClientRequest, _ id: Int64?, _ session: SessionID
+    ) async throws(SignallingError) -> Outcome {
+        let rooms = context.rooms
+        return try await asking { () async throws(RoomError) in
+            switch request {
+            case .offer(let connection, let sdp):
+                let answer = try await rooms.offer(session, connection: connection, sdp: sdp)
+                return .reply(.answer(id: id, connection: connection, answer))
+            case .answer(let connection, let sdp):
+                try await rooms.answer(session, connection: connection, sdp: sdp)
+            case .ice(let connection, let candidate, let mid):
+                try await rooms.candidate(session, connection: connection, candidate: candidate, mid: mid)
+            case .bye(let connection):
+                try await rooms.bye(session, connection: connection)
+            case .perform(let requests):
+                for request in requests { try await rooms.perform(request, in: session) }
+            case .snapshot:
+                return .reply(.snapshot(id: id, try await rooms.snapshot(session)))
+            case .join, .resume, .ping, .leave:
+                break
+            }
+            return confirmation(id)
+        }
+    }
+
+    private func confirmation(_ id: Int64?) -> Outcome { id.map { .reply(.ok(id: $0)) } ?? Outcome() }
+
+    /// Runs `body` and puts the room's refusal into the protocol's words.
+    private func asking<Value: Sendable>(
+        _ body: () async throws(RoomError) -> Value
+    ) async throws(SignallingError) -> Value {
+        do throws(RoomError) {
+            return try await body()
+        } catch {
+            context.logger.debug("request refused", ["code": .text(error.code.rawValue)])
+            throw SignallingError(error)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import Logging
+import Primitives
+import RoomService
+import Rooms
+
+/// One socket from hello to close. Requests are carried out one after the other; events are pumped beside them.
+struct SignallingSession: Sendable {
+    let context: EdgeContext
+    let claims: AccessClaims
+    let queryRoom: String?
+    let hello: Hello
+
+    static let joinTimeout = Duration.seconds(10)
+    static let maximumJoins = 10
+
+    /// Serves the socket until it closes. Media goes on: the session is detached, not left.
+    func run(on socket: some SignallingSocket) async {
+        socket.send(ServerMessage.hello(hello).text)
+        let deadline = Task {
+            try await Task.sleep(for: Self.joinTimeout)
+            socket.close(code: CloseCode.joinTimeout, reason: "no join in time")
+        }
+        var state = State(budget: RequestBudget(at: context.now()))
+        var pump: Task<EventPumpEnd, Never>?
+        for await message in socket.messages {
+            guard let frame = admit(message, &state, socket) else { continue }
+            let outcome = await handle(frame, &state)
+            for reply in outcome.replies { socket.send(reply.text) }
+            if let events = outcome.events {
+                deadline.cancel()
+                pump = Task { await EventPump(events: events, socket: socket).run() }
+            }
+            if outcome.leaves, let session = state.session { await context.rooms.leave(session) }
+            if outcome.closes { socket.close(code: CloseCode.policyViolation, reason: "too many joins") }
+        }
+        deadline.cancel()
+        pump?.cancel()
+        guard let session = state.session, await pump?.value == .socketGone else { return }
+        await context.rooms.detach(session)
+    }
+
+    /// What the socket knows between two requests.
+    struct State: Sendable {
+        var session: SessionID?
+        var joins = 0
+        var budget: RequestBudget
+
+        init(budget: RequestBudget) { self.budget = budget }
+    }
+
+    /// The frame in `message`, when the budget and the kind of frame let it in.
+    private func admit(
+        _ message: WebSocketMessage, _ state: inout State, _ socket: some SignallingSocket
+    ) -> ClientFrame? {
+        guard case .text(let text) = message else {
+            socket.close(code: CloseCode.unsupportedData, reason: "text frames only")
+            return nil
+        }
+        switch state.budget.take(at: context.now()) {
+        case .go: return ClientFrame(text: text)
+        case .refuse:
+            socket.send(ServerMessage.error(id: ClientFrame(text: text).id, .tooManyRequests).text)
+        case .close:
+            socket.close(code: CloseCode.policyViolation, reason: "too many requests")
+        }
+        return nil
+    }
+}
+
+/// What came of one frame.
+struct Outcome: Sendable {
+    var replies: [ServerMessage] = []
+    /// The events to pump from now on.
+    var events: SessionEvents?
+    /// The session is to be left after the replies.
+    var leaves = false
+    var closes = false
+
+    static func reply(_ message: ServerMessage) -> Self { Self(replies: [message]) }
+}
