@@ -69,3 +69,26 @@ public enum ExtensionURI {
     /// Those that make no sense on a video section.
     static let audioOnly: Set<String> = [audioLevel]
 }
+
+extension ExtensionMapping {
+    /// Parses `1/recvonly urn:… attributes`; nil for ids outside 1 to 255, 15 excepted, which ends a one-byte block.
+    init?(parsing value: String) {
+        let words = value.split(separator: " ", maxSplits: 2)
+        guard words.count >= 2 else { return nil }
+        let head = words[0].split(separator: "/", maxSplits: 1)
+        guard let first = head.first, let id = UInt8(first), id != 0, id != 15 else { return nil }
+        var direction = Direction.sendrecv
+        if head.count == 2 {
+            guard let given = Direction(rawValue: String(head[1])) else { return nil }
+            direction = given
+        }
+        self.init(
+            id: id, uri: String(words[1]), direction: direction, attributes: words.count == 3 ? String(words[2]) : "")
+    }
+
+    /// As written behind `extmap:`; attributes are not repeated, an answerer may leave them out.
+    var text: String { "\(id)\(direction == .sendrecv ? "" : "/\(direction.rawValue)") \(uri)" }
+
+    /// The same mapping as the other side says it.
+    var reversed: Self { Self(id: id, uri: uri, direction: direction.reversed) }
+}

@@ -1,12 +1,30 @@
 /// The m-line bookkeeping of one peer connection from the server's point of view: answers offers, makes offers, takes
 /// answers. A value without time, network or randomness; the caller brings SSRCs, names and credentials.
+///
+///                     receiveOffer                      makeOffer
+///     haveRemoteOffer <----------- stable --------------------> haveLocalOffer
+///                     -----------> stable <--------------------
+///                     makeAnswer                   receiveAnswer
+///
+/// `rollback()` leads back to stable from either side, and a call that throws changes nothing.
 public struct Negotiation: Sendable {
     /// What is allowed; may be changed between two negotiations.
     public var policy: NegotiationPolicy
-    /// Where offer and answer stand.
-    public private(set) var state = NegotiationState.stable
+    /// The server's end. Change credentials by `restartICE`; candidates may be replaced at any time.
+    public var transport: LocalTransport
     let sessionID: UInt64
-    var transport: LocalTransport
+    /// Counts the descriptions made; the version in their `o=` lines.
+    var version: UInt64 = 0
+    /// What the last answer agreed on.
+    var book = Book()
+    var pending = Pending.none
+
+    /// The description that waits for its counterpart, with the book as it would be.
+    enum Pending: Sendable {
+        case none
+        case remote(RemoteOffer)
+        case local(Book)
+    }
 
     /// A connection without sections. `sessionID`: the number of the `o=` line, unique and below 2^63.
     public init(sessionID: UInt64, policy: NegotiationPolicy = NegotiationPolicy(), transport: LocalTransport) {
@@ -15,35 +33,25 @@ public struct Negotiation: Sendable {
         self.transport = transport
     }
 
+    /// Where offer and answer stand.
+    public var state: NegotiationState {
+        switch pending {
+        case .none: .stable
+        case .remote: .haveRemoteOffer
+        case .local: .haveLocalOffer
+        }
+    }
+
     /// What the server sends now, by mid.
-    public var currentSending: [String: LocalSending] { [:] }
-
-    /// Understands the remote's offer. Throws `.glare` while the server's own offer waits.
-    public mutating func receiveOffer(_ text: String) throws(NegotiationError) -> OfferOutcome {
-        throw NegotiationError(.noSections)
+    public var currentSending: [String: LocalSending] {
+        Dictionary(book.lines.compactMap { line in line.sending.map { (line.mid, $0) } }) { first, _ in first }
     }
 
-    /// Answers the offer. Sections not named in `answers` take what comes and send nothing; so what goes on being sent
-    /// must be named again (start from `currentSending`).
-    public mutating func makeAnswer(_ answers: [String: SectionAnswer] = [:]) throws(NegotiationError) -> AnswerOutcome
-    {
-        throw NegotiationError(.noPendingOffer)
-    }
-
-    /// Makes an offer after which the server sends exactly `sending`, one section each. Things already sent (same kind,
-    /// SSRC and track) keep their section, sections of things no longer sent become inactive and are used again for
-    /// other tracks of their kind, never for a track that they have carried before.
-    public mutating func makeOffer(sending: [LocalSending]) throws(NegotiationError) -> LocalOffer {
-        throw NegotiationError(.offerPending)
-    }
-
-    /// Takes the remote's answer to the pending offer.
-    public mutating func receiveAnswer(_ text: String) throws(NegotiationError) -> AcceptedAnswer {
-        throw NegotiationError(.noPendingOffer)
-    }
+    /// The remote end as last agreed; nil before the first agreement.
+    public var remoteTransport: TransportFacts? { book.remote }
 
     /// Withdraws the pending offer of either side; everything is as it was before.
-    public mutating func rollback() { state = .stable }
+    public mutating func rollback() { pending = .none }
 
     /// New local credentials: for the answer to a remote ICE restart, or for a restart that the next offer asks for.
     public mutating func restartICE(ufrag: String, password: String) {
@@ -51,9 +59,21 @@ public struct Negotiation: Sendable {
         transport.icePassword = password
     }
 
-    /// Spreads `wanted` over the receiving sections of a pending remote offer: what is already sent stays, the rest
-    /// goes to free sections of its kind. What finds no place comes back in `unplaced`.
-    public func place(_ wanted: [LocalSending]) -> (placed: [String: LocalSending], unplaced: [LocalSending]) {
-        ([:], wanted)
+    /// The `o=` line of the next description.
+    mutating func nextOrigin() -> SessionDescription.Origin {
+        version += 1
+        return SessionDescription.Origin(sessionID: String(sessionID), version: String(version))
     }
+}
+
+/// A remote offer that waits for the server's answer.
+struct RemoteOffer: Sendable {
+    var readings: [SectionReading]
+    var sections: [OfferedSection]
+    /// Mids of the BUNDLE group in its order; nil where the offer has none.
+    var bundle: [String]?
+    var transport: TransportFacts?
+    var iceRestarted: Bool
+    /// `a=extmap-allow-mixed` stands at session level.
+    var allowsMixedExtensions: Bool
 }

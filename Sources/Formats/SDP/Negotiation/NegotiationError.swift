@@ -14,7 +14,6 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case noSections = "sdp_no_media"
         case invalidMid = "sdp_invalid_mid"
         case duplicateMid = "sdp_duplicate_mid"
-        case invalidRid = "sdp_invalid_rid"
         case sectionRemoved = "sdp_section_removed"
         case sectionReplaced = "sdp_section_replaced"
         case sectionsMismatch = "sdp_answer_sections_mismatch"
@@ -24,7 +23,10 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case rtcpMuxRequired = "sdp_rtcp_mux_required"
         case missingICECredentials = "sdp_missing_ice_credentials"
         case invalidICECredentials = "sdp_invalid_ice_credentials"
-        case transportsDiffer = "sdp_bundle_transports_differ"
+        /// Neither DTLS-SRTP nor data channels in any section.
+        case unsupportedProtocol = "sdp_unsupported_protocol"
+        /// An answer that splits what was offered as one bundle.
+        case bundleRequired = "sdp_bundle_required"
         case iceLitePeer = "sdp_ice_lite_peer"
         /// Keys in the SDP (RFC 4568) instead of DTLS (D15).
         case sdesUnsupported = "sdp_sdes_unsupported"
@@ -52,6 +54,8 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case line(Int)
         /// Index of the m-section and its mid where it has one.
         case section(Int, mid: String?)
+        /// A mid that the caller named.
+        case mid(String)
     }
 
     public var code: Code
@@ -69,6 +73,7 @@ extension NegotiationError: CustomStringConvertible {
         switch place {
         case .session: code.rawValue
         case .line(let number): "\(code.rawValue) (line \(number))"
+        case .mid(let mid): "\(code.rawValue) (mid \(mid))"
         case .section(let index, let mid): "\(code.rawValue) (m-section \(index)\(mid.map { ", mid \($0)" } ?? ""))"
         }
     }

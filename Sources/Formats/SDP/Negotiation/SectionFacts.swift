@@ -118,6 +118,16 @@ public struct OfferedSection: Sendable, Hashable {
     public var isRecycled: Bool
     /// The remote's own cap on what it wants to receive (`b=TIAS`, `b=AS`).
     public var remoteMaximumBitrate: Bitrate?
+    /// For an accepted section of data channels.
+    public var dataChannel: DataChannelFacts?
+}
+
+/// What a section of data channels says (RFC 8841).
+public struct DataChannelFacts: Sendable, Hashable {
+    /// `a=sctp-port`.
+    public var sctpPort: UInt16
+    /// `a=max-message-size` in bytes; 0 means any.
+    public var maximumMessageSize: Int
 }
 
 /// A remote offer as understood.

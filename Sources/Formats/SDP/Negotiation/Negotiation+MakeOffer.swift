@@ -1,0 +1,94 @@
+extension Negotiation {
+    /// Makes an offer after which the server sends exactly `sending`, one section each. Things already sent (same kind,
+    /// SSRC and track) keep their section, sections of things no longer sent become inactive and are used again for
+    /// other tracks of their kind, never for a track that they have carried before.
+    public mutating func makeOffer(sending: [LocalSending]) throws(NegotiationError) -> LocalOffer {
+        guard case .none = pending else { throw NegotiationError(.offerPending) }
+        var next = book
+        let homes = try Self.assign(sending, in: &next, limit: policy.limits.maximumSections)
+        guard !next.lines.isEmpty else { throw NegotiationError(.noSections) }
+        for index in next.lines.indices where !next.lines[index].isRejected {
+            describe(&next.lines[index], &next.payloadTypes, &next.extensionIDs)
+        }
+        next.localICE = (transport.iceUfrag, transport.icePassword)
+        let text = offerText(next)
+        pending = .local(next)
+        return LocalOffer(text: text, mids: homes.map { next.lines[$0].mid })
+    }
+
+    /// Puts each thing to send on a line; returns the lines' indices.
+    private static func assign(
+        _ wanted: [LocalSending], in book: inout Book, limit: Int
+    ) throws(NegotiationError) -> [Int] {
+        var homes = wanted.map { sending in
+            book.lines.firstIndex { $0.sending.map { sending.isSameStream(as: $0) } ?? false }
+        }
+        for index in book.lines.indices where !homes.contains(index) { book.lines[index].sending = nil }
+        for (number, sending) in wanted.enumerated() {
+            let index: Int
+            if let home = homes[number] {
+                index = home
+            } else if let free = book.lines.firstIndex(where: { $0.isFree(for: sending) }) {
+                index = free
+            } else {
+                index = try addLine(for: sending, to: &book, limit: limit)
+            }
+            homes[number] = index
+            book.lines[index].refusal = nil
+            book.lines[index].send(sending)
+        }
+        return homes.compactMap { $0 }
+    }
+
+    /// A new line, in the place of a rejected one where there is one (RFC 9429 section 5.2.2).
+    private static func addLine(
+        for sending: LocalSending, to book: inout Book, limit: Int
+    ) throws(NegotiationError) -> Int {
+        let slot = book.lines.firstIndex { $0.isRejected } ?? book.lines.count
+        guard slot < limit else { throw NegotiationError(.tooManyOwnSections) }
+        var line = MediaLine(
+            mid: book.inventMid(), media: sending.kind.rawValue, kind: sending.kind, proto: "UDP/TLS/RTP/SAVPF")
+        line.isLocal = true
+        line.hasReducedSizeRTCP = true
+        if slot < book.lines.count { book.lines[slot] = line } else { book.lines.append(line) }
+        return slot
+    }
+
+    private func describe(
+        _ line: inout MediaLine, _ types: inout PayloadTypeRegistry, _ ids: inout ExtensionRegistry
+    ) {
+        guard let sending = line.sending else { return }
+        let formats = OfferFormats(policy: policy).formats(for: sending, registry: &types)
+        line.formats = line.receives ? LineAnswer.union(line.formats, formats) : formats
+        if line.extensions.isEmpty {
+            let misplaced = line.kind == .audio ? ExtensionURI.videoOnly : ExtensionURI.audioOnly
+            // Layers' names stand on what a client sends, never on what it receives.
+            let unneeded = misplaced.union([ExtensionURI.rid, ExtensionURI.repairedRID])
+            line.extensions = policy.extensions.filter { !unneeded.contains($0) }.compactMap { uri in
+                ids.assign(uri).map { ExtensionMapping(id: $0, uri: uri) }
+            }
+            line.hasReceiverReferenceTime = policy.feedback.contains(.receiverReferenceTime)
+        }
+    }
+
+    private mutating func offerText(_ book: Book) -> String {
+        let group = book.lines.filter { !$0.isRejected }.map(\.mid)
+        var description = SessionDescription(origin: nextOrigin(), headers: [DescriptionLine("t", "0 0")])
+        description.attributes = [
+            DescriptionAttribute("group", (["BUNDLE"] + group).spaced), DescriptionAttribute("ice-lite"),
+            DescriptionAttribute("ice-options", "trickle"), DescriptionAttribute("extmap-allow-mixed"),
+            DescriptionAttribute("msid-semantic", " WMS *"),
+        ]
+        let writer = SectionWriter(transport: transport, setup: .actpass)
+        description.sections = book.lines.map { writer.section($0, isTagged: $0.mid == group.first) }
+        return description.text
+    }
+}
+
+extension MediaLine {
+    /// Whether something new may be sent here: nothing is, the client takes it, and it will notice.
+    fileprivate func isFree(for wanted: LocalSending) -> Bool {
+        kind == wanted.kind && !isRejected && sending == nil && mayCarry(wanted.trackID)
+            && (isLocal || remoteReceives)
+    }
+}

@@ -1,0 +1,113 @@
+/// Payload types of one connection. In a BUNDLE group a payload type means one codec configuration, name and
+/// parameters together, whichever section it stands in (RFC 9143 section 9.1).
+struct PayloadTypeRegistry: Sendable {
+    private struct Entry: Sendable {
+        var codec: CodecName
+        var variant: String
+        var parameters: String
+        var payloadType: UInt8
+        var rtxPayloadType: UInt8?
+    }
+
+    private var entries: [Entry] = []
+    private var used: Set<UInt8> = []
+
+    /// Makes sure that nothing new gets a payload type that the remote has used for anything.
+    mutating func reserve(_ table: FormatTable) { used.formUnion(table.entries.map(\.payloadType)) }
+
+    /// Remembers what a section of an answer said.
+    mutating func learn(_ format: NegotiatedFormat, parameters: FormatParameters) {
+        used.insert(format.payloadType)
+        if let rtx = format.rtxPayloadType { used.insert(rtx) }
+        let text = parameters.text
+        if let index = index(format, text) {
+            if entries[index].rtxPayloadType == nil { entries[index].rtxPayloadType = format.rtxPayloadType }
+            return
+        }
+        entries.append(
+            Entry(
+                codec: format.codec, variant: format.variant, parameters: text, payloadType: format.payloadType,
+                rtxPayloadType: format.rtxPayloadType))
+    }
+
+    /// Payload types for a format to be offered: those of the same configuration, else new ones. When all are taken,
+    /// those of the same codec and variant; nil when there is no such either.
+    mutating func assign(
+        _ format: NegotiatedFormat, parameters: FormatParameters, withRetransmission: Bool
+    ) -> (payloadType: UInt8, rtx: UInt8?)? {
+        let text = parameters.text
+        if index(format, text) == nil {
+            let rtxNeeded = withRetransmission
+            guard let payloadType = free(preferring: Self.usual(format.codec)) else {
+                return entries.first { $0.codec == format.codec && $0.variant == format.variant }
+                    .map { ($0.payloadType, withRetransmission ? $0.rtxPayloadType : nil) }
+            }
+            used.insert(payloadType)
+            let rtx = rtxNeeded ? free(preferring: payloadType + 1) : nil
+            if let rtx { used.insert(rtx) }
+            entries.append(
+                Entry(
+                    codec: format.codec, variant: format.variant, parameters: text, payloadType: payloadType,
+                    rtxPayloadType: rtx))
+        }
+        guard let index = index(format, text) else { return nil }
+        if withRetransmission, entries[index].rtxPayloadType == nil,
+            let rtx = free(preferring: entries[index].payloadType + 1)
+        {
+            used.insert(rtx)
+            entries[index].rtxPayloadType = rtx
+        }
+        return (entries[index].payloadType, withRetransmission ? entries[index].rtxPayloadType : nil)
+    }
+
+    private func index(_ format: NegotiatedFormat, _ parameters: String) -> Int? {
+        entries.firstIndex {
+            $0.codec == format.codec && $0.variant == format.variant && $0.parameters == parameters
+        }
+    }
+
+    /// The dynamic range, then the numbers below those that read as RTCP (RFC 5761, RFC 3551 section 3).
+    private func free(preferring wish: UInt8) -> UInt8? {
+        if (96...127).contains(wish), !used.contains(wish) { return wish }
+        return (UInt8(96)...127).first { !used.contains($0) } ?? (UInt8(35)...63).first { !used.contains($0) }
+    }
+
+    /// The numbers that most clients use, which makes captures easier to read.
+    private static func usual(_ codec: CodecName) -> UInt8 {
+        switch codec {
+        case .opus: 111
+        case .red: 112
+        case .vp8: 96
+        case .vp9: 98
+        case .h264: 102
+        case .av1: 100
+        case .g722, .pcmu, .pcma: 113
+        }
+    }
+}
+
+/// Header extension ids of one connection; in a BUNDLE group an id means one URI (RFC 9143 section 9.2).
+struct ExtensionRegistry: Sendable {
+    private var ids: [String: UInt8] = [:]
+    private var used: Set<UInt8> = []
+
+    /// Remembers the remote's ids, wanted or not.
+    mutating func reserve(_ extensions: [ExtensionMapping]) {
+        for mapping in extensions {
+            used.insert(mapping.id)
+            if ids[mapping.uri] == nil { ids[mapping.uri] = mapping.id }
+        }
+    }
+
+    /// The id of `uri`, a new one where there is none; ids of the one-byte form first. nil when all are taken.
+    mutating func assign(_ uri: String) -> UInt8? {
+        if let id = ids[uri] { return id }
+        guard
+            let id = (UInt8(1)...14).first(where: { !used.contains($0) })
+                ?? (UInt8(16)...255).first(where: { !used.contains($0) })
+        else { return nil }
+        used.insert(id)
+        ids[uri] = id
+        return id
+    }
+}
