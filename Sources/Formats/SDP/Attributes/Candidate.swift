@@ -67,7 +67,8 @@ public struct Candidate: Sendable, Hashable {
 
     private static func isPlausibleAddress(_ word: Substring) -> Bool {
         // A name is at most 253 characters; the engine never resolves one.
-        word.utf8.count <= 253 && word.utf8.allSatisfy { $0.isAlphanumeric || [0x2e, 0x3a, 0x2d, 0x25, 0x5f].contains($0) }
+        word.utf8.count <= 253
+            && word.utf8.allSatisfy { $0.isAlphanumeric || [0x2e, 0x3a, 0x2d, 0x25, 0x5f].contains($0) }
     }
 }
 

@@ -27,7 +27,9 @@ struct BundleReading {
         let groups = session.attributes.all("group").map { $0.words.map(String.init) }.filter { $0.first == "BUNDLE" }
             .map { Array($0.dropFirst()) }
         return groups.first { mids in
-            readings.contains { reading in (reading.port != 0 || reading.isBundleOnly) && mids.contains(reading.mid ?? "") }
+            readings.contains { reading in
+                (reading.port != 0 || reading.isBundleOnly) && mids.contains(reading.mid ?? "")
+            }
         } ?? groups.first
     }
 

@@ -64,7 +64,9 @@ struct FormatChooser {
     private func variant(_ codec: CodecName, _ entry: FormatTable.Entry) -> String? {
         switch codec {
         case .h264:
-            guard let h264 = H264Format(entry.parameters), policy.h264Profiles.contains(h264.profile) else { return nil }
+            guard let h264 = H264Format(entry.parameters), policy.h264Profiles.contains(h264.profile) else {
+                return nil
+            }
             return h264.variant
         // Profiles 0 to 3 and 0 to 2; absent means 0 (RFC 9628 section 7, AV1 RTP specification section 7.2).
         case .vp9: return small(entry.parameters["profile-id"], below: 4)

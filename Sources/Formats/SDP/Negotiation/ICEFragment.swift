@@ -100,7 +100,8 @@ extension Negotiation {
             text.append([DescriptionAttribute("mid", tagged.mid)])
         }
         text.append([
-            DescriptionAttribute("ice-ufrag", transport.iceUfrag), DescriptionAttribute("ice-pwd", transport.icePassword),
+            DescriptionAttribute("ice-ufrag", transport.iceUfrag),
+            DescriptionAttribute("ice-pwd", transport.icePassword),
         ])
         text.append(transport.candidates.map(\.attribute) + [DescriptionAttribute("end-of-candidates")])
         return text.text

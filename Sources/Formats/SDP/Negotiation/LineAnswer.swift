@@ -64,7 +64,9 @@ struct LineAnswer {
             line.rids = reading.acceptedRIDs(formats: taken, policy: policy)
             line.isSimulcast = reading.simulcast.map { !$0.send.isEmpty } ?? false && !line.rids.isEmpty
         }
-        return (Self.union(taken, allowed.filter { format in sent.contains { $0.payloadType == format.payloadType } }), sent)
+        return (
+            Self.union(taken, allowed.filter { format in sent.contains { $0.payloadType == format.payloadType } }), sent
+        )
     }
 
     /// Formats of both directions, one entry a payload type; what is said about a stream sent goes over what is taken.

@@ -37,7 +37,8 @@ extension Negotiation {
     /// The mid of a section, or a stand-in that no client can choose where it names none.
     func mid(of reading: SectionReading) -> String { reading.mid ?? "(\(reading.index))" }
 
-    private func offered(_ reading: SectionReading, _ bundle: BundleReading) throws(NegotiationError) -> OfferedSection {
+    private func offered(_ reading: SectionReading, _ bundle: BundleReading) throws(NegotiationError) -> OfferedSection
+    {
         let old = reading.index < book.lines.count ? book.lines[reading.index] : nil
         let chooser = FormatChooser(policy: policy, kind: reading.kind ?? .application)
         let allowed = chooser.allowed(in: reading)

@@ -54,7 +54,8 @@ struct SectionWriter {
 
     private func transportAttributes(_ line: MediaLine, isTagged: Bool) -> [DescriptionAttribute] {
         var attributes = [
-            DescriptionAttribute("ice-ufrag", transport.iceUfrag), DescriptionAttribute("ice-pwd", transport.icePassword),
+            DescriptionAttribute("ice-ufrag", transport.iceUfrag),
+            DescriptionAttribute("ice-pwd", transport.icePassword),
             DescriptionAttribute("fingerprint", Fingerprint.text(sha256: transport.fingerprintSHA256)),
             DescriptionAttribute("setup", setup.rawValue),
         ]

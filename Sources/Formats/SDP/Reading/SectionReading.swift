@@ -72,7 +72,8 @@ struct SectionReading: Hashable {
 
     /// RTP over DTLS-SRTP in all its spellings (RFC 9429 section 5.1.2), without the TCP-only ones' meaning: ICE decides.
     var isSecureRTP: Bool {
-        ["UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/TLS/RTP/SAVPF", "TCP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF",
+        [
+            "UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/TLS/RTP/SAVPF", "TCP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF",
             "TCP/DTLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP",
         ].contains(proto)
     }
