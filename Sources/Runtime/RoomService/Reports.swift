@@ -84,18 +84,5 @@ public struct RoomLogEntry: Sendable {
     public var room: String
     /// Milliseconds since 1970.
     public var at: Int64
-    public var event: Event
-
-    /// What happened.
-    public enum Event: Sendable, Hashable {
-        case roomStarted
-        case roomEnded
-        case participantJoined(participant: String, identity: String)
-        case participantLeft(participant: String, identity: String, reason: LeaveReason)
-        case trackPublished(participant: String, track: String)
-        case trackUnpublished(participant: String, track: String)
-        case trackMuted(track: String, Bool)
-        case connectionChanged(participant: String, connection: String, state: ConnectionState, reason: String?)
-        case noCommonCodec(participant: String, track: String)
-    }
+    public var event: RoomLogEvent
 }

@@ -54,7 +54,9 @@ extension RoomService {
     }
 
     /// A complete snapshot of now, for a client that wants to start over on its session.
-    public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot { throw RoomError(.sessionNotFound) }
+    public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
+        throw RoomError(.sessionNotFound)
+    }
 
     /// A sign of life.
     public func keepAlive(_ session: SessionID) {}

@@ -1,5 +1,4 @@
 public import MediaControl
-public import Primitives
 
 /// A track as the roster shows it.
 public struct TrackInfo: Sendable, Hashable {

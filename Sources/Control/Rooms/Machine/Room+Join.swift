@@ -1,0 +1,87 @@
+import AccessTokens
+import Primitives
+
+extension Room {
+    /// Lets somebody in. A session of the same identity ends first (B18). `isSignalled`: there is a socket on which
+    /// events can be told and which must show signs of life.
+    public mutating func join(
+        _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn
+    ) throws(RoomError) -> SessionID {
+        let info = try admit(request, turn: &turn)
+        if let older = sessionByIdentity[info.identity] { remove(older, reason: .duplicateIdentity, turn: &turn) }
+        let session = turn.sessionID()
+        let isPublishOnly = request.profile == .publishOnly
+        let options = MemberOptions(
+            autoSubscribe: request.autoSubscribe && request.profile == .full
+                || request.profile == .viewer && isSignalled,
+            audioOnly: request.audioOnly || policy.audioOnly,
+            hasRoster: isSignalled && (request.wantsRoster ?? !isPublishOnly), wantsSpeakers: request.wantsSpeakers,
+            receivingConnection: request.receivingConnection, maxVideoSubscriptions: request.maxVideoSubscriptions,
+            isSignalled: isSignalled, follow: follow)
+        members[session] = Member(session: session, info: info, options: options, lastSign: turn.now)
+        order.append(session)
+        sessionByIdentity[info.identity] = session
+        sessionBySID[info.sid] = session
+        emptySince = nil
+        wasOccupied = true
+        turn.log(.participantJoined(participant: info.sid, identity: info.identity))
+        tellAbout(session, .participantJoined(info), includingSubject: false, &turn)
+        subscribeToAll(session, quietly: true, &turn)
+        return session
+    }
+
+    /// What has to be told after a snapshot was taken of what an intent did: the server's own offers.
+    public mutating func settle(turn: inout RoomTurn) {
+        makeOffers(&turn)
+    }
+
+    /// Whether the newcomer may come in, and how it will be shown.
+    private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
+        guard !isEnded else { throw RoomError(.roomClosed, "the room is closing") }
+        let claims = request.claims
+        guard claims.video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+        guard let identity = claims.identity, !identity.isEmpty else {
+            throw RoomError(.identityRequired, "the token names nobody")
+        }
+        let name = claims.name ?? request.name ?? ""
+        let metadata = claims.metadata ?? request.metadata ?? ""
+        let limits = context.limits
+        guard identity.utf8.count <= limits.identityBytes else { throw RoomError(.tooLarge, "identity is too long") }
+        guard name.utf8.count <= limits.nameBytes else { throw RoomError(.tooLarge, "name is too long") }
+        guard metadata.utf8.count <= limits.metadataBytes else { throw RoomError(.tooLarge, "metadata is too long") }
+        if let id = request.receivingConnection { try checkConnectionID(id) }
+        let permissions = Permissions(claims.video)
+        switch request.profile {
+        case .publishOnly where !permissions.canPublish:
+            throw RoomError(.permissionDenied, "the token does not permit publishing")
+        case .viewer where !permissions.canSubscribe:
+            throw RoomError(.permissionDenied, "the token does not permit subscribing")
+        default: break
+        }
+        try checkCapacity(identity: identity, profile: request.profile, hidden: permissions.hidden)
+        return ParticipantInfo(
+            sid: turn.sid("PA_"), identity: identity, name: name, metadata: metadata, profile: request.profile,
+            permissions: permissions, joinedAt: turn.wallClock)
+    }
+
+    /// C12. Whoever is about to be replaced does not count.
+    private func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
+        let replaced = sessionByIdentity[identity]
+        let present = members.values.filter { $0.session != replaced }
+        guard present.count < context.limits.participants else { throw RoomError(.roomFull, "the room is full") }
+        guard let most = policy.maxParticipants, counts(profile, hidden: hidden) else { return }
+        let counted = present.count { counts($0.profile, hidden: $0.isHidden) }
+        guard counted < most else { throw RoomError(.roomFull, "the room is full") }
+    }
+
+    private func counts(_ profile: ParticipantProfile, hidden: Bool) -> Bool {
+        (policy.countsHidden || !hidden) && (policy.countsPublishOnly || profile != .publishOnly)
+    }
+
+    func checkConnectionID(_ id: String) throws(RoomError) {
+        guard !id.isEmpty, id.utf8.count <= context.limits.connectionIDBytes else {
+            throw RoomError(
+                .invalidRequest, "a connection needs a name of at most \(context.limits.connectionIDBytes) bytes")
+        }
+    }
+}

@@ -1,0 +1,92 @@
+public import MediaControl
+import Primitives
+
+extension Room {
+    /// Takes what a worker tells. Events about what is already gone are ignored: they may cross a command.
+    public mutating func receive(_ event: MediaEvent, turn: inout RoomTurn) {
+        switch event {
+        case .peerConnected(let peer): peerChanged(peer, .connected, &turn)
+        case .peerMoved(let peer): peerChanged(peer, .moved, &turn)
+        case .peerEnded(let peer, let reason): peerEnded(peer, reason, &turn)
+        case .trackStarted(let id, let codec):
+            guard tracks[id] != nil else { return }
+            tracks[id]?.info.codec = codec
+            trackChanged(id, &turn)
+        case .trackSilent(let id): setSilent(id, true, &turn)
+        case .trackResumed(let id): setSilent(id, false, &turn)
+        case .trackDimensions(let id, let layer, let width, let height):
+            setDimensions(id, layer: layer, width: width, height: height, &turn)
+        case .subscriptionStarted(let id):
+            guard let subscription = subscriptions[id] else { return }
+            let track = subscription.track.flatMap { tracks[$0]?.info.sid }
+            tell(subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
+        case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
+        case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
+        case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { tracks[$0]?.publisher }, &turn)
+        }
+        makeOffers(&turn)
+    }
+
+    private mutating func peerChanged(_ peer: PeerID, _ state: ConnectionState, _ turn: inout RoomTurn) {
+        guard let owner = peers[peer], let member = members[owner.session],
+            let index = member.connectionIndex(owner.connection)
+        else { return }
+        members[owner.session]?.connections[index].state = state == .moved ? .connected : state
+        tell(owner.session, .connectionChanged(connection: owner.connection, state: state, reason: nil), &turn)
+        turn.log(
+            .connectionChanged(
+                participant: member.info.sid, connection: owner.connection, state: state, reason: nil))
+    }
+
+    /// A WHIP or WHEP session ends with its only connection; a signalled member stays and is told why.
+    private mutating func peerEnded(_ peer: PeerID, _ reason: PeerEndReason, _ turn: inout RoomTurn) {
+        guard reason != .removed, let owner = peers[peer], let member = members[owner.session] else { return }
+        endConnection(owner.session, owner.connection, tellsMedia: false, reason: reason, &turn)
+        tell(
+            owner.session, .connectionChanged(connection: owner.connection, state: .ended, reason: reason.rawValue),
+            &turn)
+        if !member.options.isSignalled, members[owner.session]?.connections.isEmpty == true {
+            remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)
+        }
+    }
+
+    private mutating func setSilent(_ id: TrackID, _ silent: Bool, _ turn: inout RoomTurn) {
+        guard let track = tracks[id], track.info.silent != silent else { return }
+        tracks[id]?.info.silent = silent
+        trackChanged(id, &turn)
+    }
+
+    /// D10: the size of the largest layer is the track's.
+    private mutating func setDimensions(
+        _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
+    ) {
+        guard let track = tracks[id] else { return }
+        tracks[id]?.layerSizes[layer] = PublishedTrack.Size(width: width, height: height)
+        guard let largest = tracks[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
+            track.info.width != largest.width || track.info.height != largest.height
+        else { return }
+        tracks[id]?.info.width = largest.width
+        tracks[id]?.info.height = largest.height
+        trackChanged(id, &turn)
+    }
+
+    /// A8: said aloud, never a black picture without a word.
+    private mutating func hasNoCommonCodec(_ id: SubscriptionID, _ turn: inout RoomTurn) {
+        guard let subscription = subscriptions[id] else { return }
+        let track = subscription.track.flatMap { tracks[$0]?.info.sid }
+        turn.log(.noCommonCodec(participant: members[subscription.member]?.info.sid ?? "", track: track))
+        guard subscription.slot == nil else { return }
+        subscriptions[id]?.state = .noCommonCodec
+        subscriptionChanged(id, &turn)
+    }
+
+    private mutating func setSpeakers(_ levels: [SpeakerLevel], _ turn: inout RoomTurn) {
+        speakers = levels.compactMap { level in
+            guard let track = tracks[level.track], members[track.publisher]?.isHidden == false else { return nil }
+            return SpeakerInfo(participant: track.info.participant, track: track.info.sid, loudness: level.loudness)
+        }
+        for session in order where members[session]?.options.wantsSpeakers == true {
+            tell(session, .speakersChanged(speakers), &turn)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import MediaControl
+import Primitives
+import SDP
+
+// The server's own offers: one at a time on a connection; what changes meanwhile goes into the next.
+
+extension Room {
+    /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
+    mutating func makeOffers(_ turn: inout RoomTurn) {
+        let waiting = awaitingOffers
+        awaitingOffers = []
+        for session in waiting {
+            guard let member = members[session], member.options.takesOffers else { continue }
+            openReceivingConnection(session, &turn)
+            for connection in members[session]?.connections ?? [] where connection.negotiation.state == .stable {
+                if connection.needsOffer || hasUnplaced(connection, member) { makeOffer(connection, session, &turn) }
+            }
+        }
+    }
+
+    /// Makes the connection "sub" where there is something to send and the client named no connection for it.
+    private mutating func openReceivingConnection(_ session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = members[session], !member.subscriptions.isEmpty else { return }
+        let name = member.options.receivingConnection ?? Self.serverConnection
+        members[session]?.options.receivingConnection = name
+        guard name == Self.serverConnection, member.connectionIndex(name) == nil,
+            member.subscriptions.contains(where: { subscriptions[$0]?.state == .pending }),
+            var connection = try? makeConnection(name, for: member, &turn)
+        else { return }
+        openOrUpdate(&connection, facts: nil, member: member, iceRestarted: false, &turn)
+        connection.needsOffer = true
+        store(connection, of: session)
+    }
+
+    private func hasUnplaced(_ connection: Connection, _ member: Member) -> Bool {
+        guard connection.id == member.options.receivingConnection else { return false }
+        return member.subscriptions.contains { id in
+            guard let subscription = subscriptions[id] else { return false }
+            return subscription.connection == nil && subscription.state == .pending
+        }
+    }
+
+    private mutating func makeOffer(_ connection: Connection, _ session: SessionID, _ turn: inout RoomTurn) {
+        var connection = connection
+        let wanted = wanted(on: connection, of: session)
+        connection.needsOffer = false
+        do {
+            let offer = try connection.negotiation.makeOffer(sending: wanted.map(\.sending))
+            connection.subscriptionByMid = [:]
+            for (mid, (id, _)) in zip(offer.mids, wanted) {
+                connection.subscriptionByMid[mid] = id
+                subscriptions[id]?.connection = connection.id
+                subscriptions[id]?.mid = mid
+            }
+            store(connection, of: session)
+            tell(
+                session,
+                .offer(connection: connection.id, sdp: offer.text, tracks: shown(on: connection.id, of: session)), &turn
+            )
+        } catch {
+            // Only for want of sections, which the subscription limit keeps out of reach: what cannot be shown waits.
+            store(connection, of: session)
+        }
+    }
+
+    /// What the member shall be sent on this connection, in the order of subscription.
+    func wanted(on connection: Connection, of session: SessionID) -> [(id: SubscriptionID, sending: LocalSending)] {
+        guard let member = members[session] else { return [] }
+        let isReceiving = member.options.receivingConnection == connection.id || member.options.follow != nil
+        return member.subscriptions.compactMap { id in
+            guard let subscription = subscriptions[id], subscription.state != .noCommonCodec,
+                subscription.connection == connection.id || subscription.connection == nil && isReceiving
+            else { return nil }
+            return (id, sending(of: subscription))
+        }
+    }
+
+    private func sending(of subscription: Subscription) -> LocalSending {
+        if let slot = subscription.slot {
+            // Voice keeps the parameters of whoever is followed first (A3); pictures may change codec with the person.
+            let track = subscription.kind == .audio ? subscription.track.flatMap { tracks[$0] } : nil
+            return LocalSending(
+                kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
+                cname: sid, streamID: sid, trackID: "\(subscription.kind.rawValue)\(slot)", formats: track?.formats,
+                packetTime: track?.packetTime)
+        }
+        let track = subscription.track.flatMap { tracks[$0] }
+        let publisher = track?.info.participant ?? sid
+        let isScreen = track?.info.source == .screen || track?.info.source == .screenAudio
+        return LocalSending(
+            kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
+            cname: publisher, streamID: isScreen ? publisher + "-screen" : publisher,
+            trackID: track?.info.sid ?? subscription.sid, formats: track?.formats, packetTime: track?.packetTime)
+    }
+
+    /// Takes a client's answer to the server's offer.
+    public mutating func answer(
+        _ session: SessionID, connection name: String, sdp: String, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let member = try member(session)
+        var connection = try connection(name, of: session)
+        let accepted: AcceptedAnswer
+        do { accepted = try connection.negotiation.receiveAnswer(sdp) } catch { throw RoomError(error) }
+        openOrUpdate(&connection, facts: accepted.transport, member: member, iceRestarted: false, &turn)
+        store(connection, of: session)
+        apply(accepted.sections, to: name, of: session, &turn)
+        requestOffer(session)
+        makeOffers(&turn)
+    }
+}

@@ -1,0 +1,52 @@
+public import Primitives
+
+// Signs of life and deadlines.
+
+extension Room {
+    /// A sign of life of a signalled session (D6).
+    public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
+        members[session]?.lastSign = turn.now
+    }
+
+    /// The socket of `session` is gone; media goes on.
+    public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
+        guard let member = members[session], member.options.isSignalled, member.detachedSince == nil else { return }
+        members[session]?.detachedSince = turn.now
+    }
+
+    /// `session` has a socket again.
+    public mutating func attach(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
+        guard try member(session).options.isSignalled else { throw RoomError(.sessionNotFound, "no such session") }
+        members[session]?.detachedSince = nil
+        members[session]?.lastSign = turn.now
+    }
+
+    /// When `advance` has something to do.
+    public var nextDeadline: MonotonicTime {
+        if isEnded { return .distantFuture }
+        if let emptyDeadline { return emptyDeadline }
+        var next = MonotonicTime.distantFuture
+        for member in members.values { next = min(next, deadline(of: member)) }
+        return next
+    }
+
+    /// Ends whom nobody has heard of for long, and a room in which nobody is for long. A room with one participant is
+    /// not empty (A7).
+    public mutating func advance(turn: inout RoomTurn) {
+        guard !isEnded else { return }
+        let silent = order.filter { session in members[session].map { deadline(of: $0) <= turn.now } ?? false }
+        for session in silent { remove(session, reason: .timeout, turn: &turn) }
+        if !silent.isEmpty { makeOffers(&turn) }
+        if let emptyDeadline, emptyDeadline <= turn.now { end(&turn) }
+    }
+
+    private func deadline(of member: Member) -> MonotonicTime {
+        guard member.options.isSignalled else { return .distantFuture }
+        if let since = member.detachedSince { return since + context.limits.resumeWindow }
+        return member.lastSign + context.limits.keepAliveTimeout
+    }
+
+    private var emptyDeadline: MonotonicTime? {
+        emptySince.map { $0 + (wasOccupied ? policy.departureTimeout : policy.emptyTimeout) }
+    }
+}

@@ -1,0 +1,25 @@
+import MediaControl
+import Primitives
+import SDP
+
+/// One peer connection of a member, from the control plane's point of view.
+struct Connection: Sendable {
+    /// The client's name for it, or the server's ("sub").
+    let id: String
+    let peer: PeerID
+    let feedbackSSRC: UInt32
+    var negotiation: Negotiation
+    /// The server's credentials now.
+    var ice: ICECredentials
+    /// What the media plane was last told of the other side.
+    var remote: RemoteTransport?
+    /// The worker knows the peer.
+    var isOpened = false
+    var state = ConnectionState.connecting
+    /// What is sent has changed since the last description.
+    var needsOffer = false
+    /// The track that comes in on each section.
+    var trackByMid: [String: TrackID] = [:]
+    /// The subscription that goes out, or is offered to go out, on each section.
+    var subscriptionByMid: [String: SubscriptionID] = [:]
+}

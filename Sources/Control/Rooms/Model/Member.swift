@@ -1,0 +1,60 @@
+import MediaControl
+import Primitives
+
+/// A participant with all that belongs to it.
+struct Member: Sendable {
+    let session: SessionID
+    /// What others see, without tracks.
+    var info: ParticipantInfo
+    var options: MemberOptions
+    /// In the order of their making.
+    var connections: [Connection] = []
+    /// In the order of publication.
+    var tracks: [TrackID] = []
+    /// In the order of subscription.
+    var subscriptions: [SubscriptionID] = []
+    /// Tracks that it does not want although it subscribes automatically.
+    var unwanted: Set<TrackID> = []
+    var announcements: [Announcement] = []
+    /// The number of the last event told.
+    var sequence: UInt64 = 0
+    var allVideoPaused = false
+    /// The last sign of life.
+    var lastSign: MonotonicTime
+    /// Since when there is no socket.
+    var detachedSince: MonotonicTime?
+
+    var profile: ParticipantProfile { info.profile }
+    var permissions: Permissions { info.permissions }
+    var isHidden: Bool { info.permissions.hidden }
+
+    func connectionIndex(_ id: String) -> Int? { connections.firstIndex { $0.id == id } }
+}
+
+/// How a member wants to be served.
+struct MemberOptions: Sendable {
+    var autoSubscribe: Bool
+    var audioOnly: Bool
+    var hasRoster: Bool
+    var wantsSpeakers: Bool
+    /// The connection on which subscriptions are put; nil until one is known.
+    var receivingConnection: String?
+    var maxVideoSubscriptions: Int?
+    /// Has a socket: is told events, must give signs of life. WHIP and WHEP sessions have none.
+    var isSignalled: Bool
+    /// WHEP: sections made by the client's offer show whom they follow.
+    var follow: FollowTarget?
+
+    /// Whether the server may make offers to it.
+    var takesOffers: Bool { isSignalled }
+}
+
+/// What a client said about a track whose section has not come yet, or that is there.
+struct Announcement: Sendable {
+    var clientTrackID: String
+    var source: TrackSource
+    var name: String?
+    var muted: Bool
+    var width: Int?
+    var height: Int?
+}

@@ -1,0 +1,26 @@
+import MediaControl
+import Primitives
+import SDP
+
+/// A published track with what subscribers' descriptions need of it.
+struct PublishedTrack: Sendable {
+    let id: TrackID
+    let publisher: SessionID
+    let connection: String
+    var info: TrackInfo
+    /// As the worker was told.
+    var description: TrackDescription
+    /// The publisher's formats with their parameters, which subscribers' sections repeat (A3).
+    var formats: [NegotiatedFormat]
+    var packetTime: Int?
+    /// In the order of subscription.
+    var subscribers: [SubscriptionID] = []
+    /// Size of each layer as it arrives.
+    var layerSizes: [Int: Size] = [:]
+
+    struct Size: Sendable {
+        var width: Int
+        var height: Int
+        var area: Int { width * height }
+    }
+}

@@ -1,0 +1,83 @@
+public import MediaControl
+public import Primitives
+
+/// What a room wants done. Effects are carried out in their order.
+public enum RoomEffect: Sendable, Hashable {
+    /// For the worker that has the room.
+    case media(MediaCommand)
+    /// For one session.
+    case notify(SessionID, SequencedEvent)
+    /// The session is over; `.ended` was its last event.
+    case sessionEnded(SessionID, LeaveReason)
+    /// For the event log.
+    case log(RoomLogEvent)
+    /// The room is over: forget it.
+    case roomEnded
+}
+
+/// What is written down about a room; webhooks and the event log read it.
+public enum RoomLogEvent: Sendable, Hashable {
+    case roomStarted
+    case roomEnded
+    case participantJoined(participant: String, identity: String)
+    case participantLeft(participant: String, identity: String, reason: LeaveReason)
+    case trackPublished(participant: String, track: String)
+    case trackUnpublished(participant: String, track: String)
+    case trackMuted(track: String, Bool)
+    case connectionChanged(participant: String, connection: String, state: ConnectionState, reason: String?)
+    case noCommonCodec(participant: String, track: String?)
+}
+
+/// Everything that one step of a room takes from outside, and what it wants done: time and randomness go in, effects
+/// come out. The same room, moment and random numbers give the same effects.
+public struct RoomTurn {
+    /// The moment of the step.
+    public let now: MonotonicTime
+    /// Milliseconds since 1970, for what people read.
+    public let wallClock: Int64
+    /// What is to be done, in order.
+    public internal(set) var effects: [RoomEffect] = []
+    /// Where ids, SSRCs and credentials come from; a generator fit for secrets outside tests.
+    public private(set) var random: any RandomNumberGenerator
+
+    /// A step at `now`.
+    public init(at now: MonotonicTime, wallClock: Int64, random: any RandomNumberGenerator) {
+        self.now = now
+        self.wallClock = wallClock
+        self.random = random
+    }
+
+    mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
+    mutating func log(_ event: RoomLogEvent) { effects.append(.log(event)) }
+}
+
+extension RoomTurn {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+
+    /// Random letters and digits; each carries 5.95 bits.
+    mutating func text(_ count: Int) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        for _ in 0..<count { bytes.append(Self.alphabet[Int.random(in: 0..<Self.alphabet.count, using: &random)]) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// A public id such as `PA_k3J…`: 71 bits, enough for a life of the process.
+    mutating func sid(_ prefix: String) -> String { prefix + text(12) }
+
+    /// An id that is also a secret: 131 bits.
+    mutating func sessionID() -> SessionID { SessionID("SE_" + text(22)) }
+
+    /// A user name fragment of 71 bits, because it finds a peer among all of a worker's, and a password of 143.
+    mutating func iceCredentials() -> ICECredentials { ICECredentials(ufrag: text(12), password: text(24)) }
+
+    /// Any SSRC but 0 and those in `taken`.
+    mutating func ssrc(avoiding taken: Set<UInt32>) -> UInt32 {
+        while true {
+            let value = UInt32.random(in: 1...UInt32.max, using: &random)
+            if !taken.contains(value) { return value }
+        }
+    }
+
+    mutating func sdpSessionID() -> UInt64 { UInt64.random(in: 1..<(1 << 62), using: &random) }
+}

@@ -1,0 +1,122 @@
+import MediaControl
+import Primitives
+import SDP
+
+// SDP's words in the words of the media plane. The two modules do not know each other on purpose.
+
+extension Codec {
+    init(_ name: CodecName) {
+        switch name {
+        case .opus: self = .opus
+        case .red: self = .red
+        case .vp8: self = .vp8
+        case .vp9: self = .vp9
+        case .h264: self = .h264
+        case .av1: self = .av1
+        case .g722, .pcmu, .pcma: self = .otherAudio
+        }
+    }
+
+    /// The names in SDP.
+    var names: [CodecName] {
+        switch self {
+        case .opus: [.opus]
+        case .red: [.red]
+        case .vp8: [.vp8]
+        case .vp9: [.vp9]
+        case .h264: [.h264]
+        case .av1: [.av1]
+        case .otherAudio: [.g722, .pcmu, .pcma]
+        }
+    }
+}
+
+extension PayloadFormat {
+    init(_ format: NegotiatedFormat) {
+        self.init(
+            codec: Codec(format.codec), payloadType: format.payloadType, rtxPayloadType: format.rtxPayloadType,
+            clockRateHz: format.clockRateHz, variant: format.variant)
+    }
+}
+
+extension EncodingDescription {
+    init(_ encoding: RemoteEncoding) {
+        self.init(rid: encoding.rid, ssrc: encoding.ssrc, rtxSSRC: encoding.rtxSSRC)
+    }
+}
+
+extension FeedbackKinds {
+    init(_ feedback: FeedbackSet) { self.init(rawValue: UInt8(truncatingIfNeeded: feedback.rawValue)) }
+}
+
+extension HeaderExtension {
+    private static let byURI: [String: HeaderExtension] = [
+        ExtensionURI.mid: .mid, ExtensionURI.rid: .rid, ExtensionURI.repairedRID: .repairedRID,
+        ExtensionURI.audioLevel: .audioLevel, ExtensionURI.absoluteSendTime: .absoluteSendTime,
+        ExtensionURI.transportSequence: .transportSequence, ExtensionURI.videoOrientation: .videoOrientation,
+        ExtensionURI.playoutDelay: .playoutDelay, ExtensionURI.videoContentType: .videoContentType,
+        ExtensionURI.videoTiming: .videoTiming, ExtensionURI.colorSpace: .colorSpace,
+        ExtensionURI.transmissionOffset: .transmissionOffset,
+        ExtensionURI.absoluteCaptureTime: .absoluteCaptureTime,
+        ExtensionURI.dependencyDescriptor: .dependencyDescriptor,
+        ExtensionURI.videoLayersAllocation: .videoLayersAllocation,
+    ]
+
+    init?(uri: String) {
+        guard let known = Self.byURI[uri] else { return nil }
+        self = known
+    }
+}
+
+extension HeaderExtensionIDs {
+    init(_ mappings: [ExtensionMapping]) {
+        self.init()
+        for mapping in mappings {
+            if let known = HeaderExtension(uri: mapping.uri) { self[known] = mapping.id }
+        }
+    }
+}
+
+extension MediaKind {
+    /// nil for data channels.
+    init?(_ kind: SectionKind) {
+        switch kind {
+        case .audio: self = .audio
+        case .video: self = .video
+        case .application: return nil
+        }
+    }
+
+    var sectionKind: SectionKind { self == .audio ? .audio : .video }
+}
+
+extension RemoteTransport {
+    init(_ facts: TransportFacts) {
+        self.init(
+            ice: ICECredentials(ufrag: facts.iceUfrag, password: facts.icePassword),
+            fingerprintSHA256: facts.fingerprintSHA256, localRole: facts.localSetup == .active ? .client : .server)
+    }
+}
+
+extension LocalTransport {
+    init(_ ice: ICECredentials, _ context: RoomContext) {
+        self.init(
+            iceUfrag: ice.ufrag, icePassword: ice.password, fingerprintSHA256: context.fingerprintSHA256,
+            candidates: context.candidates)
+    }
+}
+
+extension RoomError {
+    /// A description's refusal with the stable code that edges pass on; the exact word is in the detail.
+    init(_ error: NegotiationError) {
+        switch error.code {
+        case .glare: self.init(.glare, error.description)
+        case .noPendingOffer: self.init(.unexpectedAnswer, error.description)
+        case .tooLong, .tooManyLines, .lineTooLong, .tooManySections, .tooManyOwnSections:
+            self.init(.tooLarge, error.description)
+        case .planB, .rtcpMuxRequired, .iceLitePeer, .sdesUnsupported, .weakFingerprint, .unsupportedVersion:
+            self.init(.unsupportedDescription, error.description)
+        default: self.init(.invalidDescription, error.description)
+        }
+    }
+}
