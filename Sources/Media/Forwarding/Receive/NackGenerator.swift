@@ -1,0 +1,122 @@
+public import Primitives
+
+/// Which packets of one stream to ask for again (RFC 4585 section 6.2.1): each missing number once per round trip, until
+/// it comes, ten times have been in vain, or it is too old to be of use; then one keyframe is asked for instead (G4).
+struct NackGenerator: ~Copyable {
+    /// Most numbers waited for. More missing at once is an outage, which a keyframe mends and repeats would prolong.
+    static let capacity = 256
+    /// A number may be late by reordering alone; asking at once would double traffic on paths that reorder.
+    static let reorderTolerance = TimeInterval.milliseconds(10)
+    /// Asking faster than this only makes duplicates, however short the round trip was measured.
+    static let minimumInterval = TimeInterval.milliseconds(20)
+    static let maximumTries: UInt8 = 10
+    /// Receivers have frozen and asked for a keyframe by then, and the publisher's own history is about as long.
+    static let maximumAge = TimeInterval.seconds(1)
+
+    private struct Missing {
+        var sequence: Int64
+        var noticed: MonotonicTime
+        var due: MonotonicTime
+        var asked: MonotonicTime
+        var tries: UInt8
+    }
+
+    /// Sorted by sequence, because gaps open at the upper end only. Made with the first gap: a stream without loss,
+    /// and every audio stream, has none.
+    private var missing: UnsafeMutablePointer<Missing>?
+    /// Numbers waited for.
+    private(set) var count = 0
+    /// When something is to be asked for or given up.
+    private(set) var nextDue = MonotonicTime.distantFuture
+
+    deinit { missing?.deallocate() }
+
+    /// The numbers from `first` up to, not including, `end` have not come; true when there are too many to ask for.
+    mutating func add(from first: Int64, to end: Int64, at now: MonotonicTime) -> Bool {
+        guard end - first <= Int64(Self.capacity - count) else {
+            removeAll()
+            return true
+        }
+        let entries = missing ?? .allocate(capacity: Self.capacity)
+        missing = entries
+        let due = now + Self.reorderTolerance
+        for sequence in first..<end {
+            entries[count] = Missing(sequence: sequence, noticed: now, due: due, asked: .zero, tries: 0)
+            count += 1
+        }
+        nextDue = min(nextDue, due)
+        return false
+    }
+
+    /// `sequence` came; the time since it was last asked for, when it was asked for once only (else it is ambiguous which
+    /// request it answers, as in Karn's rule).
+    mutating func remove(_ sequence: Int64, at now: MonotonicTime) -> TimeInterval? {
+        guard let missing, let index = index(of: sequence) else { return nil }
+        let entry = missing[index]
+        removeEntry(at: index)
+        return entry.tries == 1 ? now - entry.asked : nil
+    }
+
+    /// Numbers below `sequence` are of no more use: a keyframe starts there.
+    mutating func forget(below sequence: Int64) {
+        guard let missing else { return }
+        var kept = 0
+        while kept < count, missing[kept].sequence < sequence { kept += 1 }
+        guard kept > 0 else { return }
+        (missing).update(from: missing + kept, count: count - kept)
+        count -= kept
+        if count == 0 { nextDue = .distantFuture }
+    }
+
+    mutating func removeAll() {
+        count = 0
+        nextDue = .distantFuture
+    }
+
+    /// Writes the wire numbers to be asked for at `now` to `output`, at most as many as fit.
+    mutating func takeDue(
+        at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
+    ) -> (count: Int, gaveUp: Bool) {
+        guard now >= nextDue, let missing else { return (0, false) }
+        let interval = max(roundTrip, Self.minimumInterval)
+        var written = 0, kept = 0, gaveUp = false
+        var next = MonotonicTime.distantFuture
+        for index in 0..<count {
+            var entry = missing[index]
+            if now - entry.noticed >= Self.maximumAge || (entry.tries >= Self.maximumTries && now >= entry.due) {
+                gaveUp = true
+                continue
+            }
+            if now >= entry.due, written < output.count {
+                output[written] = UInt16(truncatingIfNeeded: entry.sequence)
+                written += 1
+                entry.tries += 1
+                entry.asked = now
+                entry.due = now + interval
+            }
+            next = min(next, min(entry.due, entry.noticed + Self.maximumAge))
+            missing[kept] = entry
+            kept += 1
+        }
+        count = kept
+        nextDue = next
+        return (written, gaveUp)
+    }
+
+    private func index(of sequence: Int64) -> Int? {
+        guard let missing else { return nil }
+        var low = 0, high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if missing[middle].sequence < sequence { low = middle + 1 } else { high = middle }
+        }
+        return low < count && missing[low].sequence == sequence ? low : nil
+    }
+
+    private mutating func removeEntry(at index: Int) {
+        guard let missing else { return }
+        (missing + index).update(from: missing + index + 1, count: count - index - 1)
+        count -= 1
+        if count == 0 { nextDue = .distantFuture }
+    }
+}

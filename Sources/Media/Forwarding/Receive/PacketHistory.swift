@@ -1,0 +1,172 @@
+public import Primitives
+
+/// The packets of one layer of the last second or so, stored once for all subscribers and for every retransmission.
+///
+/// ```text
+///   bytes   ring, written in order of arrival          index   open slots, sequence & mask
+///   +------+---------+----+~~~~~~~+------+              +-----+-----+-----+-----+
+///   |  p7  |   p9    | p8 | free  |  p6  |              | r8  | r9  | r6  | r7  |
+///   +------+---------+----+~~~~~~~+------+              +-----+-----+-----+-----+
+///                         ^ head                          each names its position in the stream of all bytes ever written
+/// ```
+///
+/// A record is alive while `head - position <= capacity`: writing needs no eviction walk, a late (repaired) packet is
+/// inserted like any other, and a look-up is one load and two compares. Both parts start small and double while what
+/// would be overwritten is younger than `Limits.retention`, up to their bounds.
+///
+/// Not for waiting: nothing is reordered here.
+public struct PacketHistory: ~Copyable {
+    /// Bounds of one history.
+    public struct Limits: Sendable {
+        /// Bytes to begin with.
+        public var initialBytes: Int
+        /// Bytes at most.
+        public var maximumBytes: Int
+        /// Records at most; a power of two.
+        public var maximumRecords: Int
+        /// What is younger is not overwritten while the history may still grow.
+        public var retention: TimeInterval
+
+        /// 160 kbit/s (music, RED) x 1 s = 20 kB, and 100 packets/s (10 ms) x 56 B header, rounded up.
+        public static let audio = Limits(
+            initialBytes: 4 << 10, maximumBytes: 32 << 10, maximumRecords: 128, retention: .seconds(1))
+        /// A layer of 6 Mbit/s x 1 s = 750 kB, and one keyframe of 200 kB that stands in the way, rounded up to 1 MiB.
+        /// 1 MiB / 1,100 B = 953 packets; small packets (screen, 5 fps) are bounded by time: 1,024 records.
+        public static let video = Limits(
+            initialBytes: 64 << 10, maximumBytes: 1 << 20, maximumRecords: 1024, retention: .seconds(1))
+
+        public init(initialBytes: Int, maximumBytes: Int, maximumRecords: Int, retention: TimeInterval) {
+            self.initialBytes = initialBytes
+            self.maximumBytes = maximumBytes
+            self.maximumRecords = maximumRecords
+            self.retention = retention
+        }
+    }
+
+    /// No packet is longer: 65,535 is what UDP carries, and nothing above a path's 1,500 bytes is accepted here.
+    public static let maximumPacketLength = 2048
+
+    private let limits: Limits
+    private var bytes: UnsafeMutableRawPointer
+    private var capacity: Int
+    private var records: UnsafeMutablePointer<PacketRecord>
+    private var mask: Int64
+    /// Bytes ever written; positions count on from it.
+    private var head: Int64 = 0
+    /// When the packet at the ring's first byte came: its lap is how long the ring lasts.
+    private var lapStart = MonotonicTime.zero
+    /// The highest extended sequence number stored; `.min` before the first packet.
+    public private(set) var highest: Int64 = .min
+
+    public init(_ limits: Limits) {
+        self.limits = limits
+        capacity = limits.initialBytes
+        bytes = .allocate(byteCount: capacity, alignment: 64)
+        let recordCount = min(32, limits.maximumRecords)
+        mask = Int64(recordCount - 1)
+        records = .allocate(capacity: recordCount)
+        records.initialize(repeating: Self.emptyRecord, count: recordCount)
+    }
+
+    deinit {
+        bytes.deallocate()
+        records.deallocate()
+    }
+
+    /// Bytes of memory in use.
+    public var memoryBytes: Int { capacity + (Int(mask) + 1) * MemoryLayout<PacketRecord>.stride }
+
+    /// The record of `sequence`, valid until the next insertion; nil when it never came or is gone.
+    @inline(__always) public func record(_ sequence: Int64) -> UnsafePointer<PacketRecord>? {
+        let record = records + Int(sequence & mask)
+        guard record.pointee.sequence == sequence, head &- record.pointee.position <= Int64(capacity) else {
+            return nil
+        }
+        return UnsafePointer(record)
+    }
+
+    /// The bytes of `record`, valid until the next insertion.
+    @inline(__always) public func packet(_ record: UnsafePointer<PacketRecord>) -> UnsafeRawBufferPointer {
+        let offset = Int(record.pointee.position & Int64(capacity &- 1))
+        return UnsafeRawBufferPointer(start: bytes + offset, count: Int(record.pointee.length))
+    }
+
+    /// The payload of `record`, valid until the next insertion.
+    @inline(__always) public func payload(_ record: UnsafePointer<PacketRecord>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: packet(record)[Int(record.pointee.payloadOffset)...])
+    }
+
+    /// Stores a packet; `record.position` is set here. The same sequence number must not be stored twice.
+    mutating func insert(_ packet: UnsafeRawBufferPointer, _ record: PacketRecord) {
+        precondition(
+            packet.count > 0 && packet.count <= Self.maximumPacketLength, "length outside the history's bounds")
+        makeRoomForRecord(record.sequence, at: record.arrival)
+        let offset = makeRoomForBytes(packet.count, at: record.arrival)
+        (bytes + offset).copyMemory(from: packet.baseAddress!, byteCount: packet.count)
+        let slot = records + Int(record.sequence & mask)
+        slot.pointee = record
+        slot.pointee.position = head
+        // 16-byte steps keep copies out of the ring aligned.
+        head += Int64((packet.count + 15) & ~15)
+        if record.sequence > highest { highest = record.sequence }
+    }
+
+    /// The offset at which `length` bytes may be written.
+    private mutating func makeRoomForBytes(_ length: Int, at now: MonotonicTime) -> Int {
+        var offset = Int(head & Int64(capacity - 1))
+        if offset + length > capacity {
+            // Packets lie in one piece: skip what is left before the ring's end.
+            head += Int64(capacity - offset)
+            offset = 0
+        }
+        guard offset == 0 else { return offset }
+        if head > 0, capacity < limits.maximumBytes, now - lapStart < limits.retention {
+            growBytes()
+            offset = Int(head & Int64(capacity - 1))
+        }
+        if offset == 0 { lapStart = now }
+        return offset
+    }
+
+    private mutating func makeRoomForRecord(_ sequence: Int64, at now: MonotonicTime) {
+        while Int(mask) + 1 < limits.maximumRecords {
+            let old = records + Int(sequence & mask)
+            guard record(old.pointee.sequence) != nil, now - old.pointee.arrival < limits.retention else { return }
+            growRecords()
+        }
+    }
+
+    /// Doubles the ring at the end of a lap; every living packet keeps its position.
+    private mutating func growBytes() {
+        // What the last lap overwrote must not seem alive under the larger capacity.
+        for index in 0...Int(mask) where head - records[index].position > Int64(capacity) {
+            records[index] = Self.emptyRecord
+        }
+        let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity * 2, alignment: 64)
+        let start = Int((head - Int64(capacity)) & Int64(capacity * 2 - 1))
+        (grown + start).copyMemory(from: bytes, byteCount: capacity)
+        bytes.deallocate()
+        bytes = grown
+        capacity *= 2
+    }
+
+    private mutating func growRecords() {
+        let oldCount = Int(mask) + 1
+        let grown = UnsafeMutablePointer<PacketRecord>.allocate(capacity: oldCount * 2)
+        grown.initialize(repeating: Self.emptyRecord, count: oldCount * 2)
+        let newMask = Int64(oldCount * 2 - 1)
+        for index in 0..<oldCount where records[index].sequence != .min {
+            grown[Int(records[index].sequence & newMask)] = records[index]
+        }
+        records.deallocate()
+        records = grown
+        mask = newMask
+    }
+
+    private static var emptyRecord: PacketRecord {
+        PacketRecord(
+            sequence: .min, timestamp: 0, arrival: .zero, position: .min / 2, length: 0, payloadOffset: 0,
+            payloadType: 0,
+            flags: [], audioLevel: 255, format: 0, extensions: ExtensionLocations(), summary: PayloadSummary())
+    }
+}

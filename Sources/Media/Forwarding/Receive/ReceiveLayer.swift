@@ -1,0 +1,101 @@
+internal import MediaControl
+public import Primitives
+
+/// Where a layer's last keyframe lies in its history.
+public struct KeyframePosition: Sendable, Hashable {
+    /// Extended sequence number of its first packet, parameter sets of the same timestamp included.
+    public var firstSequence: Int64
+    /// Its extended timestamp.
+    public var timestamp: Int64
+    /// When its first packet came.
+    public var arrival: MonotonicTime
+}
+
+/// One layer (simulcast encoding, or the only stream) of a published track: everything about one media SSRC and the
+/// retransmissions that belong to it. Flat state; the track owns it and lends pointers.
+public struct ReceiveLayer: ~Copyable {
+    /// Position in the description's encodings; stable for the track's life.
+    public let index: Int
+    /// `a=rid` value, where the encoding has one.
+    public internal(set) var rid: String?
+    /// The media SSRC; nil until the SDP or a packet told.
+    public internal(set) var ssrc: UInt32?
+    /// The SSRC of retransmissions.
+    public internal(set) var rtxSSRC: UInt32?
+    /// The layer's packets.
+    public internal(set) var history: PacketHistory
+    /// The last keyframe; nil before the first.
+    public internal(set) var lastKeyframe: KeyframePosition?
+    /// The publisher's clock by its last sender report.
+    public internal(set) var clock: SenderClock?
+    /// Picture size by the last keyframe; 0 while unknown.
+    public internal(set) var width = 0
+    public internal(set) var height = 0
+    /// H.264 parameter sets in force (E5).
+    public internal(set) var parameterSets = ParameterSetCache()
+    /// When the last media packet (no padding, no retransmission) came; `.zero` before the first.
+    public internal(set) var lastMedia = MonotonicTime.zero
+
+    var ridText: ShortText?
+    var sequences = SequenceTracker()
+    var counters = ReceptionCounters()
+    var nacks = NackGenerator()
+    var keyframes: KeyframeRequester
+    var bytes = RateMeter()
+    var frames = FrameMeter()
+    /// Extended timestamp of the newest packet.
+    var newestTimestamp: Int64 = 0
+    var hasTimestamp = false
+    /// Frames that began since another layer of the track sent its last packet are counted with this.
+    var frameCount: UInt64 = 0
+    /// The next stored packet follows a part of the stream that was not stored (mute).
+    var owesDiscontinuity = false
+    var owesTimeline = false
+    var firCommand: UInt8 = 0
+    var totals = LayerTotals()
+
+    init(index: Int, encoding: EncodingDescription, kind: MediaKind, isScreen: Bool) {
+        self.index = index
+        rid = encoding.rid
+        ridText = encoding.rid.flatMap { ShortText($0) }
+        ssrc = encoding.ssrc
+        rtxSSRC = encoding.rtxSSRC
+        history = PacketHistory(kind == .audio ? .audio : .video)
+        keyframes = KeyframeRequester(isScreen: isScreen)
+    }
+
+    /// Highest extended sequence number received, padding included; nil before the first packet.
+    public var highestSequence: Int64? { sequences.hasStarted ? sequences.highest : nil }
+
+    /// Interarrival jitter in timestamp units.
+    public var jitter: UInt32 { counters.jitter }
+
+    /// Bits a second over the last second.
+    public func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(bytes.perSecond(at: now) * 8)) }
+
+    /// Frames a second over the last two seconds, or from the distance of the last frames when they are few.
+    public func framesPerSecond(at now: MonotonicTime) -> Double { frames.framesPerSecond(at: now) }
+
+    /// The last keyframe's first packet, when it is at most `maximumAge` old and nothing since then is missing: a new
+    /// subscriber can be given everything from there at once, instead of waiting for another keyframe.
+    public func replayStart(at now: MonotonicTime, maximumAge: TimeInterval) -> Int64? {
+        guard let lastKeyframe, now - lastKeyframe.arrival <= maximumAge else { return nil }
+        guard history.record(lastKeyframe.firstSequence) != nil else { return nil }
+        for sequence in lastKeyframe.firstSequence...sequences.highest where !sequences.contains(sequence) {
+            return nil
+        }
+        return lastKeyframe.firstSequence
+    }
+}
+
+/// Counters of a layer since the track began.
+struct LayerTotals: Sendable {
+    var packets: UInt64 = 0
+    var bytes: UInt64 = 0
+    var repaired: UInt64 = 0
+    /// Retransmissions of packets that had come: bandwidth probes of the sender (recipes 1.3). Never forwarded.
+    var probes: UInt64 = 0
+    var nacks: UInt64 = 0
+    var keyframeRequests: UInt64 = 0
+    var keyframes: UInt64 = 0
+}

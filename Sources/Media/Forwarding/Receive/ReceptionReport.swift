@@ -1,0 +1,80 @@
+public import Primitives
+
+/// What a publisher's sender report says about its clock: this RTP timestamp is this wall-clock moment (RFC 3550 6.4.1).
+public struct SenderClock: Sendable, Hashable {
+    /// NTP timestamp, 32.32 fixed point, on the publisher's clock.
+    public var ntp: UInt64
+    /// The RTP timestamp of the same moment, extended like the stream's packets.
+    public var timestamp: Int64
+    /// When the report arrived.
+    public var arrival: MonotonicTime
+
+    public init(ntp: UInt64, timestamp: Int64, arrival: MonotonicTime) {
+        self.ntp = ntp
+        self.timestamp = timestamp
+        self.arrival = arrival
+    }
+
+    /// The middle 32 bits, as LSR asks for them.
+    public var middle: UInt32 { UInt32(truncatingIfNeeded: ntp >> 16) }
+}
+
+/// Loss and jitter of one SSRC, kept as RFC 3550 sections 6.4.1 and A.3, A.8 say.
+struct ReceptionCounters: Sendable {
+    /// Packets received in this numbering, duplicates and late ones included as RFC 3550 has it for late ones.
+    private(set) var received: Int64 = 0
+    private var expectedPrior: Int64 = 0
+    private var receivedPrior: Int64 = 0
+    /// Lost in numberings that ended by a restart.
+    private var lostBefore: Int64 = 0
+    private var lastTransit: Int64?
+    private var lastTimestamp: Int64 = .min
+    /// Interarrival jitter in timestamp units, times 16.
+    private var scaledJitter: Int64 = 0
+
+    /// The interarrival jitter in timestamp units.
+    var jitter: UInt32 { UInt32(clamping: scaledJitter >> 4) }
+
+    /// Counts a packet.
+    @inline(__always) mutating func count() { received &+= 1 }
+
+    /// A numbering ends: what was lost in it stays lost.
+    mutating func restart(lost: Int64) {
+        lostBefore += max(0, lost)
+        received = 0
+        expectedPrior = 0
+        receivedPrior = 0
+        lastTransit = nil
+        lastTimestamp = .min
+    }
+
+    /// Updates the jitter with a packet that was sent once and in order.
+    ///
+    /// Only the first packet of each timestamp counts: the others of a frame are spread by the sender's pacer, which is
+    /// not jitter. A jump of the timestamp (route change, A5) starts anew instead of being counted as jitter.
+    @inline(__always) mutating func measureJitter(timestamp: Int64, at now: MonotonicTime, clockRate: Int64) {
+        guard timestamp != lastTimestamp else { return }
+        lastTimestamp = timestamp
+        // now in timestamp units without overflow: whole seconds and the rest apart.
+        let seconds = now.nanoseconds / 1_000_000_000, rest = now.nanoseconds % 1_000_000_000
+        let transit = seconds &* clockRate &+ rest &* clockRate / 1_000_000_000 &- timestamp
+        defer { lastTransit = transit }
+        guard let lastTransit else { return }
+        let difference = abs(transit &- lastTransit)
+        guard difference < 5 * clockRate else { return }
+        scaledJitter += difference - ((scaledJitter + 8) >> 4)
+    }
+
+    /// Packets lost so far, `expected` being what the numbering should have brought.
+    func lost(expected: Int64) -> Int64 { lostBefore + expected - received }
+
+    /// Fraction lost since the last call as an 8-bit fixed point number.
+    mutating func takeFractionLost(expected: Int64) -> UInt8 {
+        let expectedNow = expected - expectedPrior, receivedNow = received - receivedPrior
+        expectedPrior = expected
+        receivedPrior = received
+        let lost = expectedNow - receivedNow
+        guard expectedNow > 0, lost > 0 else { return 0 }
+        return UInt8(clamping: lost * 256 / expectedNow)
+    }
+}

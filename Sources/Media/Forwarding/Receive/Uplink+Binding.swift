@@ -1,0 +1,122 @@
+internal import MediaControl
+internal import Primitives
+internal import RTP
+
+/// Which track and layer an SSRC belongs to (RFC 8843 section 9.2, RFC 8852, RFC 8853).
+///
+/// Browsers write mid and rid into the first packets of a stream only, until the first feedback comes, so what is learnt
+/// is remembered; retransmissions (repaired-rid) may come before their media SSRC.
+extension Uplink {
+    /// SSRCs that the SDP names.
+    func bindAnnounced(_ track: PublishedTrack, slot: Int) {
+        for (index, encoding) in track.description.encodings.enumerated() where index < track.layerCount {
+            if let ssrc = encoding.ssrc { bind(ssrc, track, slot: slot, layer: index, isRTX: false) }
+            if let ssrc = encoding.rtxSSRC { bind(ssrc, track, slot: slot, layer: index, isRTX: true) }
+        }
+    }
+
+    /// Finds out what an unknown SSRC is; nil when nothing in the packet tells.
+    func learn(
+        _ header: RTPHeader, _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer, at now: MonotonicTime
+    ) -> StreamBinding? {
+        let mid = ShortText(packet, offset: extensions.mid.offset, length: extensions.mid.length)
+        let rid = ShortText(packet, offset: extensions.rid.offset, length: extensions.rid.length)
+        let repaired = ShortText(packet, offset: extensions.repairedRID.offset, length: extensions.repairedRID.length)
+        guard let slot = trackSlot(mid: mid, rid: repaired ?? rid) else {
+            return mid == nil && rid == nil && repaired == nil ? guess(header, at: now) : nil
+        }
+        guard let track = tracks[slot] else { return nil }
+        let format = track.formats[Int(header.payloadType)]
+        guard format != PublishedTrack.noFormat else { return nil }
+        let isRTX = format & PublishedTrack.rtxBit != 0
+        guard let layer = layer(of: track, rid: repaired ?? rid, isRTX: isRTX) else { return nil }
+        return bind(header.ssrc, track, slot: slot, layer: layer, isRTX: isRTX)
+    }
+
+    /// The track of a mid; without one, the only track that has such a rid.
+    private func trackSlot(mid: ShortText?, rid: ShortText?) -> Int? {
+        if let mid { return tracks.firstIndex { $0?.mid == mid } }
+        guard let rid else { return nil }
+        var found: Int?
+        for (slot, track) in tracks.enumerated() {
+            guard let track, track.layerIndex(ofRID: rid) != nil else { continue }
+            if found != nil { return nil }
+            found = slot
+        }
+        return found
+    }
+
+    private func layer(of track: PublishedTrack, rid: ShortText?, isRTX: Bool) -> Int? {
+        if let rid, let layer = track.layerIndex(ofRID: rid) { return layer }
+        if track.layerCount == 1 { return 0 }
+        // Simulcast without rid: layers announced by SSRC that this one is not among. An only layer without retransmissions
+        // can be told, anything else cannot.
+        guard isRTX else { return nil }
+        let open = (0..<track.layerCount).filter { track.layer($0).pointee.rtxSSRC == nil && track.layer($0).pointee.ssrc != nil }
+        return open.count == 1 ? open[0] : nil
+    }
+
+    /// The last resort for senders without mid (ffmpeg, GStreamer): the payload type, where only one track without a
+    /// living SSRC has it.
+    private func guess(_ header: RTPHeader, at now: MonotonicTime) -> StreamBinding? {
+        var found: (slot: Int, track: PublishedTrack, isRTX: Bool)?
+        for (slot, track) in tracks.enumerated() {
+            guard let track, track.layerCount == 1 else { continue }
+            let format = track.formats[Int(header.payloadType)]
+            guard format != PublishedTrack.noFormat else { continue }
+            let isRTX = format & PublishedTrack.rtxBit != 0
+            guard track.isOpen(toRTX: isRTX, at: now) else { continue }
+            if found != nil { return nil }
+            found = (slot, track, isRTX)
+        }
+        return found.flatMap { bind(header.ssrc, $0.track, slot: $0.slot, layer: 0, isRTX: $0.isRTX) }
+    }
+
+    /// Makes `ssrc` the layer's stream. Another SSRC that was bound before is forgotten: the source was replaced.
+    @discardableResult
+    private func bind(_ ssrc: UInt32, _ track: PublishedTrack, slot: Int, layer index: Int, isRTX: Bool) -> StreamBinding? {
+        let binding = StreamBinding(track: slot, layer: index, isRTX: isRTX)
+        guard table[ssrc] != binding else { return binding }
+        let layer = track.layer(index)
+        let old = isRTX ? layer.pointee.rtxSSRC : layer.pointee.ssrc
+        if let old, old != ssrc { table.removeAll { key, value in key == old && value == binding } }
+        guard table.bind(ssrc, to: binding) else { return nil }
+        if isRTX {
+            layer.pointee.rtxSSRC = ssrc
+        } else {
+            layer.pointee.changeSource(to: ssrc)
+        }
+        return binding
+    }
+}
+
+extension PublishedTrack {
+    func layerIndex(ofRID rid: ShortText) -> Int? {
+        for index in 0..<layerCount where layerStorage[index].ridText == rid { return index }
+        return nil
+    }
+
+    /// Whether an SSRC known by nothing but its payload type may become the only layer's stream.
+    fileprivate func isOpen(toRTX isRTX: Bool, at now: MonotonicTime) -> Bool {
+        if isRTX { return layerStorage[0].rtxSSRC == nil && layerStorage[0].ssrc != nil }
+        guard layerStorage[0].ssrc != nil, layerStorage[0].lastMedia != .zero else { return true }
+        // A sender that restarted its stream with another SSRC has stopped the old one.
+        return now - layerStorage[0].lastMedia >= .seconds(1)
+    }
+}
+
+extension ReceiveLayer {
+    /// Packets of `ssrc` are the layer's from now on.
+    mutating func changeSource(to ssrc: UInt32) {
+        let hadPackets = sequences.hasStarted
+        self.ssrc = ssrc
+        guard hadPackets else { return }
+        counters.restart(lost: 0)
+        counters = ReceptionCounters()
+        sequences.changeSource()
+        nacks.removeAll()
+        clock = nil
+        owesTimeline = true
+        rtxSSRC = nil
+    }
+}

@@ -1,0 +1,89 @@
+internal import MediaControl
+public import Primitives
+internal import RTP
+
+extension Uplink {
+    /// Takes one clear RTP packet of `length` bytes at the start of `packet`, which may be changed in place. `track` is
+    /// set to the track it belongs to, where one was found.
+    public func receiveRTP(
+        _ packet: UnsafeMutableRawBufferPointer, length: Int, at now: MonotonicTime, track: inout PublishedTrack?
+    ) -> IngestResult {
+        guard length <= packet.count, length <= PacketHistory.maximumPacketLength else { return .dropped(.oversize) }
+        let bytes = UnsafeMutableRawBufferPointer(rebasing: packet[0..<length])
+        let readable = UnsafeRawBufferPointer(bytes)
+        guard let header = RTPHeader(readable.bytes) else { return .dropped(.rtpMalformed) }
+        let extensions = readExtensions(header, readable)
+        if extensions.transportSequence >= 0 {
+            recorder.record(UInt16(truncatingIfNeeded: extensions.transportSequence), mediaSSRC: header.ssrc, at: now)
+            schedule.wake(at: recorder.nextDue)
+        }
+        guard let binding = table[header.ssrc] ?? learn(header, extensions, readable, at: now) else {
+            return .dropped(.rtpUnknownStream)
+        }
+        guard let owner = tracks[Int(binding.track)] else { return .dropped(.rtpUnknownStream) }
+        track = owner
+        rateAdviser.count(length)
+        let layer = Int(binding.layer)
+        let result =
+            binding.isRTX
+            ? receiveRTX(bytes, header, extensions, owner, layer: layer, at: now)
+            : owner.ingest(bytes, header, extensions, layer: layer, isRepaired: false, at: now, events: &events)
+        schedule.wake(at: owner.layer(layer).pointee.nextFeedback)
+        if reports.nextReport == .distantFuture { startReporting(at: now) }
+        return result
+    }
+
+    @inline(__always) private func readExtensions(
+        _ header: RTPHeader, _ packet: UnsafeRawBufferPointer
+    ) -> ReceivedExtensions {
+        var found = ReceivedExtensions()
+        guard header.extensionLength > 0 else { return found }
+        var elements = RTPHeaderExtensions(header)
+        while let element = elements.next(in: packet.bytes) {
+            guard let meaning = extensionTable[element.id] else { continue }
+            found.note(meaning, offset: element.offset, length: element.length, in: packet)
+        }
+        return found
+    }
+
+    /// Undoes the retransmission format in place (RFC 4588) and goes on with the original packet.
+    private func receiveRTX(
+        _ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ extensions: ReceivedExtensions,
+        _ track: PublishedTrack, layer index: Int, at now: MonotonicTime
+    ) -> IngestResult {
+        let layer = track.layer(index)
+        // Bandwidth probes of padding alone ride on this SSRC too.
+        guard header.payloadLength > 0 else { return .dropped(.rtpPaddingOnly) }
+        let format = track.formats[Int(header.payloadType)]
+        guard format != PublishedTrack.noFormat, format & PublishedTrack.rtxBit != 0,
+            let number = RTX.originalSequenceNumber(header, in: UnsafeRawBufferPointer(packet).bytes)
+        else { return .dropped(.rtxMalformed) }
+        guard let ssrc = layer.pointee.ssrc, layer.pointee.sequences.hasStarted else {
+            return .dropped(.rtxUnknownStream)
+        }
+        let original = track.description.formats[Int(format & ~PublishedTrack.rtxBit)].payloadType
+        guard let length = RTX.unwrap(packet, header: header, ssrc: ssrc, payloadType: original) else {
+            return .dropped(.rtxMalformed)
+        }
+        var inner = header
+        inner.payloadType = original
+        inner.sequenceNumber = number
+        inner.ssrc = ssrc
+        inner.payloadLength = length - header.payloadOffset
+        inner.paddingLength = 0
+        let bytes = UnsafeMutableRawBufferPointer(rebasing: packet[0..<length])
+        if let sample = layer.pointee.nackAnswered(number, at: now) { roundTrip.measured(sample) }
+        return track.ingest(bytes, inner, extensions, layer: index, isRepaired: true, at: now, events: &events)
+    }
+}
+
+extension ReceiveLayer {
+    /// The time from asking for a packet to its retransmission, where it can be told.
+    fileprivate mutating func nackAnswered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
+        let distance = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: sequences.highest)))
+        return nacks.remove(sequences.highest + distance, at: now)
+    }
+
+    /// When this layer has something to ask for.
+    var nextFeedback: MonotonicTime { min(nacks.nextDue, keyframes.nextDue) }
+}
