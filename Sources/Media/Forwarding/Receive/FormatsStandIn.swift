@@ -1,24 +1,18 @@
 internal import Primitives
 
+/// Stands in until the payload formats have landed.
+/// What one packet says about its frame.
 public struct PayloadSummary: Sendable {
+    /// See the payload formats.
     public var startsFrame = false
+    /// See the payload formats.
     public var endsFrame = false
+    /// See the payload formats.
     public var isKeyframe = false
+    /// See the payload formats.
     public var width: Int?
+    /// See the payload formats.
     public var height: Int?
+    /// See the payload formats.
     public init() {}
-}
-struct RTPHeader {
-    var marker = false
-    var payloadType: UInt8 = 0
-    var sequenceNumber: UInt16 = 0
-    var timestamp: UInt32 = 0
-    var ssrc: UInt32 = 0
-    var payloadOffset = 12
-    var payloadLength = 0
-    var paddingLength = 0
-    var extensionOffset = 0
-    var extensionLength = 0
-    var isTwoByteExtension = false
-    init?(_ packet: RawSpan) { return nil }
 }

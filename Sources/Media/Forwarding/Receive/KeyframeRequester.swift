@@ -1,4 +1,4 @@
-public import Primitives
+internal import Primitives
 
 /// When to ask one layer's sender for a keyframe, however many subscribers want one (G5).
 ///
@@ -10,6 +10,7 @@ struct KeyframeRequester: Sendable {
     private(set) var isWanted = false
     private var lastSent: MonotonicTime?
     private var tries = 0
+    private var isPaused = false
 
     /// 500 ms, and 1 s for a screen, whose keyframes are large.
     init(isScreen: Bool) { interval = isScreen ? .seconds(1) : .milliseconds(500) }
@@ -24,22 +25,28 @@ struct KeyframeRequester: Sendable {
     /// A keyframe has begun.
     mutating func keyframeStarted() { isWanted = false }
 
-    /// The stream goes on after a silence: ask again soon.
-    mutating func streamResumed() { tries = 0 }
+    /// Nothing is being sent: asking is of no use until something is.
+    mutating func streamPaused() { isPaused = true }
+
+    /// The stream goes on: ask again soon.
+    mutating func streamResumed() {
+        isPaused = false
+        tries = 0
+    }
 
     /// Nobody can answer any more.
     mutating func cancel() { isWanted = false }
 
     /// When the next request may be sent.
     var nextDue: MonotonicTime {
-        guard isWanted else { return .distantFuture }
+        guard isWanted, !isPaused else { return .distantFuture }
         guard let lastSent else { return .zero }
         return lastSent + min(interval * (1 << Int64(max(0, min(tries - 4, 3)))), .seconds(4))
     }
 
     /// Whether to send one now; counts it as sent.
     mutating func takeDue(at now: MonotonicTime) -> Bool {
-        guard isWanted, now >= nextDue else { return false }
+        guard now >= nextDue else { return false }
         lastSent = now
         tries += 1
         return true

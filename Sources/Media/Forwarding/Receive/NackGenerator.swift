@@ -1,4 +1,4 @@
-public import Primitives
+internal import Primitives
 
 /// Which packets of one stream to ask for again (RFC 4585 section 6.2.1): each missing number once per round trip, until
 /// it comes, ten times have been in vain, or it is too old to be of use; then one keyframe is asked for instead (G4).

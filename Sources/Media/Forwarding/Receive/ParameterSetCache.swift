@@ -1,4 +1,4 @@
-public import Primitives
+internal import Primitives
 
 /// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them once only (E5).
 ///

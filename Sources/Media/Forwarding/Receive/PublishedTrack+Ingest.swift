@@ -1,12 +1,12 @@
 internal import MediaControl
-internal import PayloadFormats
 internal import Primitives
 internal import RTP
 
 extension PublishedTrack {
     /// Takes one packet of a layer, in its original form: numbering, measuring, summary, history, arrivals.
     func ingest(
-        _ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ extensions: ReceivedExtensions, layer index: Int,
+        _ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ extensions: ReceivedExtensions,
+        layer index: Int,
         isRepaired: Bool, at now: MonotonicTime, events: inout [MediaEvent]
     ) -> IngestResult {
         let layer = layerStorage + index
@@ -24,9 +24,12 @@ extension PublishedTrack {
             return gap(index, sequence, format == Self.noFormat ? .rtpUnknownPayloadType : .rtxMalformed)
         }
         let payloadEnd = header.payloadOffset + header.payloadLength
-        let payload = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[header.payloadOffset..<payloadEnd])
+        let payload = UnsafeRawBufferPointer(
+            rebasing: UnsafeRawBufferPointer(packet)[header.payloadOffset..<payloadEnd])
         let codec = description.formats[Int(format)].codec
-        guard let summary = layer.pointee.summarize(codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
+        guard
+            let summary = layer.pointee.summarize(
+                codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
         else { return gap(index, sequence, .payloadMalformed) }
 
         if layer.pointee.owesDiscontinuity, sequence == layer.pointee.sequences.highest {
@@ -41,7 +44,8 @@ extension PublishedTrack {
             audioLevel: extensions.audioLevel, format: format, extensions: extensions.forwarded, summary: summary)
         if isRepaired { record.flags.insert(.repaired) }
         packet[0] &= ~0x20  // Padding is not stored.
-        layer.pointee.history.insert(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[..<payloadEnd]), record)
+        layer.pointee.history.insert(
+            UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[..<payloadEnd]), record)
         guard arrivalList.append(Arrival(sequence: sequence, layer: UInt8(index), isGap: false)) else {
             return .dropped(.outboundFull)
         }

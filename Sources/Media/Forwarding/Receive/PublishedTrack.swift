@@ -28,6 +28,8 @@ public final class PublishedTrack {
 
     let layerStorage: UnsafeMutablePointer<ReceiveLayer>
     var arrivalList = ArrivalList()
+    /// The uplink's clock; set by it.
+    var schedule: FeedbackSchedule?
     let mid: ShortText?
     /// payload type -> index into `description.formats`, with `rtxBit` for retransmissions; `noFormat` for unknown.
     private(set) var formats = InlineArray<128, UInt8>(repeating: PublishedTrack.noFormat)
@@ -64,7 +66,16 @@ public final class PublishedTrack {
     public func endTurn() { arrivalList.removeAll() }
 
     /// A subscriber of `layer` cannot decode without a keyframe. Throttling and repeating are done here (G5).
-    public func requestKeyframe(layer: Int) { layerStorage[layer].keyframes.request() }
+    public func requestKeyframe(layer: Int) {
+        guard !isMuted, asksForKeyframes else { return }
+        layerStorage[layer].keyframes.request()
+        schedule?.wake(at: layerStorage[layer].keyframes.nextDue)
+    }
+
+    /// Whether the sender can be asked for keyframes at all.
+    var asksForKeyframes: Bool {
+        description.kind == .video && !description.feedback.isDisjoint(with: [.pli, .fir])
+    }
 
     /// Renegotiated formats, extensions or feedback; the layers stay.
     func update(_ description: TrackDescription) {
@@ -77,6 +88,7 @@ public final class PublishedTrack {
     func setMuted(_ muted: Bool) {
         isMuted = muted
         guard muted else { return }
+        levels.clear()
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
     }
 

@@ -46,12 +46,20 @@ public struct ReceiveLayer: ~Copyable {
     /// Extended timestamp of the newest packet.
     var newestTimestamp: Int64 = 0
     var hasTimestamp = false
-    /// Frames that began since another layer of the track sent its last packet are counted with this.
+    /// Frames begun; compared between layers to tell one that stopped (`PublishedTrack.isActive`).
     var frameCount: UInt64 = 0
+    /// The timestamp of the newest frame counted.
+    var countedFrame: Int64 = .min
+    /// The sender said goodbye and has not been heard since.
+    var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
     var owesDiscontinuity = false
     var owesTimeline = false
     var firCommand: UInt8 = 0
+    /// Packets were given up; one keyframe is to be asked for.
+    var lostForGood = false
+    /// Packets received at the last report.
+    var reportedPackets: Int64 = 0
     var totals = LayerTotals()
 
     init(index: Int, encoding: EncodingDescription, kind: MediaKind, isScreen: Bool) {

@@ -91,7 +91,8 @@ public final class SpeakerDetector {
         var bestLead = Self.requiredLead.medium
         for speaker in speakers where speaker.track.description.id != dominant && speaker.track.levels.hasLevels {
             let lead = SpeechActivity(speaker.track.levels).relative(to: reference)
-            guard lead.immediate > Self.requiredLead.immediate, lead.medium > bestLead, lead.long > Self.requiredLead.long
+            guard lead.immediate > Self.requiredLead.immediate, lead.medium > bestLead,
+                lead.long > Self.requiredLead.long
             else { continue }
             best = speaker.track.description.id
             bestLead = lead.medium
@@ -126,7 +127,8 @@ extension SpeakerDetector {
         for index in speakers.indices { update(&speakers[index], at: now) }
         var list = speakers.filter(\.isListed).map { speaker in
             SpeakerLevel(
-                track: speaker.track.description.id, loudness: min(127, (Int(speaker.smoothed) / Self.step + 1) * Self.step - 1))
+                track: speaker.track.description.id,
+                loudness: min(127, (Int(speaker.smoothed) / Self.step + 1) * Self.step - 1))
         }
         list.sort { ($1.loudness, $0.track) < ($0.loudness, $1.track) }
         if list.count > Self.listLimit { list.removeLast(list.count - Self.listLimit) }

@@ -44,7 +44,8 @@ struct SpeechActivity: Sendable {
         var fullMediums = 0, newestMedium = 0
         for medium in 0..<Self.mediumsALong {
             var active = 0
-            for slot in 0..<Self.immediatesAMedium where step(medium * Self.immediatesAMedium + slot) > Self.mediumThreshold {
+            for slot in 0..<Self.immediatesAMedium
+            where step(medium * Self.immediatesAMedium + slot) > Self.mediumThreshold {
                 active += 1
             }
             if medium == 0 { newestMedium = active }
@@ -58,7 +59,8 @@ struct SpeechActivity: Sendable {
     /// How much more active than `other`, as log ratios.
     func relative(to other: SpeechActivity) -> SpeechActivity {
         SpeechActivity(
-            immediate: log(immediate / other.immediate), medium: log(medium / other.medium), long: log(long / other.long))
+            immediate: log(immediate / other.immediate), medium: log(medium / other.medium),
+            long: log(long / other.long))
     }
 
     /// The score of every count from 0 to `steps`.

@@ -52,7 +52,9 @@ extension Uplink {
         // Simulcast without rid: layers announced by SSRC that this one is not among. An only layer without retransmissions
         // can be told, anything else cannot.
         guard isRTX else { return nil }
-        let open = (0..<track.layerCount).filter { track.layer($0).pointee.rtxSSRC == nil && track.layer($0).pointee.ssrc != nil }
+        let open = (0..<track.layerCount).filter {
+            track.layer($0).pointee.rtxSSRC == nil && track.layer($0).pointee.ssrc != nil
+        }
         return open.count == 1 ? open[0] : nil
     }
 
@@ -74,7 +76,9 @@ extension Uplink {
 
     /// Makes `ssrc` the layer's stream. Another SSRC that was bound before is forgotten: the source was replaced.
     @discardableResult
-    private func bind(_ ssrc: UInt32, _ track: PublishedTrack, slot: Int, layer index: Int, isRTX: Bool) -> StreamBinding? {
+    private func bind(_ ssrc: UInt32, _ track: PublishedTrack, slot: Int, layer index: Int, isRTX: Bool)
+        -> StreamBinding?
+    {
         let binding = StreamBinding(track: slot, layer: index, isRTX: isRTX)
         guard table[ssrc] != binding else { return binding }
         let layer = track.layer(index)

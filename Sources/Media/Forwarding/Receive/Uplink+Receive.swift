@@ -85,5 +85,8 @@ extension ReceiveLayer {
     }
 
     /// When this layer has something to ask for.
-    var nextFeedback: MonotonicTime { min(nacks.nextDue, keyframes.nextDue) }
+    var nextFeedback: MonotonicTime {
+        guard ssrc != nil else { return .distantFuture }
+        return lostForGood ? .zero : min(nacks.nextDue, keyframes.nextDue)
+    }
 }

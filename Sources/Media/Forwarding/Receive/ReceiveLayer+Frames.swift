@@ -1,0 +1,57 @@
+internal import MediaControl
+internal import Primitives
+
+/// Frames, keyframes and picture size of one layer.
+extension ReceiveLayer {
+    /// Counts the frame that a packet belongs to, once.
+    mutating func noteFrame(_ record: PacketRecord, at now: MonotonicTime) {
+        let distance = record.timestamp - countedFrame
+        // Packets of an older frame come late; a step far back is a new time line (A5).
+        guard countedFrame == .min || distance > 0 || distance < -900_000 else { return }
+        countedFrame = record.timestamp
+        frameCount &+= 1
+        frames.frame(at: now)
+    }
+
+    /// Notes where a keyframe lies; true for a packet of one, whose summary may tell the picture's size.
+    mutating func noteKeyframe(_ record: PacketRecord) -> Bool {
+        guard record.summary.isKeyframe else {
+            // An earlier packet of the keyframe that came late, or its parameter sets, begin it.
+            if let last = lastKeyframe, last.timestamp == record.timestamp, record.sequence < last.firstSequence {
+                let first = firstSequence(of: record)
+                lastKeyframe?.firstSequence = first
+            }
+            return false
+        }
+        if let last = lastKeyframe, last.timestamp == record.timestamp {
+            if record.sequence < last.firstSequence {
+                let first = firstSequence(of: record)
+                lastKeyframe?.firstSequence = first
+            }
+            return true
+        }
+        if let last = lastKeyframe, record.sequence < last.firstSequence { return true }
+        let first = firstSequence(of: record)
+        lastKeyframe = KeyframePosition(firstSequence: first, timestamp: record.timestamp, arrival: record.arrival)
+        totals.keyframes &+= 1
+        keyframes.keyframeStarted()
+        nacks.forget(below: first)
+        return true
+    }
+
+    /// The first packet with the timestamp of `record`: parameter sets go ahead of the picture under the same one.
+    private func firstSequence(of record: PacketRecord) -> Int64 {
+        var first = record.sequence
+        while let before = history.record(first - 1), before.pointee.timestamp == record.timestamp { first -= 1 }
+        return first
+    }
+
+    /// Takes the picture size that a keyframe tells; true when it changed.
+    mutating func noteDimensions(_ summary: PayloadSummary) -> Bool {
+        guard let width = summary.width, let height = summary.height, width > 0, height > 0 else { return false }
+        guard width != self.width || height != self.height else { return false }
+        self.width = width
+        self.height = height
+        return true
+    }
+}

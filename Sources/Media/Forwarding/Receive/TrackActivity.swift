@@ -1,0 +1,78 @@
+public import Primitives
+
+/// Whether a track and its layers are being sent. Silence is not a fault: cameras stop in the background (A16), calls are
+/// interrupted (A6).
+public enum TrackActivity {
+    /// No packets for this long: silent. Two frame distances of the slowest healthy sender, one frame in 2 s (A11), and
+    /// within the 2 to 5 s that a viewer may wait for the notice (A16). Audio with DTX sends every 400 ms.
+    public static let limit = TimeInterval.seconds(4)
+    /// A simulcast layer counts as stopped earlier, when another layer of the track goes on: after this long …
+    static let layerLimit = TimeInterval.seconds(1)
+    /// … and so many frames of the other. At 1 frame/s it takes 15 s, but then `limit` decides.
+    static let layerFrames: UInt64 = 15
+}
+
+extension PublishedTrack {
+    /// Whether the layer is being sent now.
+    public func isActive(layer index: Int, at now: MonotonicTime) -> Bool {
+        let layer = layerStorage + index
+        guard layer.pointee.lastMedia != .zero, !layer.pointee.hasEnded else { return false }
+        let quiet = now - layer.pointee.lastMedia
+        if quiet < TrackActivity.layerLimit { return true }
+        if quiet >= TrackActivity.limit { return false }
+        for other in 0..<layerCount where other != index {
+            if layerStorage[other].framesSince(layer.pointee.lastMedia) >= TrackActivity.layerFrames { return false }
+        }
+        return true
+    }
+
+    /// Position of a layer by quality, 0 the smallest: by picture size where both are known, else by what the rid says, else
+    /// by the order of the SDP. The order in the SDP alone is not to be trusted (`h;q` and `f;h;q` were seen).
+    public func rank(ofLayer index: Int) -> Int {
+        var rank = 0
+        for other in 0..<layerCount where other != index && isSmaller(other, than: index) { rank += 1 }
+        return rank
+    }
+
+    /// The layer with the given rank.
+    public func layer(ofRank rank: Int) -> Int {
+        for index in 0..<layerCount where self.rank(ofLayer: index) == rank { return index }
+        return 0
+    }
+
+    private func isSmaller(_ a: Int, than b: Int) -> Bool {
+        let areaA = layerStorage[a].width * layerStorage[a].height
+        let areaB = layerStorage[b].width * layerStorage[b].height
+        if areaA != areaB, areaA > 0, areaB > 0 { return areaA < areaB }
+        let hintA = layerStorage[a].ridHint ?? a, hintB = layerStorage[b].ridHint ?? b
+        return hintA == hintB ? a < b : hintA < hintB
+    }
+
+    /// When the track falls silent if nothing more comes.
+    var silenceDeadline: MonotonicTime {
+        guard !isSilent, format != nil else { return .distantFuture }
+        var last = MonotonicTime.zero
+        for index in 0..<layerCount where !layerStorage[index].hasEnded {
+            last = max(last, layerStorage[index].lastMedia)
+        }
+        return last + TrackActivity.limit
+    }
+}
+
+extension ReceiveLayer {
+    /// Frames that began after `moment`; an estimate from the rate, which is all that the question needs.
+    fileprivate func framesSince(_ moment: MonotonicTime) -> UInt64 {
+        guard lastMedia > moment else { return 0 }
+        return UInt64(max(0, frames.framesPerSecond(at: lastMedia) * (lastMedia - moment).seconds))
+    }
+
+    /// What the common names of layers mean.
+    fileprivate var ridHint: Int? {
+        switch rid {
+        case "q", "l", "lo", "low", "0": 0
+        case "h", "m", "mid", "medium", "1": 1
+        case "f", "hi", "high", "2": 2
+        default: nil
+        }
+    }
+}

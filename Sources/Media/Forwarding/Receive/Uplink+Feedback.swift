@@ -1,0 +1,157 @@
+internal import MediaControl
+public import Primitives
+internal import RTP
+
+/// When reports go out, and what other receivers' reference times wait for an answer.
+struct ReportState: Sendable {
+    /// Receiver reports a second apart: without any, senders' video collapses (livekit-facts 6b.7).
+    static let interval = TimeInterval.seconds(1)
+    /// The first one soon: senders write mid and rid into their packets until it comes.
+    static let first = TimeInterval.milliseconds(250)
+
+    var nextReport = MonotonicTime.distantFuture
+    /// The track slot at which a report goes on that did not fit one datagram.
+    var resumeSlot = 0
+    /// The last reference time of the peer as a receiver (RFC 3611 section 4.4), to be answered with the next report.
+    var reference: (ssrc: UInt32, middle: UInt32, arrival: MonotonicTime)?
+    /// The worst fraction lost of the last report, for the rate adviser.
+    var worstLoss = 0.0
+}
+
+extension Uplink {
+    /// Writes RTCP that is due as one compound to `feedback`; its length, 0 when nothing is due. Call until it is 0.
+    ///
+    /// Feedback goes as reduced-size RTCP (RFC 5506) except once a second, when a full compound with reports goes out.
+    public func advance(to now: MonotonicTime, feedback: UnsafeMutableRawBufferPointer) -> Int {
+        guard now >= schedule.deadline else { return 0 }
+        updateActivity(at: now)
+        var writer = RTCPWriter(feedback)
+        let isComplete =
+            writeReports(&writer, capacity: feedback.count, at: now)
+            && writeRepairRequests(&writer, capacity: feedback.count, at: now)
+            && writeKeyframeRequests(&writer, at: now)
+            && recorder.write(&writer, senderSSRC: feedbackSSRC, at: now) && writeMaximumBitrate(&writer, at: now)
+        schedule.set(isComplete ? deadlineByState() : now)
+        // A datagram too small for even one packet must not make a caller call for ever.
+        if !isComplete, writer.length == 0 { schedule.set(now + .milliseconds(10)) }
+        return writer.length
+    }
+
+    func startReporting(at now: MonotonicTime) {
+        reports.nextReport = now + ReportState.first
+        rateAdviser.wake(at: reports.nextReport)
+        schedule.wake(at: reports.nextReport)
+    }
+
+    private func deadlineByState() -> MonotonicTime {
+        var deadline = min(min(reports.nextReport, recorder.nextDue), rateAdviser.nextDue)
+        for case let track? in tracks {
+            deadline = min(deadline, track.silenceDeadline)
+            for index in 0..<track.layerCount { deadline = min(deadline, track.layer(index).pointee.nextFeedback) }
+        }
+        return deadline
+    }
+
+    private func updateActivity(at now: MonotonicTime) {
+        for case let track? in tracks where now >= track.silenceDeadline {
+            track.isSilent = true
+            for index in 0..<track.layerCount { track.layer(index).pointee.keyframes.streamPaused() }
+            events.append(.trackSilent(track.description.id))
+        }
+    }
+
+    // MARK: Repair
+
+    /// NACK (RFC 4585 section 6.2.1) for what is missing.
+    private func writeRepairRequests(_ writer: inout RTCPWriter, capacity: Int, at now: MonotonicTime) -> Bool {
+        for case let track? in tracks {
+            for index in 0..<track.layerCount {
+                let layer = track.layer(index)
+                guard let ssrc = layer.pointee.ssrc, now >= layer.pointee.nextFeedback else { continue }
+                if now >= layer.pointee.nacks.nextDue {
+                    guard capacity - writer.length >= Self.nackRoom else { return false }
+                    writeMissing(&writer, ssrc, layer, at: now)
+                }
+                if layer.pointee.lostForGood {
+                    layer.pointee.lostForGood = false
+                    track.requestKeyframe(layer: index)
+                }
+            }
+        }
+        return true
+    }
+
+    /// Header and SSRCs, and 32 entries. What does not fit is asked for again a round trip later.
+    private static var nackRoom: Int { 12 + 4 * 32 }
+
+    private func writeMissing(
+        _ writer: inout RTCPWriter, _ ssrc: UInt32, _ layer: UnsafeMutablePointer<ReceiveLayer>, at now: MonotonicTime
+    ) {
+        withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
+            let due = layer.pointee.nacks.takeDue(at: now, roundTrip: roundTrip.value, into: numbers)
+            if due.gaveUp { layer.pointee.lostForGood = true }
+            layer.pointee.totals.nacks &+= UInt64(due.count)
+            guard due.count > 0, writer.beginNACK(senderSSRC: feedbackSSRC, mediaSSRC: ssrc) else { return }
+            for index in 0..<due.count where !writer.addMissing(numbers[index]) { return }
+        }
+    }
+
+    /// PLI (RFC 4585 section 6.3.1), or FIR (RFC 5104 section 4.3.1) for senders that know nothing else.
+    private func writeKeyframeRequests(_ writer: inout RTCPWriter, at now: MonotonicTime) -> Bool {
+        for case let track? in tracks where track.asksForKeyframes {
+            for index in 0..<track.layerCount {
+                let layer = track.layer(index)
+                guard let ssrc = layer.pointee.ssrc, now >= layer.pointee.keyframes.nextDue else { continue }
+                var trial = writer
+                let fits: Bool
+                if track.description.feedback.contains(.pli) {
+                    fits = trial.appendPictureLoss(senderSSRC: feedbackSSRC, mediaSSRC: ssrc)
+                } else {
+                    fits = trial.appendFullIntraRequest(
+                        senderSSRC: feedbackSSRC, mediaSSRC: ssrc, sequenceNumber: layer.pointee.firCommand)
+                }
+                guard fits else { return false }
+                guard layer.pointee.keyframes.takeDue(at: now) else { continue }
+                writer = trial
+                layer.pointee.firCommand &+= 1
+                layer.pointee.totals.keyframeRequests &+= 1
+            }
+        }
+        return true
+    }
+
+    // MARK: Rate
+
+    private func writeMaximumBitrate(_ writer: inout RTCPWriter, at now: MonotonicTime) -> Bool {
+        guard now >= rateAdviser.nextDue else { return true }
+        var ssrcs: [UInt32] = []
+        var isSupported = false, hasTransportFeedback = false, isCapped = false
+        var sum: Int64 = 0
+        for case let track? in tracks where track.format != nil && !track.isSilent {
+            let feedback = track.description.feedback
+            hasTransportFeedback =
+                hasTransportFeedback
+                || (feedback.contains(.transportCC) && track.description.extensions[.transportSequence] != 0)
+            guard track.description.kind == .video else {
+                // What Opus takes where nobody capped it.
+                sum += track.description.maximumBitrate?.bitsPerSecond ?? 64_000
+                continue
+            }
+            isSupported = isSupported || feedback.contains(.remb)
+            isCapped = isCapped || track.description.maximumBitrate != nil
+            // One video track without a maximum leaves the sum without one that means anything: assume the most.
+            sum += track.description.maximumBitrate?.bitsPerSecond ?? Int64(RateAdviser.most)
+            for index in 0..<track.layerCount { if let ssrc = track.layer(index).pointee.ssrc { ssrcs.append(ssrc) } }
+        }
+        guard isSupported, !ssrcs.isEmpty else {
+            rateAdviser.rest()
+            return true
+        }
+        let rate = rateAdviser.advise(
+            fractionLost: reports.worstLoss, maximum: isCapped ? .bitsPerSecond(sum) : nil,
+            hasTransportFeedback: hasTransportFeedback, at: now)
+        guard let rate else { return true }
+        return writer.appendMaximumBitrate(
+            senderSSRC: feedbackSSRC, bitsPerSecond: UInt64(rate.bitsPerSecond), ssrcs: ssrcs)
+    }
+}

@@ -1,0 +1,137 @@
+internal import MediaControl
+public import Primitives
+internal import RTP
+
+extension Uplink {
+    /// Receiver reports (RFC 3550 section 6.4.2) with a block for each SSRC heard since the last, and the extended reports
+    /// that measure the round trip where this side sends nothing (RFC 3611 sections 4.4, 4.5).
+    func writeReports(_ writer: inout RTCPWriter, capacity: Int, at now: MonotonicTime) -> Bool {
+        guard now >= reports.nextReport else { return true }
+        if reports.resumeSlot == 0 { reports.worstLoss = 0 }
+        var blocks = 0
+        var asksReference = false
+        while reports.resumeSlot < tracks.count {
+            guard let track = tracks[reports.resumeSlot] else {
+                reports.resumeSlot += 1
+                continue
+            }
+            asksReference = asksReference || track.description.feedback.contains(.receiverReferenceTime)
+            guard writer.length + 8 + track.layerCount * ReportBlock.length + 60 <= capacity else { return false }
+            for index in 0..<track.layerCount {
+                let layer = track.layer(index)
+                guard layer.pointee.hasNews, let ssrc = layer.pointee.ssrc else { continue }
+                if blocks % 31 == 0, !writer.beginReceiverReport(ssrc: feedbackSSRC) { return false }
+                let block = layer.pointee.takeReportBlock(ssrc: ssrc, at: now)
+                reports.worstLoss = max(reports.worstLoss, Double(block.fractionLost) / 256)
+                guard writer.addReportBlock(block) else { return false }
+                blocks += 1
+            }
+            reports.resumeSlot += 1
+        }
+        reports.resumeSlot = 0
+        writeExtendedReports(&writer, hasBlocks: blocks > 0, asksReference: asksReference, at: now)
+        // With nobody heard for a while there is nothing to report until somebody is.
+        reports.nextReport = blocks > 0 || reports.reference != nil ? now + ReportState.interval : .distantFuture
+        return true
+    }
+
+    private func writeExtendedReports(
+        _ writer: inout RTCPWriter, hasBlocks: Bool, asksReference: Bool, at now: MonotonicTime
+    ) {
+        if hasBlocks {
+            writer.appendSourceDescription(ssrc: feedbackSSRC, cname: Array("martlet".utf8))
+            if asksReference {
+                writer.appendReceiverReferenceTime(ssrc: feedbackSSRC, ntpTimestamp: NTPClock.timestamp(now))
+            }
+        }
+        if let reference = reports.reference {
+            reports.reference = nil
+            // An extended report is no report: a compound begins with one.
+            if !hasBlocks { writer.beginReceiverReport(ssrc: feedbackSSRC) }
+            writer.appendDelaySinceLastReceiverReport(
+                ssrc: feedbackSSRC,
+                [
+                    .init(
+                        ssrc: reference.ssrc, lastReceiverReport: reference.middle,
+                        delay: NTPClock.shortInterval(now - reference.arrival))
+                ])
+        }
+    }
+
+    /// Takes one clear compound: sender reports, goodbyes and extended reports are used here, the rest is the downlink's.
+    public func receiveRTCP(_ packet: RawSpan, at now: MonotonicTime) {
+        guard var compound = RTCPCompound(packet) else { return }
+        while let part = compound.next(in: packet) {
+            switch part {
+            case .senderReport(let report): receive(report, at: now)
+            case .goodbye(let goodbye):
+                for index in 0..<goodbye.count { receiveGoodbye(goodbye.ssrc(at: index, in: packet), at: now) }
+            case .receiverReferenceTime(let reference):
+                reports.reference = (
+                    reference.senderSSRC, UInt32(truncatingIfNeeded: reference.ntpTimestamp >> 16), now
+                )
+                if reports.nextReport == .distantFuture { startReporting(at: now) }
+            case .delaySinceLastReceiverReport(let answers):
+                for index in 0..<answers.count {
+                    let answer = answers.item(at: index, in: packet)
+                    guard answer.ssrc == feedbackSSRC, answer.lastReceiverReport != 0 else { continue }
+                    let sent = NTPClock.middle(NTPClock.timestamp(now))
+                    let elapsed = Int32(bitPattern: sent &- answer.lastReceiverReport &- answer.delay)
+                    roundTrip.measured(NTPClock.interval(elapsed))
+                }
+            default: break
+            }
+        }
+    }
+
+    private func receive(_ report: SenderReport, at now: MonotonicTime) {
+        guard let binding = table[report.ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else { return }
+        let layer = track.layer(Int(binding.layer))
+        guard layer.pointee.hasTimestamp else { return }
+        let newest = layer.pointee.newestTimestamp
+        let distance = Int64(Int32(bitPattern: report.rtpTimestamp &- UInt32(truncatingIfNeeded: newest)))
+        layer.pointee.clock = SenderClock(ntp: report.ntpTimestamp, timestamp: newest + distance, arrival: now)
+    }
+
+    /// The source stops (RFC 3550 section 6.6): silent at once instead of after the limit. The SSRC may come back.
+    private func receiveGoodbye(_ ssrc: UInt32, at now: MonotonicTime) {
+        guard let binding = table[ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else { return }
+        track.layer(Int(binding.layer)).pointee.hasEnded = true
+        schedule.wake(at: track.silenceDeadline)
+    }
+}
+
+extension ReceiveLayer {
+    /// Whether packets came since the last report.
+    var hasNews: Bool { sequences.hasStarted && (counters.received != reportedPackets) }
+
+    mutating func takeReportBlock(ssrc: UInt32, at now: MonotonicTime) -> ReportBlock {
+        reportedPackets = counters.received
+        let expected = self.expected
+        let lost = counters.lost(expected: expected)
+        return ReportBlock(
+            ssrc: ssrc, fractionLost: counters.takeFractionLost(expected: expected),
+            cumulativeLost: Int32(clamping: lost),
+            highestSequence: UInt32(truncatingIfNeeded: sequences.highest), jitter: counters.jitter,
+            lastSenderReport: clock?.middle ?? 0,
+            delaySinceLastSenderReport: clock.map { NTPClock.shortInterval(now - $0.arrival) } ?? 0)
+    }
+}
+
+/// Monotonic time in NTP's 32.32 fixed point. Receivers of these only send them back (LSR, LRR) or compare them with each
+/// other, so the epoch does not matter.
+enum NTPClock {
+    static func timestamp(_ moment: MonotonicTime) -> UInt64 {
+        let seconds = UInt64(moment.nanoseconds / 1_000_000_000), rest = UInt64(moment.nanoseconds % 1_000_000_000)
+        return seconds << 32 | (rest << 32) / 1_000_000_000
+    }
+
+    static func middle(_ ntp: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: ntp >> 16) }
+
+    /// In steps of 1/65536 s.
+    static func shortInterval(_ interval: TimeInterval) -> UInt32 {
+        UInt32(clamping: interval.nanoseconds / 1_000 * 65_536 / 1_000_000)
+    }
+
+    static func interval(_ short: Int32) -> TimeInterval { .nanoseconds(Int64(short) * 1_000_000_000 / 65_536) }
+}
