@@ -128,10 +128,24 @@ let testTargets: [Target] = [
     tests(of: "MediaWorkers", also: ["MediaControl", "Cryptography", "NetworkIO"]),
     tests(of: "RoomService", also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography"]),
     tests(of: "HTTPServing"),
-    tests(of: "Signalling", also: ["Rooms", "MediaControl"]),
-    tests(of: "WHIP", also: ["Rooms"]),
-    tests(of: "ControlAPI", also: ["Rooms", "MediaControl"]),
-    tests(of: "Telemetry", also: ["MediaControl"]),
+    .target(
+        name: "EdgeTestSupport",
+        dependencies: [
+            "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport", "Logging",
+        ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
+    tests(of: "EdgeSupport", also: ["EdgeTestSupport", "AccessTokens", "HTTPServing", "Rooms", "MediaControl"]),
+    tests(
+        of: "Signalling",
+        also: [
+            "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
+        ]),
+    tests(of: "WHIP", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms"]),
+    tests(
+        of: "ControlAPI",
+        also: [
+            "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
+        ]),
+    tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
     tests(of: "Simulation", also: ["MediaControl"]),
     tests(of: "martlet", also: []),
     .testTarget(

@@ -1,0 +1,60 @@
+import EdgeTestSupport
+import HTTPServing
+import Testing
+
+@testable import EdgeSupport
+
+@Suite("Cross-origin requests")
+struct CrossOriginTests {
+    private func preflight(_ policy: CrossOrigin, origin: String) async throws -> HTTPResponse {
+        var router = Router(finish: policy.apply)
+        router.on(.post, "/whip") { _ in HTTPResponse(status: 201) }
+        return await router.handle(
+            try request(
+                .options, "/whip", headers: ["Origin": origin, "Access-Control-Request-Method": "POST"]))
+    }
+
+    @Test("A preflight is answered with methods, fields and age")
+    func preflightAnswer() async throws {
+        let response = try await preflight(CrossOrigin(), origin: "https://app.example")
+        #expect(response.status == 204)
+        #expect(response.headers["Access-Control-Allow-Origin"] == "*")
+        #expect(response.headers["Access-Control-Allow-Methods"] == "OPTIONS, POST")
+        #expect(response.headers["Access-Control-Allow-Headers"]?.contains("If-Match") == true)
+        #expect(response.headers["Access-Control-Allow-Credentials"] == nil)
+    }
+
+    @Test("Only listed origins are allowed when there is a list")
+    func list() async throws {
+        let policy = CrossOrigin(allowedOrigins: ["https://app.example"])
+        let good = try await preflight(policy, origin: "https://app.example")
+        #expect(good.headers["Access-Control-Allow-Origin"] == "https://app.example")
+        let bad = try await preflight(policy, origin: "https://evil.example")
+        #expect(bad.headers["Access-Control-Allow-Origin"] == nil)
+        #expect(bad.headers["Vary"] == "Origin")
+    }
+
+    @Test("Scripts may read what WHIP needs; a request without Origin gets nothing")
+    func exposing() async throws {
+        var router = Router(finish: CrossOrigin().apply)
+        router.on(.post, "/whip") { _ in HTTPResponse(status: 201) }
+        let crossed = await router.handle(try request(.post, "/whip", headers: ["Origin": "https://a.example"]))
+        for name in ["Location", "ETag", "Link"] {
+            #expect(crossed.headers["Access-Control-Expose-Headers"]?.contains(name) == true)
+        }
+        let plain = await router.handle(try request(.post, "/whip"))
+        #expect(plain.headers.fields.isEmpty)
+    }
+
+    @Test("Link values carry quoted credentials")
+    func links() {
+        let plain = ICEServer(urls: ["stun:a.example", "stun:b.example"])
+        #expect(plain.linkValues == ["<stun:a.example>; rel=\"ice-server\"", "<stun:b.example>; rel=\"ice-server\""])
+        let turn = ICEServer(urls: ["turn:t.example?transport=udp"], username: "17:a\"b", credential: "c\\d\r\ne")
+        #expect(
+            turn.linkValues == [
+                "<turn:t.example?transport=udp>; rel=\"ice-server\"; username=\"17:a\\\"b\"; credential=\"c\\\\de\"; "
+                    + "credential-type=\"password\""
+            ])
+    }
+}

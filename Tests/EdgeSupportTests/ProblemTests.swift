@@ -1,0 +1,71 @@
+import AccessTokens
+import EdgeTestSupport
+import Foundation
+import HTTPServing
+import Primitives
+import Rooms
+import Testing
+
+@testable import EdgeSupport
+
+@Suite("Problem details")
+struct ProblemTests {
+    private func members(_ response: HTTPResponse) throws -> [String: String] {
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any])
+        return object.mapValues { "\($0)" }
+    }
+
+    @Test("A refusal is a document with type, title, status, code and detail (RFC 9457)")
+    func document() throws {
+        let response = Problem(RoomError(.roomFull, "The room has 4 of 4 participants.")).response
+        #expect(response.status == 409)
+        #expect(response.headers["Content-Type"] == "application/problem+json")
+        #expect(
+            try members(response) == [
+                "type": "about:blank", "title": "Conflict", "status": "409", "code": "room_full",
+                "detail": "The room has 4 of 4 participants.",
+            ])
+    }
+
+    @Test("Every room error has a client or server error status with a title", arguments: RoomError.Code.allCases)
+    func roomErrors(code: RoomError.Code) {
+        let problem = Problem(RoomError(code))
+        #expect((400..<600).contains(problem.status))
+        #expect(Problem.title(of: problem.status) != "Error")
+        #expect(problem.code == code.rawValue)
+    }
+
+    @Test("Every token error is 401 with a challenge, 403 or 422", arguments: AccessTokenError.allCases)
+    func tokenErrors(error: AccessTokenError) {
+        let problem = Problem(error)
+        #expect([401, 403, 422].contains(problem.status))
+        #expect((problem.headers["WWW-Authenticate"] != nil) == (problem.status == 401))
+        #expect(!problem.detail.isEmpty)
+    }
+
+    @Test("Retry-After is whole seconds, rounded up, at least one")
+    func retryAfter() {
+        #expect(
+            Problem(RoomError(.overloaded, retryAfter: .milliseconds(1_200))).response.headers["Retry-After"] == "2")
+        #expect(Problem(RoomError(.rateLimited, retryAfter: .milliseconds(10))).response.headers["Retry-After"] == "1")
+        #expect(Problem(RoomError(.draining)).response.headers["Retry-After"] == "5")
+        #expect(Problem(RoomError(.roomFull)).response.headers["Retry-After"] == nil)
+    }
+
+    @Test("A JSON fault names the place")
+    func faults() {
+        struct Body: Decodable { var a: [Inner] }
+        struct Inner: Decodable { var b: Int }
+        func fault(_ text: String) -> String? {
+            let result = Result { () throws(JSONFault) in try JSONCoding.decode(Body.self, from: Array(text.utf8)) }
+            guard case .failure(let fault) = result else { return nil }
+            return fault.sentence
+        }
+        #expect(fault("{\"a\":[{\"b\":1}]}") == nil)
+        #expect(fault("{\"a\":[{\"b\":\"x\"}]}") == "The field a.0.b has the wrong type.")
+        #expect(fault("{}") == "The field a is missing.")
+        #expect(fault("{\"a\":null}") == "The field a is missing.")
+        #expect(fault("nope") == "The body is not JSON.")
+        #expect(fault("[1]") == "The body has the wrong type.")
+    }
+}

@@ -1,0 +1,47 @@
+import AccessTokens
+import EdgeTestSupport
+import HTTPServing
+import Testing
+
+@testable import EdgeSupport
+
+@Suite("Token gate")
+struct TokenGateTests {
+    @Test(
+        "The token is in Authorization, else in the query",
+        arguments: [
+            (["Authorization": "Bearer abc"], "/x", "abc"),
+            (["authorization": "bearer abc"], "/x", "abc"),
+            (["Authorization": "Bearer abc"], "/x?access_token=def", "abc"),
+            ([:], "/x?access_token=def", "def"),
+            (["Authorization": "Basic abc"], "/x?access_token=def", nil),
+            (["Authorization": "Bearer "], "/x", nil),
+            ([:], "/x?access_token=", nil),
+            ([:], "/x", nil),
+        ] as [(HTTPHeaders, String, String?)])
+    func extraction(headers: HTTPHeaders, target: String, expected: String?) throws {
+        #expect(TokenGate.token(of: try request(.get, target, headers: headers)) == expected)
+    }
+
+    @Test("A good token gives its claims; none is 401 with a bare challenge, a wrong one 401 with invalid_token")
+    func verification() throws {
+        let gate = TestTokens.gate
+        let good = try TestTokens.token("ada")
+        #expect(try gate.claims(of: request(.get, "/x", token: good)).identity == "ada")
+        let missing = #expect(throws: Problem.self) { try gate.claims(of: request(.get, "/x")) }
+        #expect(missing?.status == 401)
+        #expect(missing?.headers["WWW-Authenticate"] == "Bearer realm=\"martlet\"")
+        let wrong = #expect(throws: Problem.self) { try gate.claims(of: request(.get, "/x", token: good + "A")) }
+        #expect(wrong?.code == "token_bad_signature")
+        #expect(wrong?.headers["WWW-Authenticate"]?.contains("invalid_token") == true)
+    }
+
+    @Test("An opened resource takes no token, a good one and an expired one, but no forged one")
+    func openedResource() throws {
+        let gate = TestTokens.gate
+        try gate.checkIfPresent(request(.delete, "/x"))
+        try gate.checkIfPresent(request(.delete, "/x", token: TestTokens.token("ada")))
+        try gate.checkIfPresent(request(.delete, "/x", token: TestTokens.token("ada", expiresAt: TestTokens.now - 900)))
+        #expect(throws: Problem.self) { try gate.checkIfPresent(request(.delete, "/x", token: "a.b.c")) }
+    }
+}

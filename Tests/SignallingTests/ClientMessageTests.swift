@@ -1,0 +1,115 @@
+import MediaControl
+import Rooms
+import Testing
+
+@testable import Signalling
+
+@Suite("martlet.v1: what clients say")
+struct ClientMessageTests {
+    /// What each message of the document means, in the document's order.
+    static let meanings: [ClientRequest] = [
+        .join(
+            JoinFields(
+                room: "lecture-3", name: "Ada", metadata: "{\"seat\":4}", profile: .full, autoSubscribe: true,
+                audioOnly: false, roster: true, speakers: true)),
+        .offer(connection: "pub", sdp: "v=0\r\n…"),
+        .answer(connection: "sub", sdp: "v=0\r\n…"),
+        .ice(
+            connection: "pub", candidate: "candidate:1 1 udp 2122260223 192.0.2.7 50123 typ host", mid: "0"),
+        .ice(connection: "pub", candidate: nil, mid: nil),
+        .bye(connection: "pub"),
+        .perform([
+            .announce(clientTrackID: "b2f1", source: .screen, name: "slides", muted: false, width: 1920, height: 1080)
+        ]),
+        .perform([.unpublish(track: "TR_6")]),
+        .perform([.setMuted(track: "TR_5", true)]),
+        .perform([.subscribe(track: "TR_1")]),
+        .perform([.unsubscribe(track: "TR_1")]),
+        .perform([.setAutoSubscribe(false)]),
+        .perform([.setPaused(track: "TR_1", true)]),
+        .perform([.setPreference(track: "TR_1", .height(360))]),
+        .perform([.setPreference(track: "TR_1", .rid("q"))]),
+        .perform([.setPreference(track: "TR_1", .spatial(0))]),
+        .perform([.setPreference(track: "TR_1", .best)]),
+        .perform([.pauseAllVideo(true)]),
+        .perform([.setAudioOnly(false)]),
+        .perform([.setMetadata(name: "Ada L.", metadata: "{\"hand\":true}")]),
+        .perform([.requestKeyframe(track: "TR_1")]),
+        .perform([.wantSpeakers(true)]),
+        .perform([.requestRoster]),
+        .perform([.remove(participant: "PA_1")]),
+        .perform([.relay(to: "PA_1", payload: "{\"offer\":\"…\"}")]),
+        .snapshot,
+        .ping,
+        .leave,
+        .resume(session: SessionID("SE_t6vLkq0J4mXw"), after: 42),
+    ]
+
+    @Test("D2: every client message of the document is understood as it says")
+    func document() throws {
+        let messages = try ProtocolDocument.messages(of: "client")
+        #expect(messages.count == Self.meanings.count)
+        for (text, meaning) in zip(messages, Self.meanings) {
+            let frame = ClientFrame(text: text)
+            #expect(frame.request == .success(meaning), "\(text)")
+            #expect(frame.id != nil)
+        }
+    }
+
+    @Test("D2: unknown fields are ignored, absent and null are the same")
+    func unknownFields() {
+        let frame = ClientFrame(text: "{\"type\":\"bye\",\"connection\":\"pub\",\"later\":{\"deep\":[1]},\"id\":null}")
+        #expect(frame.id == nil)
+        #expect(frame.request == .success(.bye(connection: "pub")))
+        #expect(ClientFrame(text: "{\"type\":\"join\",\"room\":null}").request == .success(.join(JoinFields())))
+    }
+
+    @Test(
+        "D2: what is wrong is told with a stable code and the request's id",
+        arguments: [
+            ("{\"type\":\"dance\",\"id\":3}", 3, "unknown_type"),
+            ("{\"id\":3}", 3, "malformed_message"),
+            ("{\"type\":7,\"id\":3}", 3, "malformed_message"),
+            ("{\"type\":\"bye\",\"id\":3}", 3, "malformed_message"),
+            ("{\"type\":\"bye\",\"id\":\"three\",\"connection\":\"pub\"}", nil, "malformed_message"),
+            ("{\"type\":\"ping\",\"id\":0}", nil, "malformed_message"),
+            ("{\"type\":\"ping\",\"id\":9007199254740992}", nil, "malformed_message"),
+            ("{\"type\":\"ping\",\"id\":1.5}", nil, "malformed_message"),
+            ("{\"type\":\"offer\",\"id\":3,\"connection\":\"a b\",\"sdp\":\"\"}", 3, "invalid_request"),
+            ("{\"type\":\"offer\",\"id\":3,\"connection\":\"\",\"sdp\":\"\"}", 3, "invalid_request"),
+            ("{\"type\":\"mute\",\"id\":3,\"track\":\"TR_1\",\"muted\":1}", 3, "malformed_message"),
+            ("{\"type\":\"layer\",\"id\":3,\"track\":\"TR_1\",\"rid\":\"q\",\"height\":3}", 3, "invalid_request"),
+            ("{\"type\":\"layer\",\"id\":3,\"track\":\"TR_1\",\"height\":-3}", 3, "invalid_request"),
+            ("{\"type\":\"announce\",\"id\":3,\"tracks\":[]}", 3, "invalid_request"),
+            ("{\"type\":\"announce\",\"id\":3,\"tracks\":[1]}", 3, "malformed_message"),
+            (
+                "{\"type\":\"announce\",\"id\":3,\"tracks\":[{\"track\":\"a\",\"source\":\"moon\"}]}", 3,
+                "invalid_request"
+            ),
+            ("{\"type\":\"join\",\"id\":3,\"profile\":\"king\"}", 3, "invalid_request"),
+            ("{\"type\":\"resume\",\"id\":3,\"session\":\"s\",\"seq\":-1}", 3, "invalid_request"),
+            ("[1,2]", nil, "malformed_message"),
+            ("\"text\"", nil, "malformed_message"),
+            ("", nil, "malformed_message"),
+            ("{\"type\":", nil, "malformed_message"),
+        ] as [(String, Int64?, String)])
+    func faults(text: String, id: Int64?, code: String) {
+        let frame = ClientFrame(text: text)
+        #expect(frame.id == id)
+        guard case .failure(let error) = frame.request else {
+            Issue.record("\(text) was understood")
+            return
+        }
+        #expect(error.code == code)
+    }
+
+    @Test("Deep nesting is refused, not a crash")
+    func deepNesting() {
+        let text = "{\"type\":\"ping\",\"x\":" + String(repeating: "[", count: 100_000)
+        guard case .failure(let error) = ClientFrame(text: text).request else {
+            Issue.record("understood")
+            return
+        }
+        #expect(error.code == "malformed_message")
+    }
+}

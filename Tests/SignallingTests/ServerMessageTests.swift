@@ -1,0 +1,116 @@
+import EdgeSupport
+import MediaControl
+import Rooms
+import Testing
+
+@testable import Signalling
+
+@Suite("martlet.v1: what the server says")
+struct ServerMessageTests {
+    static let room: RoomInfo = {
+        var room = RoomInfo(
+            sid: "RM_1", name: "lecture-3", metadata: "", topology: .routed, maxParticipants: nil,
+            createdAt: 1_790_000_000_000)
+        room.participants = 2
+        room.publishers = 1
+        return room
+    }()
+    static let ada = ParticipantInfo(
+        sid: "PA_2", identity: "ada", name: "Ada", metadata: "{\"seat\":4}", profile: .full, permissions: Permissions(),
+        joinedAt: 1_790_000_001_000)
+    static let bob: ParticipantInfo = {
+        var bob = ParticipantInfo(
+            sid: "PA_1", identity: "bob", name: "Bob", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 1_790_000_000_000)
+        var camera = TrackInfo(
+            sid: "TR_1", participant: "PA_1", identity: "bob", name: "", kind: .video, source: .camera, mid: "1",
+            clientTrackID: "b2f1")
+        camera.codec = .vp8
+        camera.width = 1280
+        camera.height = 720
+        camera.simulcast = true
+        bob.tracks = [camera]
+        bob.version = 3
+        return bob
+    }()
+    static let broadcaster: ParticipantInfo = {
+        var permissions = Permissions()
+        permissions.canSubscribe = false
+        permissions.publishSources = [.screen]
+        return ParticipantInfo(
+            sid: "PA_1", identity: "bob", name: "Bob", metadata: "", profile: .publishOnly, permissions: permissions,
+            joinedAt: 1_790_000_000_000)
+    }()
+    static let microphone = TrackInfo(
+        sid: "TR_1", participant: "PA_1", identity: "bob", name: "", kind: .audio, source: .microphone, mid: "0")
+    static let subscription = SubscriptionInfo(
+        sid: "SU_1", track: "TR_1", publisher: "PA_1", subscriber: "PA_2", kind: .audio, connection: "sub", mid: "0",
+        paused: false, preference: .best, state: .active)
+
+    /// The messages of the document, in its order.
+    static let messages: [ServerMessage] = {
+        var full = room
+        full.maxParticipants = 20
+        let session = SessionID("SE_t6vLkq0J4mXw")
+        let snapshot = SessionSnapshot(
+            room: room, participant: ada, others: [bob], subscriptions: [], dominantSpeaker: "PA_1", sequence: 0)
+        let events: [(UInt64, RoomEvent)] = [
+            (1, .participantJoined(broadcaster)),
+            (2, .participantLeft(participant: "PA_1", identity: "bob", reason: .left)),
+            (3, .trackPublished(microphone)),
+            (4, .trackUnpublished(participant: "PA_1", track: "TR_1")),
+            (5, .subscriptionUpdated(subscription)),
+            (6, .subscriptionEnded(subscription: "SU_1", track: "TR_1")),
+            (7, .subscriptionStarted(subscription: "SU_1", track: "TR_1")),
+            (8, .connectionChanged(connection: "pub", state: .ended, reason: "consentLost")),
+            (9, .speakersChanged([SpeakerInfo(participant: "PA_1", track: "TR_1", loudness: 92)])),
+            (10, .dominantSpeakerChanged(participant: "PA_1")),
+            (11, .qualityChanged([ParticipantQuality(participant: "PA_1", quality: 4)])),
+            (12, .relayed(from: "PA_1", identity: "bob", payload: "{\"answer\":\"…\"}")),
+            (13, .roomUpdated(full)),
+            (14, .trackMutedByOther(track: "TR_5", by: "PA_1")),
+            (15, .ended(.removed)),
+        ]
+        return [
+            .ok(id: 7),
+            .error(id: 7, SignallingError("track_not_found", "no such track")),
+            .hello(
+                Hello(
+                    server: "martlet/0.1.0", iceServers: [ICEServer(urls: ["stun:stun.example.org:3478"])],
+                    pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 262_144)),
+            .joined(id: 1, session, snapshot),
+            .answer(
+                id: 2, connection: "pub",
+                ConnectionAnswer(sdp: "v=0\r\n…", tracks: ["0": "TR_5", "1": "TR_6"], iceTag: "unused")),
+            .event(
+                SequencedEvent(
+                    sequence: 4, event: .offer(connection: "sub", sdp: "v=0\r\n…", tracks: ["0": "TR_1"]))),
+            .pong(id: 30),
+        ] + events.map { .event(SequencedEvent(sequence: $0.0, event: $0.1)) }
+            + [.resumed(id: 1, session, sequence: 42)]
+    }()
+
+    @Test("D2: every server message of the document is what the codec writes")
+    func document() throws {
+        let documented = try ProtocolDocument.messages(of: "server")
+        #expect(documented.count == Self.messages.count)
+        for (text, message) in zip(documented, Self.messages) {
+            #expect(try ProtocolDocument.canonical(text) == ProtocolDocument.canonical(message.text))
+        }
+    }
+
+    @Test("B20: the join reply of a publish-only member without roster is small")
+    func smallReply() {
+        let snapshot = SessionSnapshot(
+            room: Self.room, participant: Self.broadcaster, others: [], subscriptions: [], dominantSpeaker: nil,
+            sequence: 0)
+        #expect(ServerMessage.joined(id: 1, SessionID("SE_x"), snapshot).text.utf8.count < 1_024)
+    }
+
+    @Test("Every reason that ends a session has a close code in the private range or a standard one")
+    func closeCodes() {
+        for reason in LeaveReason.allCases {
+            #expect([1000, 1001].contains(reason.closeCode) || (4000...4999).contains(reason.closeCode))
+        }
+    }
+}
