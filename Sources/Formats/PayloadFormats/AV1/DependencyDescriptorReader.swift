@@ -1,0 +1,121 @@
+import Primitives
+
+/// Reads the dependency descriptors of one stream; keeps the last structure, without which no descriptor means anything.
+///
+/// Reading allocates only where a packet carries a structure (the first of a keyframe).
+public struct DependencyDescriptorReader: Sendable {
+    /// The structure in force; nil before the first keyframe.
+    public private(set) var structure: DependencyStructure?
+    /// The decode targets that the sender says are active; all until it says otherwise.
+    public private(set) var activeDecodeTargets: UInt32 = 0
+
+    /// A reader that has seen nothing.
+    public init() {}
+
+    /// Reads the extension's value; nil when it is malformed or its structure has not come.
+    public mutating func read(_ value: RawSpan) -> DependencyDescriptor? {
+        guard value.byteCount >= 3 else { return nil }
+        let first = value.readUInt8(0)
+        var descriptor = DependencyDescriptor()
+        descriptor.isFirstPacketInFrame = first & 0x80 != 0
+        descriptor.isLastPacketInFrame = first & 0x40 != 0
+        descriptor.templateID = Int(first & 0x3f)
+        descriptor.frameNumber = value.readUInt16(1)
+        var bits = BitReader(offset: 3, length: value.byteCount - 3)
+        var custom = CustomFields()
+        var newStructure: DependencyStructure?
+        if value.byteCount > 3 {
+            let hasStructure = bits.bit(value)
+            let hasMask = bits.bit(value)
+            custom.hasIndications = bits.bit(value)
+            custom.hasReferences = bits.bit(value)
+            custom.hasChains = bits.bit(value)
+            if hasStructure {
+                guard let read = DependencyStructure(&bits, value) else { return nil }
+                newStructure = read
+            }
+            descriptor.maskPosition = bits.position
+            if hasMask {
+                guard let count = newStructure?.decodeTargetCount ?? structure?.decodeTargetCount else { return nil }
+                descriptor.activeDecodeTargets = bits.bits(count, value)
+            }
+        }
+        let isValid =
+            if let newStructure {
+                Self.define(&descriptor, newStructure, custom, &bits, value)
+            } else if structure != nil {
+                Self.define(&descriptor, structure!, custom, &bits, value)
+            } else {
+                false
+            }
+        guard isValid, !bits.isExhausted else { return nil }
+        descriptor.bitCount = bits.position
+        if let newStructure { adopt(newStructure, &descriptor) }
+        if let mask = descriptor.activeDecodeTargets { activeDecodeTargets = mask }
+        return descriptor
+    }
+
+    private mutating func adopt(_ new: DependencyStructure, _ descriptor: inout DependencyDescriptor) {
+        descriptor.hasStructure = true
+        descriptor.structureDimensions = new.resolutions.last
+        activeDecodeTargets = UInt32(truncatingIfNeeded: (UInt64(1) << UInt64(new.decodeTargetCount)) - 1)
+        structure = new
+    }
+
+    private struct CustomFields {
+        var hasIndications = false
+        var hasReferences = false
+        var hasChains = false
+    }
+
+    /// Fills in the template, then what the packet says otherwise.
+    private static func define(
+        _ descriptor: inout DependencyDescriptor, _ structure: borrowing DependencyStructure, _ custom: CustomFields,
+        _ bits: inout BitReader, _ value: RawSpan
+    ) -> Bool {
+        let index = (descriptor.templateID + 64 - structure.templateIDOffset) & 63
+        guard index < structure.templates.count else { return false }
+        descriptor.spatialLayer = structure.templates[index].spatialLayer
+        descriptor.temporalLayer = structure.templates[index].temporalLayer
+        descriptor.decodeTargetCount = structure.decodeTargetCount
+        descriptor.chainCount = structure.chainCount
+        descriptor.ownTarget = structure.target(
+            spatialLayer: descriptor.spatialLayer, temporalLayer: descriptor.temporalLayer)
+        if descriptor.spatialLayer < structure.resolutions.count {
+            descriptor.dimensions = structure.resolutions[descriptor.spatialLayer]
+        }
+        if custom.hasIndications {
+            for target in 0..<structure.decodeTargetCount {
+                descriptor.decodeTargetIndications |= UInt64(bits.bits(2, value)) << (2 * UInt64(target))
+            }
+        } else {
+            descriptor.decodeTargetIndications = structure.templates[index].decodeTargetIndications
+        }
+        if custom.hasReferences {
+            guard readReferences(&descriptor, &bits, value) else { return false }
+        } else {
+            descriptor.referenceCount = structure.templates[index].references.count
+            for reference in 0..<descriptor.referenceCount {
+                descriptor.references[reference] = structure.templates[index].references[reference]
+            }
+        }
+        for chain in 0..<structure.chainCount {
+            descriptor.chainDifferences[chain] =
+                custom.hasChains
+                ? UInt8(bits.bits(8, value)) : structure.templates[index].chainDifferences[chain]
+        }
+        return true
+    }
+
+    private static func readReferences(
+        _ descriptor: inout DependencyDescriptor, _ bits: inout BitReader, _ value: RawSpan
+    ) -> Bool {
+        while true {
+            let size = Int(bits.bits(2, value))
+            if size == 0 { return true }
+            guard descriptor.referenceCount < DependencyDescriptor.maximumReferences else { return false }
+            descriptor.references[descriptor.referenceCount] = UInt16(bits.bits(4 * size, value)) + 1
+            descriptor.referenceCount += 1
+        }
+    }
+}

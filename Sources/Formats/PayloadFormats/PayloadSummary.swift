@@ -1,0 +1,146 @@
+import Primitives
+
+/// A codec whose payload format is known here.
+public enum PayloadCodec: UInt8, Sendable, Hashable, CaseIterable {
+    /// RFC 7741.
+    case vp8
+    /// RFC 9628.
+    case vp9
+    /// RFC 6184.
+    case h264
+    /// AV1 RTP payload format 1.0 with the dependency descriptor extension.
+    case av1
+    /// RFC 7587.
+    case opus
+    /// RFC 2198.
+    case red
+    /// Sound that is forwarded unseen.
+    case otherAudio
+}
+
+/// What one packet says about its frame: enough to select, switch and rewrite without decoding.
+///
+/// A *frame* is what one encoder call gave for one spatial layer; a *picture* is all frames of one moment (one RTP
+/// timestamp). Without spatial layers the two are the same.
+public struct PayloadSummary: Sendable, Hashable {
+    /// The packet starts a frame. H.264 does not say so itself: every packet with a parameter set or the first slice of
+    /// a picture claims it, and the first one of a timestamp is right.
+    public var startsFrame = false
+    /// The packet ends a frame: the end of a layer frame where the format says so, else the marker.
+    public var endsFrame = false
+    /// The packet ends the picture (the marker). Upper layers that an encoder drops may take it away with them.
+    public var endsPicture = false
+    /// The packet is known to belong to a keyframe. Only its first packet is sure to say so.
+    public var isKeyframe = false
+    /// A receiver that has nothing may begin with this packet: it starts a keyframe of the lowest spatial layer. With
+    /// H.264 the parameter sets ahead of the IDR picture count, and so does an IDR picture without any.
+    public var startsKeyframe = false
+    /// The packet carries decoder parameters: H.264 SPS or PPS, VP9 scalability structure, AV1 sequence header.
+    public var containsParameterSets = false
+    /// Spatial layer, 0 is the lowest.
+    public var spatialLayer = 0
+    /// Temporal layer, 0 is the lowest.
+    public var temporalLayer = 0
+    /// A receiver of lower temporal layers may receive this temporal layer from this frame on. True for keyframes, and
+    /// for streams without temporal layers.
+    public var isSwitchingPoint = false
+    /// A receiver of the next lower spatial layer may receive this spatial layer from this frame on: the frame refers to
+    /// no earlier picture.
+    public var startsSpatialLayer = false
+    /// No other frame refers to this one.
+    public var isDiscardable = false
+    /// The frame refers to the next lower spatial layer of its picture (VP9 D).
+    public var usesLowerSpatialLayer = false
+    /// No higher spatial layer refers to this frame (VP9 Z).
+    public var isUnusedBySpatialLayersAbove = false
+    /// Size of the picture (of the highest spatial layer where there are several); nil where the packet does not tell.
+    public var dimensions: PictureDimensions?
+
+    /// VP8 and VP9 picture id; meaningful when `pictureIDOffset` is not 0.
+    public var pictureID: UInt16 = 0
+    /// Where the picture id lies in the payload; 0 when there is none.
+    public var pictureIDOffset = 0
+    /// Whether the picture id has 15 bits in two bytes, else 7 bits in one.
+    public var isLongPictureID = false
+    /// VP8 and VP9 TL0PICIDX; meaningful when `tl0Offset` is not 0.
+    public var tl0PictureIndex: UInt8 = 0
+    /// Where TL0PICIDX lies in the payload; 0 when there is none.
+    public var tl0Offset = 0
+    /// VP8 KEYIDX (5 bits); 0 when there is none.
+    public var keyIndex: UInt8 = 0
+    /// VP9 flexible mode: references are told by difference, TL0PICIDX is absent.
+    public var isFlexible = false
+
+    /// Frame number of the dependency descriptor; meaningful when `hasDescriptor`.
+    public var frameNumber: UInt16 = 0
+    /// Whether a dependency descriptor was at hand.
+    public var hasDescriptor = false
+    /// What the frame is to each decode target, two bits a target from the lowest: see `DependencyDescriptor`.
+    public var decodeTargetIndications: UInt64 = 0
+
+    /// Sound at 48 kHz: samples in the packet, where the format tells; 0 otherwise.
+    public var sampleCount = 0
+    /// RED: payload type of the primary block and where it lies; length 0 with an offset is a silent primary.
+    public var primaryPayloadType: UInt8 = 0
+    /// RED: where the primary block starts.
+    public var primaryOffset = 0
+
+    /// A summary that says nothing.
+    public init() {}
+}
+
+/// Width and height of a picture in pixels.
+public struct PictureDimensions: Sendable, Hashable {
+    /// Width in pixels.
+    public var width: Int
+    /// Height in pixels.
+    public var height: Int
+
+    /// A size.
+    public init(width: Int, height: Int) {
+        self.width = width
+        self.height = height
+    }
+}
+
+extension PayloadCodec {
+    /// Summarises `payload` (RTP payload without padding); nil when it is malformed or empty.
+    ///
+    /// `descriptor` is what a `DependencyDescriptorReader` of the stream made of the packet's extension, if it had one.
+    /// AV1 needs it for layers; H.264 gets its temporal layers from it; VP8 and VP9 say all in the payload.
+    public func summary(
+        of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
+    ) -> PayloadSummary? {
+        switch self {
+        case .vp8: VP8.summary(of: payload, marker: marker)
+        case .vp9: VP9.summary(of: payload, marker: marker)
+        case .h264: H264.summary(of: payload, marker: marker, descriptor: descriptor)
+        case .av1: AV1.summary(of: payload, marker: marker, descriptor: descriptor)
+        case .opus: Opus.summary(of: payload)
+        case .red: RED.summary(of: payload)
+        case .otherAudio: payload.byteCount > 0 ? .sound(samples: 0) : nil
+        }
+    }
+
+    /// Whether the codec carries pictures.
+    public var isVideo: Bool {
+        switch self {
+        case .vp8, .vp9, .h264, .av1: true
+        case .opus, .red, .otherAudio: false
+        }
+    }
+}
+
+extension PayloadSummary {
+    /// A packet of sound: a frame of its own, good to begin with.
+    static func sound(samples: Int) -> PayloadSummary {
+        var summary = PayloadSummary()
+        summary.startsFrame = true
+        summary.endsFrame = true
+        summary.endsPicture = true
+        summary.isSwitchingPoint = true
+        summary.startsSpatialLayer = true
+        summary.sampleCount = samples
+        return summary
+    }
+}
