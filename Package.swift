@@ -70,7 +70,9 @@ let modules: [Target] = [
     module("Runtime", "Logging", []),
     module("Runtime", "NetworkIO", ["CLinux", "Logging"]),
     module("Runtime", "MediaWorkers", ["NetworkIO", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
-    module("Runtime", "RoomService", ["Rooms", "AccessTokens", "SDP", "MediaControl", "MediaWorkers", "Logging"]),
+    module(
+        "Runtime", "RoomService",
+        ["Rooms", "AccessTokens", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
     module("Runtime", "HTTPServing", ["CSoup", "Logging"]),
     // Edges: one module a protocol.
     module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),

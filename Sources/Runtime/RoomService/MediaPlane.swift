@@ -3,25 +3,30 @@ public import Primitives
 
 /// Names one media worker.
 public struct WorkerIndex: Sendable, Hashable, Comparable {
+    /// From 0.
     public let rawValue: Int
 
     /// The worker number `rawValue`, from 0.
     public init(_ rawValue: Int) { self.rawValue = rawValue }
+
+    /// By number.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// What RoomService needs of the media workers; the real pool and the fake of tests both speak it.
+///
+/// `apply` runs on the caller's actor until it reaches the worker: so batches arrive in the order in which an actor calls.
 public protocol MediaPlane: Sendable {
     /// SHA-256 of the certificate that every worker shows.
     var fingerprintSHA256: [UInt8] { get }
-    /// Addresses that answers name as candidates of `worker`.
+    /// Addresses that answers name as candidates of `worker`, the most wanted first.
     func candidates(of worker: WorkerIndex) -> [SocketAddress]
     /// The worker with the least to do; nil when none can take more.
-    func leastLoadedWorker() async -> WorkerIndex?
-    /// Carries the commands out in their order, before anything sent later.
-    func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async
+    func leastLoadedWorker() -> WorkerIndex?
+    /// Carries the commands out in their order, before anything sent later; returns when that is done.
+    nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async
+    /// Everything about one room; nil where the worker does not know it.
     func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics?
-    func workerStatistics() async -> [WorkerStatistics]
     /// What happened, from each worker, in order.
     var events: AsyncStream<[MediaEvent]> { get }
     /// The monotonic clock; the only one that RoomService reads.

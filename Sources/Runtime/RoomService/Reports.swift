@@ -76,6 +76,8 @@ public struct RoomServiceStatistics: Sendable {
     public var connectionsEnded: [String: UInt64] = [:]
     public var offersAnswered: UInt64 = 0
     public var offersMade: UInt64 = 0
+    /// Streams that ended because their reader did not keep up.
+    public var slowReaders: UInt64 = 0
     public var isDraining = false
 }
 

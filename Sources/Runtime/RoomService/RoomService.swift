@@ -1,11 +1,26 @@
-public import Rooms
+import MediaControl
+import Primitives
+import Rooms
+import SDP
 
 /// Hosts the rooms: serialises what sessions ask, sends commands to workers, delivers events.
+///
+/// Every step is: the room decides (``Rooms/Room``), events go into mailboxes at once and in order, commands go to the room's
+/// worker, and the caller goes on when the worker has carried them out. Nothing here waits for a reader of events.
 public actor RoomService {
     /// The configuration it was started with.
     public nonisolated let configuration: RoomServiceConfiguration
     let media: any MediaPlane
     let log: @Sendable (RoomLogEntry) -> Void
+
+    var rooms: [String: HostedRoom] = [:]
+    var nameByID: [RoomID: String] = [:]
+    var nameBySession: [SessionID: String] = [:]
+    var mailboxes: [SessionID: SessionMailbox] = [:]
+    var totals = RoomServiceStatistics()
+    var joinBudget: JoinBudget
+    var isDraining = false
+    private var lastRoom: UInt64 = 0
 
     /// A service without rooms. `log` must return at once.
     public init(
@@ -15,139 +30,94 @@ public actor RoomService {
         self.configuration = configuration
         self.media = media
         self.log = log
+        joinBudget = JoinBudget(perSecond: configuration.maxJoinsPerSecond, now: media.now())
     }
 
-    /// Serves until the task is cancelled: takes media events and watches deadlines. Call once.
-    public func run() async {}
-
-    /// Tells every member `server_shutdown`, ends every session, refuses new ones.
-    public func shutDown() async {}
-
-    /// Refuses new rooms and joins with `draining`; who is in stays.
-    public func startDraining() {}
-}
-
-// MARK: Sessions
-
-extension RoomService {
-    /// Joins a room, creating it where that is allowed.
-    public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession { throw RoomError(.overloaded) }
-
-    /// Joins and publishes in one step (WHIP). The only connection is called "main".
-    public func joinPublisher(_ request: JoinRequest, offer: String) async throws(RoomError) -> ConnectedSession {
-        throw RoomError(.overloaded)
+    func newTurn() -> RoomTurn {
+        RoomTurn(at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator())
     }
 
-    /// Joins and plays in one step (WHEP). The only connection is called "main".
-    public func joinViewer(
-        _ request: JoinRequest, offer: String, follow: FollowTarget
-    ) async throws(RoomError) -> ConnectedSession {
-        throw RoomError(.overloaded)
+    /// Makes a room that does not exist yet; its first command goes out with the caller's.
+    func makeRoom(
+        named name: String, policy: RoomPolicy, metadata: String, turn: inout RoomTurn
+    ) throws(RoomError) -> HostedRoom {
+        guard !isDraining else { throw RoomError(.draining, "the server is going away") }
+        guard rooms.count < configuration.maxRooms else { throw RoomError(.limitExceeded, "too many rooms") }
+        guard !name.isEmpty, name.utf8.count <= 256 else {
+            throw RoomError(.invalidRequest, "a room's name has 1 to 256 bytes")
+        }
+        guard let worker = media.leastLoadedWorker() else {
+            throw RoomError(.overloaded, "no media worker can take a room", retryAfter: .seconds(5))
+        }
+        lastRoom += 1
+        let id = RoomID(lastRoom)
+        let room = Room(
+            id: id, name: name, policy: policy, metadata: metadata, context: context(of: worker), turn: &turn)
+        let hosted = HostedRoom(room: room, worker: worker)
+        rooms[name] = hosted
+        nameByID[id] = name
+        totals.roomsCreated += 1
+        return hosted
     }
 
-    /// The socket is gone: the session waits for `resume` as long as the configuration says; media goes on.
-    public func detach(_ session: SessionID) {}
-
-    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end.
-    public func resume(_ session: SessionID, after sequence: UInt64) throws(RoomError) -> ResumedSession {
-        throw RoomError(.sessionNotFound)
+    private func context(of worker: WorkerIndex) -> RoomContext {
+        let candidates = media.candidates(of: worker).enumerated().map { index, address in
+            Candidate(
+                foundation: "\(index + 1)", address: address.host, port: address.port,
+                localPreference: UInt16.max - UInt16(truncatingIfNeeded: index))
+        }
+        return RoomContext(
+            fingerprintSHA256: media.fingerprintSHA256, candidates: candidates, limits: RoomLimits(configuration))
     }
 
-    /// A complete snapshot of now, for a client that wants to start over on its session.
-    public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
-        throw RoomError(.sessionNotFound)
+    func hosted(named name: String) throws(RoomError) -> HostedRoom {
+        guard let hosted = rooms[name] else { throw counted(RoomError(.roomNotFound, "no such room")) }
+        return hosted
     }
 
-    /// A sign of life.
-    public func keepAlive(_ session: SessionID) {}
-
-    /// Says goodbye; ends all connections of the session.
-    public func leave(_ session: SessionID) async {}
-
-    /// Everything that needs no description exchange.
-    public func perform(_ request: SessionRequest, in session: SessionID) async throws(RoomError) {
-        throw RoomError(.sessionNotFound)
-    }
-}
-
-// MARK: Connections
-
-extension RoomService {
-    /// Answers a client's offer on `connection` (a name that the client chose; created on first use).
-    public func offer(
-        _ session: SessionID, connection: String, sdp: String
-    ) async throws(RoomError) -> ConnectionAnswer {
-        throw RoomError(.sessionNotFound)
+    func hosted(of session: SessionID) throws(RoomError) -> HostedRoom {
+        guard let name = nameBySession[session], let hosted = rooms[name] else {
+            throw counted(RoomError(.sessionNotFound, "no such session"))
+        }
+        return hosted
     }
 
-    /// Takes a client's answer to the server's offer on `connection`.
-    public func answer(_ session: SessionID, connection: String, sdp: String) async throws(RoomError) {
-        throw RoomError(.sessionNotFound)
-    }
-
-    /// A trickled candidate; nil or empty: no more. ICE-lite learns addresses from checks, so it is only validated.
-    public func candidate(
-        _ session: SessionID, connection: String, candidate: String?, mid: String?
-    ) throws(RoomError) {
-        throw RoomError(.sessionNotFound)
-    }
-
-    /// A trickle fragment (RFC 8840) as WHIP's PATCH carries it. nil: only candidates. A new ufrag restarts ICE: the
-    /// server's fragment and the new tag come back.
-    public func fragment(
-        _ session: SessionID, connection: String, fragment: String
-    ) async throws(RoomError) -> (fragment: String, iceTag: String)? {
-        throw RoomError(.sessionNotFound)
-    }
-
-    /// Ends one connection, not the member (D5).
-    public func bye(_ session: SessionID, connection: String) async throws(RoomError) {
-        throw RoomError(.sessionNotFound)
-    }
-
-    /// The current ICE tag of a connection (WHIP's ETag).
-    public func iceTag(_ session: SessionID, connection: String) throws(RoomError) -> String {
-        throw RoomError(.sessionNotFound)
+    func counted(_ error: RoomError) -> RoomError {
+        totals.refusals[error.code.rawValue, default: 0] += 1
+        return error
     }
 }
 
-// MARK: Operators
+/// A token bucket for joins: a second's worth at once, then the rate.
+struct JoinBudget {
+    private let perSecond: Int
+    private var left: Double
+    private var updated: MonotonicTime
 
-extension RoomService {
-    /// Every room by name.
-    public func listRooms() -> [RoomInfo] { [] }
-
-    /// One room with its participants.
-    public func room(named name: String) throws(RoomError) -> RoomDetail { throw RoomError(.roomNotFound) }
-
-    /// One participant by sid or identity.
-    public func participant(_ participant: String, in room: String) throws(RoomError) -> ParticipantDetail {
-        throw RoomError(.roomNotFound)
+    init(perSecond: Int, now: MonotonicTime) {
+        self.perSecond = perSecond
+        left = Double(perSecond)
+        updated = now
     }
 
-    /// Makes a room; `room_exists` when there is one of that name. nil name: a generated one.
-    public func createRoom(
-        named name: String?, policy: RoomPolicy?, metadata: String
-    ) async throws(RoomError) -> RoomInfo {
-        throw RoomError(.overloaded)
+    mutating func take(at now: MonotonicTime) -> Bool {
+        left = min(Double(perSecond), left + (now - updated).seconds * Double(perSecond))
+        updated = now
+        guard left >= 1 else { return false }
+        left -= 1
+        return true
     }
+}
 
-    /// Ends a room and everybody's stay in it.
-    public func deleteRoom(named name: String) async throws(RoomError) { throw RoomError(.roomNotFound) }
-
-    /// Ends a participant's stay, named by sid or identity.
-    public func remove(_ participant: String, from room: String) async throws(RoomError) {
-        throw RoomError(.roomNotFound)
+extension RoomLimits {
+    /// The configured bounds; what is not configurable keeps its default.
+    init(_ configuration: RoomServiceConfiguration) {
+        self.init()
+        participants = configuration.maxParticipantsPerRoom
+        connectionsPerParticipant = configuration.maxConnectionsPerParticipant
+        tracksPerParticipant = configuration.maxTracksPerParticipant
+        subscriptionsPerParticipant = min(configuration.maxSubscriptionsPerParticipant, subscriptionsPerParticipant)
+        resumeWindow = configuration.resumeWindow
+        keepAliveTimeout = configuration.keepAliveTimeout
     }
-
-    /// Mutes a track by sid; unmuting is the publisher's to do and is refused.
-    public func setMuted(_ muted: Bool, track: String, in room: String) async throws(RoomError) -> TrackInfo {
-        throw RoomError(.roomNotFound)
-    }
-
-    /// One room's media statistics with names.
-    public func report(onRoom name: String) async throws(RoomError) -> RoomReport { throw RoomError(.roomNotFound) }
-
-    /// Totals and gauges.
-    public func statistics() -> RoomServiceStatistics { RoomServiceStatistics() }
 }

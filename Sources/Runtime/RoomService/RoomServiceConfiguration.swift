@@ -20,13 +20,10 @@ public struct RoomServiceConfiguration: Sendable {
     public var resumeWindow = TimeInterval.seconds(30)
     /// A signalling session without a sign of life ends after this long (D6).
     public var keepAliveTimeout = TimeInterval.seconds(30)
-    /// Events waiting for one session; more end it (`too_slow`).
+    /// Events waiting for one session's reader; more end its stream, and it may resume.
     public var maxQueuedEvents = 1_024
     /// Past events kept for resume.
     public var maxReplayEvents = 1_024
-    /// How long a WHIP or WHEP session may take to connect before it is given up.
-    public var connectTimeout = TimeInterval.seconds(30)
-
     /// The defaults.
     public init() {}
 }

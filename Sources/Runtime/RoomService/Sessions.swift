@@ -1,6 +1,7 @@
 public import Rooms
 
-/// Events of one session in order; ends after `.ended`. One consumer.
+/// Events of one session in order; ends after `.ended`. One consumer. Ends without `.ended` where another socket resumed
+/// the session, or where the reader did not keep up; then the session may be resumed.
 public typealias SessionEvents = AsyncStream<SequencedEvent>
 
 /// A successful join: the snapshot is the first message, deltas follow.

@@ -1,6 +1,6 @@
-public import MediaControl
+import MediaControl
 import Primitives
-public import SDP
+import SDP
 
 extension Room {
     /// The connection that the server opens by itself when a member named none for receiving.
@@ -106,27 +106,27 @@ extension Room {
         try connection(id, of: session).ice.ufrag
     }
 
-    /// New credentials of the client came outside a description (RFC 8840): the server's new ones go back.
-    public mutating func restartICE(
-        _ session: SessionID, connection id: String, remote: ICECredentials, turn: inout RoomTurn
-    ) throws(RoomError) -> LocalTransport {
+    /// A trickled fragment (RFC 8840). New credentials in it restart ICE (B21): the server's fragment comes back.
+    public mutating func fragment(
+        _ session: SessionID, connection id: String, text: String, turn: inout RoomTurn
+    ) throws(RoomError) -> (fragment: String, iceTag: String)? {
         var connection = try connection(id, of: session)
-        guard var known = connection.remote else { throw RoomError(.invalidRequest, "nothing to restart yet") }
-        if known.ice != remote {
-            connection.ice = turn.iceCredentials()
-            connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
-            known.ice = remote
-            connection.remote = known
+        let member = try member(session)
+        do {
+            let outcome = try connection.negotiation.receiveFragment(text)
+            var reply: String?
+            if outcome.iceRestarted {
+                connection.ice = turn.iceCredentials()
+                connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
+                reply = try connection.negotiation.makeFragment()
+            }
+            openOrUpdate(
+                &connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
             store(connection, of: session)
-            turn.media(.restartICE(connection.peer, local: connection.ice))
-            turn.media(.setRemoteTransport(connection.peer, known))
+            return reply.map { ($0, connection.ice.ufrag) }
+        } catch {
+            throw RoomError(error)
         }
-        return LocalTransport(connection.ice, context)
-    }
-
-    /// The client's credentials as last told.
-    public func remoteICE(_ session: SessionID, connection id: String) throws(RoomError) -> ICECredentials? {
-        try connection(id, of: session).remote?.ice
     }
 }
 

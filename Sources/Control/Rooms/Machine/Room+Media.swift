@@ -80,6 +80,14 @@ extension Room {
         subscriptionChanged(id, &turn)
     }
 
+    /// Network quality of members that changed, to everybody with a roster.
+    public mutating func tellQuality(_ changed: [ParticipantQuality], turn: inout RoomTurn) {
+        let visible = changed.filter { quality in
+            sessionBySID[quality.participant].map { members[$0]?.isHidden == false } ?? false
+        }
+        if !visible.isEmpty { tellRoster(.qualityChanged(visible), &turn) }
+    }
+
     private mutating func setSpeakers(_ levels: [SpeakerLevel], _ turn: inout RoomTurn) {
         speakers = levels.compactMap { level in
             guard let track = tracks[level.track], members[track.publisher]?.isHidden == false else { return nil }

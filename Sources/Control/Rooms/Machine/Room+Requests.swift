@@ -88,11 +88,15 @@ extension Room {
     }
 
     /// Mutes somebody's track; nil: an operator did. Only the publisher can unmute.
-    public mutating func muteByOther(_ sid: String, by: String?, turn: inout RoomTurn) throws(RoomError) {
+    @discardableResult
+    public mutating func muteByOther(
+        _ sid: String, by: String?, turn: inout RoomTurn
+    ) throws(RoomError) -> TrackInfo {
         let track = try track(sid)
-        guard !track.info.muted else { return }
+        guard !track.info.muted else { return track.info }
         setMuted(track.id, true, &turn)
         tell(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
+        return try self.track(sid).info
     }
 
     private mutating func setMetadata(

@@ -1,0 +1,62 @@
+import MediaControl
+import Primitives
+import Rooms
+
+extension RoomService {
+    /// Serves until the task is cancelled: takes media events and watches deadlines. Call once.
+    public func run() async {
+        let media = media
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await events in media.events { await self.receive(events) } }
+            group.addTask {
+                while (try? await Task.sleep(for: .milliseconds(250))) != nil { await self.tick() }
+            }
+            group.addTask {
+                while (try? await Task.sleep(for: .seconds(5))) != nil { await self.measureQuality() }
+            }
+        }
+    }
+
+    /// Brings what workers tell to the rooms. A room's number is the high half of every number in it.
+    func receive(_ events: [MediaEvent]) async {
+        for event in events {
+            guard let name = nameByID[event.room], let hosted = rooms[name] else { continue }
+            await step(hosted) { $0.receive(event, turn: &$1) }
+        }
+    }
+
+    /// Lets deadlines happen.
+    func tick() async {
+        let now = media.now()
+        for name in rooms.keys.sorted() {
+            guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
+            await step(hosted) { $0.advance(turn: &$1) }
+        }
+    }
+
+    /// Refuses new rooms and joins with `draining`; who is in stays.
+    public func startDraining() { isDraining = true }
+
+    /// Tells every member `server_shutdown`, ends every session, refuses new ones.
+    public func shutDown() async {
+        isDraining = true
+        for name in rooms.keys.sorted() {
+            guard let hosted = rooms[name] else { continue }
+            await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }
+        }
+    }
+}
+
+extension MediaEvent {
+    /// The room that it is about.
+    var room: RoomID {
+        switch self {
+        case .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _): RoomID(id.rawValue >> 32)
+        case .trackStarted(let id, _), .trackSilent(let id), .trackResumed(let id),
+            .trackDimensions(let id, _, _, _):
+            RoomID(id.rawValue >> 32)
+        case .subscriptionStarted(let id), .subscriptionHasNoCommonCodec(let id): RoomID(id.rawValue >> 32)
+        case .speakersChanged(let id, _), .dominantSpeakerChanged(let id, _): id
+        }
+    }
+}

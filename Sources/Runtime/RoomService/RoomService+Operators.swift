@@ -1,0 +1,72 @@
+public import Rooms
+
+extension RoomService {
+    /// Every room by name.
+    public func listRooms() -> [RoomInfo] {
+        rooms.values.map(\.room.info).sorted { $0.name < $1.name }
+    }
+
+    /// One room with its participants.
+    public func room(named name: String) throws(RoomError) -> RoomDetail {
+        let room = try hosted(named: name).room
+        return RoomDetail(
+            info: room.info, policy: room.policy, participants: room.sessions.compactMap { detail(of: $0, in: room) })
+    }
+
+    /// One participant by sid or identity.
+    public func participant(_ participant: String, in name: String) throws(RoomError) -> ParticipantDetail {
+        let room = try hosted(named: name).room
+        guard let session = room.find(participant), let detail = detail(of: session, in: room) else {
+            throw counted(RoomError(.participantNotFound, "no such participant"))
+        }
+        return detail
+    }
+
+    private func detail(of session: SessionID, in room: Room) -> ParticipantDetail? {
+        guard let info = room.participant(session) else { return nil }
+        return ParticipantDetail(
+            info: info,
+            connections: room.connections(of: session).map { ConnectionInfo(id: $0.id, state: $0.state) },
+            subscriptions: room.subscriptions(of: session))
+    }
+
+    /// Makes a room; `room_exists` when there is one of that name. nil name: a generated one.
+    public func createRoom(
+        named name: String?, policy: RoomPolicy?, metadata: String
+    ) async throws(RoomError) -> RoomInfo {
+        var turn = newTurn()
+        let name = name ?? RoomNames.generated(turn: &turn)
+        let hosted: HostedRoom
+        do throws(RoomError) {
+            guard rooms[name] == nil else { throw RoomError(.roomExists, "there is a room of this name") }
+            guard metadata.utf8.count <= RoomLimits().metadataBytes else {
+                throw RoomError(.tooLarge, "metadata is too long")
+            }
+            hosted = try makeRoom(
+                named: name, policy: policy ?? configuration.defaultPolicy, metadata: metadata, turn: &turn)
+        } catch {
+            throw counted(error)
+        }
+        return try await step(hosted, turn) { room, _ in room.info }
+    }
+
+    /// Ends a room and everybody's stay in it.
+    public func deleteRoom(named name: String) async throws(RoomError) {
+        await step(try hosted(named: name)) { $0.close(reason: .roomDeleted, turn: &$1) }
+    }
+
+    /// Ends a participant's stay, named by sid or identity.
+    public func remove(_ participant: String, from name: String) async throws(RoomError) {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            try room.removeParticipant(participant, turn: &turn)
+        }
+    }
+
+    /// Mutes a track by sid; unmuting is the publisher's to do and is refused.
+    public func setMuted(_ muted: Bool, track: String, in name: String) async throws(RoomError) -> TrackInfo {
+        guard muted else { throw counted(RoomError(.permissionDenied, "only the publisher can unmute")) }
+        return try await step(try hosted(named: name)) { (room, turn) throws(RoomError) -> TrackInfo in
+            try room.muteByOther(track, by: nil, turn: &turn)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import MediaControl
+import Primitives
+public import Rooms
+
+extension RoomService {
+    /// One room's media statistics with names.
+    public func report(onRoom name: String) async throws(RoomError) -> RoomReport {
+        let hosted = try hosted(named: name)
+        let statistics = await media.roomStatistics(hosted.room.id, on: hosted.worker) ?? RoomStatistics()
+        return Self.report(on: hosted.room, statistics)
+    }
+
+    static func report(on room: Room, _ statistics: RoomStatistics) -> RoomReport {
+        var reports: [SessionID: ParticipantReport] = [:]
+        for session in room.sessions {
+            guard let info = room.participant(session) else { continue }
+            reports[session] = ParticipantReport(
+                sid: info.sid, identity: info.identity, connections: [], tracks: [], subscriptions: [])
+        }
+        for peer in statistics.peers {
+            guard let owner = room.owner(of: peer.peer) else { continue }
+            reports[owner.session]?.connections.append(ConnectionReport(id: owner.connection, statistics: peer))
+        }
+        for track in statistics.tracks {
+            guard let (session, info) = room.published(track.track) else { continue }
+            reports[session]?.tracks.append(TrackReport(info: info, statistics: track))
+        }
+        for subscription in statistics.subscriptions {
+            guard let (session, info) = room.subscribed(subscription.subscription) else { continue }
+            reports[session]?.subscriptions.append(SubscriptionReport(info: info, statistics: subscription))
+        }
+        return RoomReport(room: room.info, participants: room.sessions.compactMap { reports[$0] })
+    }
+
+    /// Totals and gauges.
+    public func statistics() -> RoomServiceStatistics {
+        var all = totals
+        all.rooms = rooms.count
+        all.isDraining = isDraining
+        for hosted in rooms.values {
+            let counts = hosted.room.counts
+            all.participants += counts.participants
+            all.publishers += counts.publishers
+            all.tracks += counts.tracks
+            all.subscriptions += counts.subscriptions
+            all.connections += counts.connections
+            all.detachedSessions += hosted.room.detachedCount
+        }
+        return all
+    }
+}

@@ -1,0 +1,132 @@
+import AccessTokens
+public import Rooms
+
+// Coming, going, coming back.
+
+extension RoomService {
+    /// Joins a room, creating it where that is allowed.
+    public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
+        let (hosted, turn) = try admit(request)
+        return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> JoinedSession in
+            let session = try room.join(request, isSignalled: true, turn: &turn)
+            let snapshot = try room.snapshot(session)
+            let events = self.openMailbox(session, room.name)
+            room.settle(turn: &turn)
+            return JoinedSession(session: session, snapshot: snapshot, events: events)
+        }
+    }
+
+    /// Joins and publishes in one step (WHIP). The only connection is called "main".
+    public func joinPublisher(_ request: JoinRequest, offer: String) async throws(RoomError) -> ConnectedSession {
+        var request = request
+        request.profile = .publishOnly
+        return try await connect(request, offer: offer, follow: nil)
+    }
+
+    /// Joins and plays in one step (WHEP). The only connection is called "main".
+    public func joinViewer(
+        _ request: JoinRequest, offer: String, follow: FollowTarget
+    ) async throws(RoomError) -> ConnectedSession {
+        var request = request
+        request.profile = .viewer
+        return try await connect(request, offer: offer, follow: follow)
+    }
+
+    private func connect(
+        _ request: JoinRequest, offer: String, follow: FollowTarget?
+    ) async throws(RoomError) -> ConnectedSession {
+        let (hosted, turn) = try admit(request)
+        let connected = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> ConnectedSession in
+            let session = try room.join(request, isSignalled: false, follow: follow, turn: &turn)
+            do throws(RoomError) {
+                let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
+                guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }
+                try Self.checkUse(participant, room.subscriptions(of: session))
+                self.nameBySession[session] = room.name
+                return ConnectedSession(session: session, room: room.name, participant: participant, answer: answer)
+            } catch {
+                room.leave(session, turn: &turn)
+                throw error
+            }
+        }
+        totals.offersAnswered += 1
+        return connected
+    }
+
+    /// A WHIP session that publishes nothing, or a WHEP session that can play nothing, says so at once.
+    private static func checkUse(
+        _ participant: ParticipantInfo, _ subscriptions: [SubscriptionInfo]
+    ) throws(RoomError) {
+        switch participant.profile {
+        case .publishOnly where participant.tracks.isEmpty:
+            throw participant.permissions.canPublish && participant.permissions.publishSources == nil
+                ? RoomError(.noCommonCodec, "nothing in the offer can be published here")
+                : RoomError(.permissionDenied, "the token permits nothing of what the offer publishes")
+        case .viewer where !subscriptions.contains { $0.state == .active }:
+            throw RoomError(.noCommonCodec, "nothing in the offer can be played here")
+        default: return
+        }
+    }
+
+    /// The connection of WHIP and WHEP sessions.
+    static let onlyConnection = "main"
+
+    /// The socket is gone: the session waits for `resume` as long as the configuration says; media goes on.
+    public func detach(_ session: SessionID) {
+        guard let hosted = try? hosted(of: session) else { return }
+        mailboxes[session]?.close()
+        var turn = newTurn()
+        hosted.room.detach(session, turn: &turn)
+    }
+
+    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end.
+    public func resume(_ session: SessionID, after sequence: UInt64) throws(RoomError) -> ResumedSession {
+        let hosted = try hosted(of: session)
+        guard let events = mailboxes[session]?.open(after: sequence) else {
+            throw counted(RoomError(.resumeTooLate, "these events are no longer kept; join again"))
+        }
+        var turn = newTurn()
+        try hosted.room.attach(session, turn: &turn)
+        totals.resumes += 1
+        return ResumedSession(session: session, events: events)
+    }
+
+    /// Whose session it is; for checking that whoever resumes it may.
+    public func identity(of session: SessionID) -> String? {
+        (try? hosted(of: session))?.room.participant(session)?.identity
+    }
+
+    /// A complete snapshot of now, for a client that wants to start over on its session.
+    public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
+        try hosted(of: session).room.snapshot(session)
+    }
+
+    /// A sign of life.
+    public func keepAlive(_ session: SessionID) {
+        guard let hosted = try? hosted(of: session) else { return }
+        var turn = newTurn()
+        hosted.room.touch(session, turn: &turn)
+    }
+
+    /// Says goodbye; ends all connections of the session.
+    public func leave(_ session: SessionID) async {
+        guard let hosted = try? hosted(of: session) else { return }
+        await step(hosted) { $0.leave(session, turn: &$1) }
+    }
+
+    /// Everything that needs no description exchange.
+    public func perform(_ request: SessionRequest, in session: SessionID) async throws(RoomError) {
+        try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
+            room.touch(session, turn: &turn)
+            try room.perform(request, session: session, turn: &turn)
+        }
+    }
+
+    private func openMailbox(_ session: SessionID, _ room: String) -> SessionEvents {
+        var mailbox = SessionMailbox(maxQueued: configuration.maxQueuedEvents, maxPast: configuration.maxReplayEvents)
+        let events = mailbox.open(after: 0)
+        mailboxes[session] = mailbox
+        nameBySession[session] = room
+        return events ?? SessionEvents { $0.finish() }
+    }
+}

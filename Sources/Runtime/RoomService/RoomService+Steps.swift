@@ -1,0 +1,72 @@
+import MediaControl
+import Rooms
+
+extension RoomService {
+    /// One step of a room: decide, deliver events, then let the worker catch up.
+    func step<Reply: Sendable>(
+        _ hosted: HostedRoom, _ turn: consuming RoomTurn? = nil,
+        _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
+    ) async throws(RoomError) -> Reply {
+        var turn = turn ?? newTurn()
+        let outcome: Result<Reply, RoomError>
+        do throws(RoomError) {
+            outcome = .success(try body(&hosted.room, &turn))
+        } catch {
+            outcome = .failure(counted(error))
+        }
+        // No await before this: events of two steps must not overtake each other.
+        let commands = carryOut(turn.effects, hosted)
+        if !commands.isEmpty { await media.apply(commands, on: hosted.worker) }
+        return try outcome.get()
+    }
+
+    /// A step that cannot be refused.
+    func step(_ hosted: HostedRoom, _ body: (inout Room, inout RoomTurn) -> Void) async {
+        var turn = newTurn()
+        body(&hosted.room, &turn)
+        let commands = carryOut(turn.effects, hosted)
+        if !commands.isEmpty { await media.apply(commands, on: hosted.worker) }
+    }
+
+    /// Delivers what is for sessions and the log; returns what is for the worker.
+    func carryOut(_ effects: [RoomEffect], _ hosted: HostedRoom) -> [MediaCommand] {
+        var commands: [MediaCommand] = []
+        for effect in effects {
+            switch effect {
+            case .media(let command): commands.append(command)
+            case .notify(let session, let event): deliver(event, to: session, hosted)
+            case .sessionEnded(let session, let reason): forget(session, reason)
+            case .log(let event):
+                note(event)
+                log(RoomLogEntry(room: hosted.room.name, at: media.wallClockMilliseconds(), event: event))
+            case .roomEnded:
+                rooms[hosted.room.name] = nil
+                nameByID[hosted.room.id] = nil
+            }
+        }
+        return commands
+    }
+
+    /// A reader that does not keep up loses its stream and may resume, as after a dropped socket.
+    private func deliver(_ event: SequencedEvent, to session: SessionID, _ hosted: HostedRoom) {
+        totals.eventsDelivered += 1
+        if case .offer = event.event { totals.offersMade += 1 }
+        guard mailboxes[session]?.deliver(event) == false else { return }
+        totals.slowReaders += 1
+        var turn = newTurn()
+        hosted.room.detach(session, turn: &turn)
+    }
+
+    private func forget(_ session: SessionID, _ reason: LeaveReason) {
+        totals.departures[reason.rawValue, default: 0] += 1
+        mailboxes[session]?.close()
+        mailboxes[session] = nil
+        nameBySession[session] = nil
+    }
+
+    private func note(_ event: RoomLogEvent) {
+        if case .connectionChanged(_, _, .ended, let reason) = event {
+            totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
+        }
+    }
+}

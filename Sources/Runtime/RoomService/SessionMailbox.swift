@@ -1,0 +1,60 @@
+import Rooms
+
+/// The way of one session's events to its socket: a bounded stream while there is a socket, and the last events kept for a
+/// resume. Never waits for a reader.
+struct SessionMailbox {
+    private var continuation: SessionEvents.Continuation?
+    /// Kept for resume, oldest first.
+    private var past: [SequencedEvent] = []
+    private var pastBytes = 0
+    private var last: UInt64 = 0
+    private let maxQueued: Int
+    private let maxPast: Int
+    /// Offers are large: some ten of a full room, or thousands of small events.
+    private static let maxPastBytes = 1 << 20
+
+    init(maxQueued: Int, maxPast: Int) {
+        self.maxQueued = maxQueued
+        self.maxPast = maxPast
+    }
+
+    /// A new stream; the one before ends. `since`: with the events after that number; nil when they are no longer kept.
+    mutating func open(after sequence: UInt64) -> SessionEvents? {
+        guard sequence <= last, sequence == last || (past.first?.sequence ?? .max) <= sequence + 1 else { return nil }
+        let missed = past.filter { $0.sequence > sequence }
+        continuation?.finish()
+        let (stream, continuation) = SessionEvents.makeStream(
+            bufferingPolicy: .bufferingOldest(maxQueued + missed.count))
+        for event in missed { continuation.yield(event) }
+        self.continuation = continuation
+        return stream
+    }
+
+    /// Whether the reader keeps up; false: its stream has ended, and it may resume on another.
+    mutating func deliver(_ event: SequencedEvent) -> Bool {
+        last = event.sequence
+        past.append(event)
+        pastBytes += Self.size(of: event)
+        while past.count > maxPast || pastBytes > Self.maxPastBytes && past.count > 1 {
+            pastBytes -= Self.size(of: past.removeFirst())
+        }
+        guard let continuation else { return true }
+        guard case .dropped = continuation.yield(event) else { return true }
+        close()
+        return false
+    }
+
+    /// Ends the stream; what it holds can still be read.
+    mutating func close() {
+        continuation?.finish()
+        continuation = nil
+    }
+
+    private static func size(of event: SequencedEvent) -> Int {
+        switch event.event {
+        case .offer(_, let sdp, _): 256 + sdp.utf8.count
+        case .relayed(_, _, let payload): 256 + payload.utf8.count
+        default: 512
+        }
+    }
+}
