@@ -1,0 +1,154 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import SDP
+import TestSupport
+
+@testable import Rooms
+
+/// A room with scripted members: keeps everybody's view from events alone, and answers the server's offers.
+struct RoomBench {
+    var room: Room
+    var now = MonotonicTime(milliseconds: 0)
+    var random = RandomSource(seed: 1)
+    /// Since the last `takeCommands`.
+    var commands: [MediaCommand] = []
+    var events: [SessionID: [SequencedEvent]] = [:]
+    var ended: [SessionID: LeaveReason] = [:]
+    var log: [RoomLogEvent] = []
+    var isOver = false
+
+    init(policy: RoomPolicy = RoomPolicy(), limits: RoomLimits = RoomLimits(), seed: UInt64 = 1) {
+        random = RandomSource(seed: seed)
+        var turn = RoomTurn(at: now, wallClock: 1_700_000_000_000, random: random)
+        let context = RoomContext(
+            fingerprintSHA256: [UInt8](repeating: 7, count: 32),
+            candidates: [Candidate(foundation: "1", address: "192.0.2.1", port: 7_900)], limits: limits)
+        room = Room(id: RoomID(9), name: "R", policy: policy, metadata: "", context: context, turn: &turn)
+        take(turn)
+    }
+
+    /// One step; what it wants done is sorted into the bench.
+    @discardableResult
+    mutating func step<Reply>(
+        _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
+    ) throws(RoomError) -> Reply {
+        var turn = RoomTurn(at: now, wallClock: 1_700_000_000_000, random: random)
+        do throws(RoomError) {
+            let reply = try body(&room, &turn)
+            take(turn)
+            return reply
+        } catch {
+            take(turn)
+            throw error
+        }
+    }
+
+    private mutating func take(_ turn: RoomTurn) {
+        if let random = turn.random as? RandomSource { self.random = random }
+        for effect in turn.effects {
+            switch effect {
+            case .media(let command): commands.append(command)
+            case .notify(let session, let event): events[session, default: []].append(event)
+            case .sessionEnded(let session, let reason): ended[session] = reason
+            case .log(let event): log.append(event)
+            case .roomEnded: isOver = true
+            }
+        }
+    }
+
+    mutating func takeCommands() -> [MediaCommand] {
+        defer { commands = [] }
+        return commands
+    }
+
+    mutating func takeEvents(_ session: SessionID) -> [RoomEvent] {
+        defer { events[session] = [] }
+        return (events[session] ?? []).map(\.event)
+    }
+
+    static func request(_ identity: String, _ change: (inout JoinRequest) -> Void = { _ in }) -> JoinRequest {
+        var request = JoinRequest(
+            claims: AccessClaims(apiKey: "k", identity: identity, expiresAt: 0, video: .join(nil)), room: "R")
+        change(&request)
+        return request
+    }
+
+    @discardableResult
+    mutating func join(
+        _ identity: String, isSignalled: Bool = true, follow: FollowTarget? = nil,
+        _ change: (inout JoinRequest) -> Void = { _ in }
+    ) throws(RoomError) -> SessionID {
+        let request = Self.request(identity, change)
+        return try step { (room, turn) throws(RoomError) in
+            let session = try room.join(request, isSignalled: isSignalled, follow: follow, turn: &turn)
+            room.settle(turn: &turn)
+            return session
+        }
+    }
+
+    @discardableResult
+    mutating func offer(
+        _ session: SessionID, _ connection: String = "pub", _ sections: [ClientDescriptions.Section],
+        ufrag: String = "clnt"
+    ) throws(RoomError) -> ConnectionAnswer {
+        let sdp = ClientDescriptions(ufrag: ufrag).offer(sections)
+        return try step { (room, turn) throws(RoomError) in
+            try room.offer(session, connection: connection, sdp: sdp, turn: &turn)
+        }
+    }
+
+    mutating func perform(_ request: SessionRequest, _ session: SessionID) throws(RoomError) {
+        try step { (room, turn) throws(RoomError) in try room.perform(request, session: session, turn: &turn) }
+    }
+
+    mutating func media(_ event: MediaEvent) {
+        try? step { (room, turn) throws(RoomError) in room.receive(event, turn: &turn) }
+    }
+
+    mutating func leave(_ session: SessionID) {
+        try? step { (room, turn) throws(RoomError) in room.leave(session, turn: &turn) }
+    }
+
+    mutating func advance(by interval: TimeInterval) {
+        now = now + interval
+        try? step { (room, turn) throws(RoomError) in room.advance(turn: &turn) }
+    }
+
+    /// The last server offer that `session` was told, on any connection.
+    func lastOffer(_ session: SessionID) -> (connection: String, sdp: String, tracks: [String: String])? {
+        for event in (events[session] ?? []).reversed() {
+            if case .offer(let connection, let sdp, let tracks) = event.event { return (connection, sdp, tracks) }
+        }
+        return nil
+    }
+
+    /// Answers the server's offers of `session` until it makes no more; returns how many there were.
+    @discardableResult
+    mutating func answerOffers(_ session: SessionID, without refused: Set<String> = []) throws(RoomError) -> Int {
+        var count = 0
+        while let offer = pendingOffer(session) {
+            count += 1
+            let sdp = ClientDescriptions(ufrag: "ansr").answer(to: offer.sdp, without: refused)
+            try step { (room, turn) throws(RoomError) in
+                try room.answer(session, connection: offer.connection, sdp: sdp, turn: &turn)
+            }
+        }
+        return count
+    }
+
+    private func pendingOffer(_ session: SessionID) -> (connection: String, sdp: String)? {
+        for connection in room.members[session]?.connections ?? []
+        where connection.negotiation.state == .haveLocalOffer {
+            for event in (events[session] ?? []).reversed() {
+                if case .offer(connection.id, let sdp, _) = event.event { return (connection.id, sdp) }
+            }
+        }
+        return nil
+    }
+
+    func info(_ session: SessionID) -> ParticipantInfo? { room.participant(session) }
+    func trackSID(_ session: SessionID, _ kind: MediaKind) -> String {
+        info(session)?.tracks.first { $0.kind == kind }?.sid ?? ""
+    }
+}
