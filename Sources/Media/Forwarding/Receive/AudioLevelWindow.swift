@@ -43,6 +43,9 @@ public struct AudioLevelWindow: Sendable {
     /// Whether any level ever came.
     public var hasLevels: Bool { lastArrival != .zero }
 
+    /// The loudest of the last 200 ms, 0 to 127.
+    public var currentLoudness: Int { (0..<10).reduce(0) { max($0, Int(loudness($1))) } }
+
     /// The loudness `slot` slots of 20 ms before the newest one, 0 to 127.
     @inline(__always) func loudness(_ slot: Int) -> UInt8 {
         let index = newest - slot

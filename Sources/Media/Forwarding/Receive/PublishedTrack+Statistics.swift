@@ -1,0 +1,42 @@
+public import MediaControl
+public import Primitives
+
+extension PublishedTrack {
+    /// Everything about the track at one moment. Layers are in the order of the description.
+    public func statistics(at now: MonotonicTime) -> TrackStatistics {
+        var statistics = TrackStatistics(track: description.id, kind: description.kind)
+        statistics.codec = format?.codec
+        statistics.isMuted = isMuted
+        statistics.isSilent = isSilent
+        statistics.loudness = levels.currentLoudness
+        for index in 0..<layerCount {
+            statistics.layers.append(layerStatistics(index, at: now))
+            statistics.historyBytes += layerStorage[index].history.memoryBytes
+        }
+        return statistics
+    }
+
+    private func layerStatistics(_ index: Int, at now: MonotonicTime) -> LayerStatistics {
+        let layer = layerStorage + index
+        var statistics = LayerStatistics()
+        statistics.rid = layer.pointee.rid
+        statistics.ssrc = layer.pointee.ssrc ?? 0
+        statistics.packetsReceived = layer.pointee.totals.packets
+        statistics.bytesReceived = layer.pointee.totals.bytes
+        let lost = layer.pointee.counters.lost(expected: layer.pointee.expected)
+        statistics.packetsLost = UInt64(max(0, lost - Int64(layer.pointee.totals.repaired)))
+        statistics.packetsRepaired = layer.pointee.totals.repaired
+        statistics.nacksSent = layer.pointee.totals.nacks
+        statistics.keyframeRequestsSent = layer.pointee.totals.keyframeRequests
+        statistics.keyframesReceived = layer.pointee.totals.keyframes
+        statistics.framesReceived = layer.pointee.frameCount
+        statistics.bitrate = layer.pointee.bitrate(at: now)
+        statistics.framesPerSecond = layer.pointee.framesPerSecond(at: now)
+        statistics.width = layer.pointee.width
+        statistics.height = layer.pointee.height
+        let clockRate = format.map { Double($0.clockRateHz) } ?? 90_000
+        statistics.jitterMilliseconds = Double(layer.pointee.jitter) * 1000 / max(clockRate, 1)
+        statistics.isActive = isActive(layer: index, at: now)
+        return statistics
+    }
+}
