@@ -81,7 +81,9 @@ struct ReceiveHistoryTests {
         var history = PacketHistory(limits)
         // First slowly: several laps without growth. Then fast.
         for sequence in Int64(0)..<200 { Self.insert(&history, sequence, length: 500, at: at(Double(sequence) * 400)) }
-        for sequence in Int64(200)..<500 { Self.insert(&history, sequence, length: 500, at: at(80_000 + Double(sequence))) }
+        for sequence in Int64(200)..<500 {
+            Self.insert(&history, sequence, length: 500, at: at(80_000 + Double(sequence)))
+        }
         for sequence in Int64(0)..<500 where history.record(sequence) != nil {
             #expect(Self.isIntact(history, sequence, length: 500))
         }

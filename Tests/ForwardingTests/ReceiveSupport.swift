@@ -43,7 +43,8 @@ struct TestPacket {
             var elements: [UInt8] = []
             for (id, value) in extensions { elements += [id << 4 | UInt8(value.count - 1)] + value }
             while elements.count % 4 != 0 { elements.append(0) }
-            out += [0xbe, 0xde, UInt8(elements.count / 4 >> 8), UInt8(truncatingIfNeeded: elements.count / 4)] + elements
+            out +=
+                [0xbe, 0xde, UInt8(elements.count / 4 >> 8), UInt8(truncatingIfNeeded: elements.count / 4)] + elements
         }
         out += payload
         if padding > 0 { out += [UInt8](repeating: 0, count: padding - 1) + [UInt8(padding)] }
@@ -96,7 +97,8 @@ final class UplinkHarness {
     func receiveRTCP(_ build: (inout RTCPWriter) -> Void, at now: MonotonicTime) {
         var writer = RTCPWriter(buffer)
         build(&writer)
-        uplink.receiveRTCP(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<writer.length]).bytes, at: now)
+        uplink.receiveRTCP(
+            UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<writer.length]).bytes, at: now)
     }
 
     /// Lets time pass up to `end`, doing what is due on the way at its very moment.
@@ -184,15 +186,18 @@ extension TrackDescription {
     /// A camera with VP8 and RTX, all feedback, and the usual extension ids.
     static func camera(
         id: UInt64 = 1, mid: String = "1", rids: [String] = [], encodings: [EncodingDescription]? = nil,
-        feedback: FeedbackKinds = [.nack, .pli, .transportCC, .remb], codec: Codec = .vp8, source: TrackSource = .camera,
+        feedback: FeedbackKinds = [.nack, .pli, .transportCC, .remb], codec: Codec = .vp8,
+        source: TrackSource = .camera,
         payloadType: UInt8 = 96, maximumBitrate: Bitrate? = nil
     ) -> TrackDescription {
         TrackDescription(
             id: TrackID(id), peer: PeerID(1), kind: .video, source: source, mid: mid,
             formats: [
-                PayloadFormat(codec: codec, payloadType: payloadType, rtxPayloadType: payloadType + 1, clockRateHz: 90_000)
+                PayloadFormat(
+                    codec: codec, payloadType: payloadType, rtxPayloadType: payloadType + 1, clockRateHz: 90_000)
             ],
-            encodings: encodings ?? (rids.isEmpty ? [EncodingDescription()] : rids.map { EncodingDescription(rid: $0) }),
+            encodings: encodings
+                ?? (rids.isEmpty ? [EncodingDescription()] : rids.map { EncodingDescription(rid: $0) }),
             extensions: usualExtensions, feedback: feedback, maximumBitrate: maximumBitrate)
     }
 

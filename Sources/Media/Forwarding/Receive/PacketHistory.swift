@@ -1,3 +1,4 @@
+internal import PayloadFormats
 public import Primitives
 
 /// The packets of one layer of the last second or so, stored once for all subscribers and for every retransmission.

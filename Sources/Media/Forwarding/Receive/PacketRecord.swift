@@ -1,4 +1,5 @@
 public import MediaControl
+public import PayloadFormats
 public import Primitives
 
 /// Where one forwardable header extension lies in a stored packet.

@@ -1,4 +1,5 @@
 internal import MediaControl
+internal import PayloadFormats
 internal import Primitives
 internal import RTP
 
@@ -94,7 +95,8 @@ extension PublishedTrack {
             events.append(.trackResumed(id))
         }
         layer.pointee.noteFrame(record, at: now)
-        if layer.pointee.noteKeyframe(record), layer.pointee.noteDimensions(record.summary) {
+        layer.pointee.noteKeyframe(record)
+        if layer.pointee.noteDimensions(record.summary.dimensions) {
             events.append(
                 .trackDimensions(
                     id, layer: rank(ofLayer: index), width: layer.pointee.width, height: layer.pointee.height))

@@ -1,4 +1,5 @@
 internal import MediaControl
+internal import PayloadFormats
 internal import Primitives
 
 /// Frames, keyframes and picture size of one layer.
@@ -13,30 +14,29 @@ extension ReceiveLayer {
         frames.frame(at: now)
     }
 
-    /// Notes where a keyframe lies; true for a packet of one, whose summary may tell the picture's size.
-    mutating func noteKeyframe(_ record: PacketRecord) -> Bool {
-        guard record.summary.isKeyframe else {
+    /// Notes where a keyframe lies.
+    mutating func noteKeyframe(_ record: PacketRecord) {
+        guard record.summary.isKeyframe || record.summary.startsKeyframe else {
             // An earlier packet of the keyframe that came late, or its parameter sets, begin it.
             if let last = lastKeyframe, last.timestamp == record.timestamp, record.sequence < last.firstSequence {
                 let first = firstSequence(of: record)
                 lastKeyframe?.firstSequence = first
             }
-            return false
+            return
         }
         if let last = lastKeyframe, last.timestamp == record.timestamp {
             if record.sequence < last.firstSequence {
                 let first = firstSequence(of: record)
                 lastKeyframe?.firstSequence = first
             }
-            return true
+            return
         }
-        if let last = lastKeyframe, record.sequence < last.firstSequence { return true }
+        if let last = lastKeyframe, record.sequence < last.firstSequence { return }
         let first = firstSequence(of: record)
         lastKeyframe = KeyframePosition(firstSequence: first, timestamp: record.timestamp, arrival: record.arrival)
         totals.keyframes &+= 1
         keyframes.keyframeStarted()
         nacks.forget(below: first)
-        return true
     }
 
     /// The first packet with the timestamp of `record`: parameter sets go ahead of the picture under the same one.
@@ -47,11 +47,10 @@ extension ReceiveLayer {
     }
 
     /// Takes the picture size that a keyframe tells; true when it changed.
-    mutating func noteDimensions(_ summary: PayloadSummary) -> Bool {
-        guard let width = summary.width, let height = summary.height, width > 0, height > 0 else { return false }
-        guard width != self.width || height != self.height else { return false }
-        self.width = width
-        self.height = height
+    mutating func noteDimensions(_ dimensions: PictureDimensions?) -> Bool {
+        guard let dimensions, dimensions.width != width || dimensions.height != height else { return false }
+        width = dimensions.width
+        height = dimensions.height
         return true
     }
 }

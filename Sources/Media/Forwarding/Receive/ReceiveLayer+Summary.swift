@@ -1,9 +1,62 @@
-internal import MediaControl
+public import MediaControl
+public import PayloadFormats
 internal import Primitives
 
 extension ReceiveLayer {
+    /// What a payload says about its frame; nil when it is malformed. Keeps the parameter sets that pass by (E5).
     mutating func summarize(
         _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool, _ extensions: ReceivedExtensions,
         _ packet: UnsafeRawBufferPointer
-    ) -> PayloadSummary? { PayloadSummary() }
+    ) -> PayloadSummary? {
+        var descriptor: DependencyDescriptor?
+        if extensions.dependencyDescriptor.length > 0 {
+            let start = extensions.dependencyDescriptor.offset
+            descriptor = descriptors.read(
+                packet.bytes.extracting(start..<(start + extensions.dependencyDescriptor.length)))
+        }
+        let summary = codec.payloadCodec.summary(of: payload.bytes, marker: marker, descriptor: descriptor)
+        if codec == .h264, let summary, summary.containsParameterSets { keepParameterSets(payload) }
+        return summary
+    }
+
+    private mutating func keepParameterSets(_ payload: UnsafeRawBufferPointer) {
+        let bytes = payload.bytes
+        guard var units = H264.Units(bytes) else { return }
+        while let unit = units.next(in: bytes) {
+            // Sets in fragments would be larger than a packet, which no encoder makes.
+            guard unit.isWhole, unit.length > 1 else { continue }
+            let raw = UnsafeRawBufferPointer(rebasing: payload[unit.offset..<(unit.offset + unit.length)])
+            if unit.type == H264.sequenceParameterSet {
+                guard let set = SequenceParameterSet(bytes, unit) else { continue }
+                parameterSets.insert(raw, isSequence: true, id: UInt32(set.id))
+            } else if unit.type == H264.pictureParameterSet {
+                parameterSets.insert(raw, isSequence: false, id: Self.firstGolomb(raw, from: 1))
+            }
+        }
+    }
+
+    /// The unsigned Exp-Golomb code at byte `start` (H.264 section 9.1), which is a picture parameter set's id.
+    private static func firstGolomb(_ bytes: UnsafeRawBufferPointer, from start: Int) -> UInt32 {
+        var word: UInt32 = 0
+        for index in 0..<4 { word = word << 8 | (start + index < bytes.count ? UInt32(bytes[start + index]) : 0) }
+        let zeros = word.leadingZeroBitCount
+        // An id of up to 255 has at most eight zeros.
+        guard zeros <= 8 else { return 0 }
+        return ((word << UInt32(zeros)) >> UInt32(31 - zeros)) - 1
+    }
+}
+
+extension Codec {
+    /// The payload format of the codec.
+    public var payloadCodec: PayloadCodec {
+        switch self {
+        case .opus: .opus
+        case .red: .red
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
+        case .otherAudio: .otherAudio
+        }
+    }
 }

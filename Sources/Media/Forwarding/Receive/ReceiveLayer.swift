@@ -1,4 +1,5 @@
 internal import MediaControl
+public import PayloadFormats
 public import Primitives
 
 /// Where a layer's last keyframe lies in its history.
@@ -33,6 +34,8 @@ public struct ReceiveLayer: ~Copyable {
     public internal(set) var height = 0
     /// H.264 parameter sets in force (E5).
     public internal(set) var parameterSets = ParameterSetCache()
+    /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.
+    public internal(set) var descriptors = DependencyDescriptorReader()
     /// When the last media packet (no padding, no retransmission) came; `.zero` before the first.
     public internal(set) var lastMedia = MonotonicTime.zero
 
