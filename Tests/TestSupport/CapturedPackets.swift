@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 public import Primitives
 
 /// One packet that a real client sent, decrypted.
