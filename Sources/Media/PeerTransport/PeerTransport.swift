@@ -1,93 +1,113 @@
+internal import DTLS
+internal import ICE
 public import MediaControl
 public import Primitives
-
-/// What became of one datagram.
-public enum Received: Sendable, Hashable {
-    /// Used up inside: STUN or DTLS.
-    case nothing
-    case dropped(DropReason)
-    /// A clear RTP packet lies in the first `length` bytes of the datagram.
-    case rtp(length: Int)
-    /// A clear RTCP compound lies in the first `length` bytes of the datagram.
-    case rtcp(length: Int)
-}
-
-/// What a transport tells its engine, in order.
-public enum TransportEvent: Sendable, Hashable {
-    /// A check from this address was answered: datagrams from it are this peer's from now on.
-    case addressValidated(SocketAddress)
-    /// The address is no longer this peer's.
-    case addressReleased(SocketAddress)
-    /// ICE and DTLS are up and keys are installed.
-    case connected
-    /// The selected address changed after `connected` (NAT rebinding, network switch).
-    case moved(SocketAddress)
-    /// Checks with the new local credentials have arrived: the old user name fragment is no longer this peer's (B21).
-    case ufragReleased(String)
-    /// Nothing more will come; the engine forgets the peer with its addresses and ufrags. Told once.
-    case ended(PeerEndReason)
-}
+internal import SRTP
 
 /// One remote: RFC 7983 demultiplexing over ICE-lite, DTLS and SRTP.
+///
+/// Sans-IO, not Sendable: its worker's engine calls it. Nothing is allocated for a media packet.
 public final class PeerTransport {
     /// Bytes a slot needs behind a packet for `protectRTP` and `protectRTCP` (GCM tag of 16, SRTCP index of 4, rounded up).
     public static let protectionOverhead = 32
 
     /// Who this is.
     public let id: PeerID
-    private let context: TransportContext
+    let context: TransportContext
+    var ice: ICELiteAgent
+    var dtls: DTLSAssociation?
+    var srtp: SRTPSession?
+    var remote: RemoteTransport?
+    var isOver = false
+    var events: [TransportEvent] = []
+    /// OpenSSL's words for a handshake that failed; for the log.
+    public internal(set) var failureText = ""
 
-    /// The set-up limit counts from `now`.
+    /// The set-up limit counts from `now`, or from `setRemote` when the description has no remote side yet.
     public init(description: PeerDescription, context: TransportContext, at now: MonotonicTime) {
-        self.id = description.id
+        id = description.id
         self.context = context
+        let local = description.localICE
+        ice = ICELiteAgent(
+            local: ICECredential(ufrag: local.ufrag, password: local.password), settings: context.iceSettings)
+        if let remote = description.remote { adopt(remote, at: now) }
     }
 
     /// The address that datagrams are sent to; nil before ICE has selected one.
-    public var remoteAddress: SocketAddress? { nil }
+    public var remoteAddress: SocketAddress? { ice.selected }
     /// ICE and DTLS are up; `protectRTP` works.
-    public var isConnected: Bool { false }
+    public var isConnected: Bool { srtp != nil }
     /// The name of the SRTP profile in use; empty before.
-    public var srtpProfileName: String { "" }
+    public var srtpProfileName: String { srtp?.profile.name ?? "" }
+    /// Whether a packet may be sent again under its old sequence number with changed header extensions. Under GCM it may not
+    /// (RFC 7714 section 8.4): answer NACKs through RTX there.
+    public var allowsRepeatedSequenceNumbers: Bool { srtp?.profile.allowsRepeatedSequenceNumbers ?? false }
     /// As measured by the server's own consent checks; nil before the first answer.
-    public var roundTripTime: TimeInterval? { nil }
+    public var roundTripTime: TimeInterval? { ice.roundTripTime }
+    /// Whether datagrams from `address` are this peer's.
+    public func isValidated(_ address: SocketAddress) -> Bool { ice.isValidated(address) }
+
     /// When `advance` wants to be called.
-    public var nextDeadline: MonotonicTime { .distantFuture }
+    public var nextDeadline: MonotonicTime {
+        if isOver { return .distantFuture }
+        guard let dtls else { return ice.nextDeadline }
+        return min(ice.nextDeadline, dtls.nextDeadline)
+    }
+
     /// Whether `pollEvent` has something: cheap, for a look after each datagram.
-    public var hasEvents: Bool { false }
+    public var hasEvents: Bool { !events.isEmpty }
 
     /// The oldest event not yet taken.
-    public func pollEvent() -> TransportEvent? { nil }
+    public func pollEvent() -> TransportEvent? { events.isEmpty ? nil : events.removeFirst() }
 
-    /// Takes a datagram; RTP and RTCP are decrypted in place.
-    public func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
-        into output: inout OutboundBatch
-    ) -> Received { .nothing }
+    // MARK: Media out
 
     /// Encrypts the RTP packet of `length` bytes in `slot` in place; the new length, or nil when there are no keys or libsrtp2
     /// refuses. The slot needs `protectionOverhead` bytes of room.
-    public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? { nil }
+    public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
+        srtp?.protectRTP(slot, length: length)
+    }
 
     /// Encrypts the RTCP compound of `length` bytes in `slot` in place; as `protectRTP`.
-    public func protectRTCP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? { nil }
+    public func protectRTCP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
+        srtp?.protectRTCP(slot, length: length)
+    }
 
     /// Forgets the sending state of an SSRC whose subscription is gone. The SSRC must not be used again on this transport: its
     /// packet counter would start over under the same key.
-    public func releaseSendingStream(ssrc: UInt32) {}
+    public func releaseSendingStream(ssrc: UInt32) { srtp?.releaseSendingStream(ssrc: ssrc) }
 
-    /// Forgets the receiving state of an SSRC, which makes room for another (streams per peer are bounded).
-    public func releaseReceivingStream(ssrc: UInt32) {}
+    /// Marks an SSRC as not received any more, which makes room for another (streams per peer are bounded).
+    public func releaseReceivingStream(ssrc: UInt32) { srtp?.releaseReceivingStream(ssrc: ssrc) }
 
-    /// Fires timers that are due at `now`.
-    public func advance(to now: MonotonicTime, into output: inout OutboundBatch) {}
+    // MARK: Control
 
     /// The peer's description, first or after an ICE restart.
-    public func setRemote(_ remote: RemoteTransport, at now: MonotonicTime, into output: inout OutboundBatch) {}
+    public func setRemote(_ remote: RemoteTransport, at now: MonotonicTime, into output: inout OutboundBatch) {
+        guard !isOver else { return }
+        adopt(remote, at: now)
+        startHandshake(at: now, into: &output)
+    }
 
     /// New local credentials; the old ones stay valid until a check with the new ones has been answered (B21).
-    public func restartICE(local: ICECredentials, at now: MonotonicTime) {}
+    public func restartICE(local: ICECredentials, at now: MonotonicTime) {
+        ice.restart(local: ICECredential(ufrag: local.ufrag, password: local.password))
+    }
 
     /// Sends close_notify and ends with `.removed`.
-    public func close(at now: MonotonicTime, into output: inout OutboundBatch) {}
+    public func close(at now: MonotonicTime, into output: inout OutboundBatch) {
+        guard !isOver else { return }
+        if let dtls, let destination = ice.selected { dtls.close(to: destination, into: &output) }
+        end(.removed)
+    }
+
+    /// Fires timers that are due at `now`.
+    public func advance(to now: MonotonicTime, into output: inout OutboundBatch) {
+        guard !isOver else { return }
+        ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
+        takeICEEvents(at: now, into: &output)
+        guard !isOver, let dtls, now >= dtls.nextDeadline, let destination = ice.selected else { return }
+        dtls.advance(to: now, to: destination, into: &output)
+        noteHandshake()
+    }
 }

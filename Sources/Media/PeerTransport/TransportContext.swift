@@ -1,18 +1,27 @@
 public import Cryptography
+internal import DTLS
+internal import ICE
 public import Primitives
+public import SRTP
 
 /// Limits and choices that hold for all peers of a worker.
 public struct TransportSettings: Sendable, Hashable {
-    /// A peer without a valid check for so long is gone (RFC 7675 section 5.1 allows 30 s at most; F4, B18).
+    /// A peer without a sign of life for so long is gone (RFC 7675 section 5.1 allows 30 s at most; F4, B18).
     public var consentTimeout = TimeInterval.seconds(15)
     /// A peer that has not finished ICE for so long after its description was set is given up.
     public var setupTimeout = TimeInterval.seconds(30)
-    /// A DTLS handshake that has not ended for so long after the first validated tuple is given up.
+    /// A DTLS handshake that has not ended for so long after the first selected tuple is given up.
     public var handshakeTimeout = TimeInterval.seconds(30)
     /// The largest DTLS datagram sent.
     public var maximumDatagram = 1_200
 
     public init() {}
+}
+
+/// Why a worker's transport cannot start.
+public enum TransportError: Error, Sendable, Hashable {
+    case cryptography(CryptographyError)
+    case srtp(SRTPLibrary.StartError)
 }
 
 /// What all peers of one worker share: certificate, OpenSSL context, STUN agent, settings. One per worker; not Sendable.
@@ -21,10 +30,35 @@ public final class TransportContext {
     public let certificate: Certificate
     /// Limits and choices.
     public let settings: TransportSettings
+    let dtls: DTLSContext
+    let stun: STUNAgent
+    /// Decides the jitter of consent checks.
+    var random: RandomSource
 
-    /// Loads the certificate; `seed` decides consent jitter and transaction ids (in production it comes from SecureRandom).
-    public init(certificate: Certificate, settings: TransportSettings = .init(), seed: UInt64) throws(CryptographyError) {
+    /// Loads the certificate and checks that SRTP works; `seed` decides jitter. Secrets and STUN transaction ids come from the
+    /// libraries' own generators.
+    public init(certificate: Certificate, settings: TransportSettings = .init(), seed: UInt64) throws(TransportError) {
+        do {
+            try SRTPLibrary.start()
+        } catch {
+            throw .srtp(error)
+        }
+        do {
+            dtls = try DTLSContext(certificate: certificate, maximumDatagram: settings.maximumDatagram)
+        } catch {
+            throw .cryptography(error)
+        }
+        var random = RandomSource(seed: seed)
+        stun = STUNAgent(tieBreaker: random.next())
+        self.random = random
         self.certificate = certificate
         self.settings = settings
+    }
+
+    var iceSettings: ICESettings {
+        var ice = ICESettings()
+        ice.consentTimeout = settings.consentTimeout
+        ice.setupTimeout = settings.setupTimeout
+        return ice
     }
 }

@@ -1,16 +1,43 @@
+internal import CSRTP
+
 /// libsrtp2 as this process uses it: its kernel with OpenSSL's ciphers installed.
 public enum SRTPLibrary {
     /// What can be wrong at start. None of it may be ignored: the process must not serve media.
     public enum StartError: Error, Sendable, Hashable {
         /// libsrtp2 itself did not start.
-        case initialisation(status: Int32)
+        case initialisation(status: UInt32)
         /// A replacement cipher or digest did not pass libsrtp2's own self tests.
-        case replacement(name: String, status: Int32)
+        case replacement(name: String, status: UInt32)
         /// A known answer came out wrong (RFC 3711 appendix B, RFC 7714 section 16).
         case knownAnswer(name: String)
     }
 
-    /// Starts libsrtp2, installs OpenSSL's ciphers and checks known answers. Safe to call again: later calls return the first
-    /// one's outcome.
-    public static func start() throws(StartError) {}
+    /// Starts libsrtp2, installs OpenSSL's ciphers and checks known answers. Later calls give the first one's outcome.
+    ///
+    /// libsrtp2's kernel is one per process and must not change under a session, so this happens once, before any session.
+    public static func start() throws(StartError) {
+        if let error = outcome { throw error }
+    }
+
+    private static let outcome: StartError? = {
+        let status = srtp_init()
+        guard status == srtp_err_status_ok else { return .initialisation(status: status.rawValue) }
+        var reason = srtp_err_status_ok
+        let failed = csrtp_install_openssl(&reason)
+        guard failed == CSRTP_OK else { return .replacement(name: name(of: failed), status: reason.rawValue) }
+        return KnownAnswers.check()
+    }()
+
+    private static func name(of kernel: csrtp_kernel) -> String {
+        switch kernel {
+        case CSRTP_AES_ICM_128: "AES-128 counter mode"
+        case CSRTP_AES_ICM_256: "AES-256 counter mode"
+        case CSRTP_AES_GCM_128: "AES-128 GCM"
+        case CSRTP_AES_GCM_256: "AES-256 GCM"
+        default: "HMAC-SHA1"
+        }
+    }
+
+    /// Which implementation serves AES-128 GCM; for the log line at start.
+    public static var cipherDescription: String { String(cString: csrtp_gcm_description()) }
 }

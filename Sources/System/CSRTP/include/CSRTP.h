@@ -1,2 +1,24 @@
 #pragma once
 #include <srtp2/srtp.h>
+
+// OpenSSL's AES-GCM, AES-CTR and HMAC-SHA1 for libsrtp2's kernel.
+//
+// Debian builds libsrtp2 on NSS, which makes a new token context for each packet; OpenSSL behind the same interface is four
+// to eight times faster. libsrtp2 runs its own self tests on a replacement before it accepts it.
+
+// Which replacement failed in csrtp_install_openssl; 0 when none did.
+typedef enum {
+    CSRTP_OK = 0,
+    CSRTP_AES_ICM_128,
+    CSRTP_AES_ICM_256,
+    CSRTP_AES_GCM_128,
+    CSRTP_AES_GCM_256,
+    CSRTP_HMAC_SHA1,
+} csrtp_kernel;
+
+// Installs all replacements; call once, after srtp_init and before the first srtp_create. On failure `status` has libsrtp2's
+// reason.
+csrtp_kernel csrtp_install_openssl(srtp_err_status_t *status);
+
+// What serves AES-128 GCM now; tells in a log and in a test that the replacement is in place.
+const char *csrtp_gcm_description(void);

@@ -1,0 +1,69 @@
+internal import DTLS
+internal import ICE
+public import Primitives
+internal import SRTP
+
+extension PeerTransport {
+    /// Takes a datagram; RTP and RTCP are decrypted in place.
+    ///
+    /// RFC 7983 section 7: the first byte says what it is. DTLS and SRTP are looked at only from addresses that an ICE check has
+    /// validated (F5).
+    ///
+    /// ```text
+    ///          +----------------+
+    ///          |        [0..3] -+--> forward to STUN
+    /// packet-->|      [20..63] -+--> forward to DTLS
+    ///          |    [128..191] -+--> forward to RTP/RTCP
+    ///          +----------------+
+    /// ```
+    public func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into output: inout OutboundBatch
+    ) -> Received {
+        guard !isOver else { return .dropped(.unknownSource) }
+        guard datagram.count >= 2 else { return .dropped(.truncated) }
+        switch datagram[0] {
+        case 128...191: return receiveMedia(datagram, source, now, &output)
+        case 0...3:
+            let reason = ice.receive(
+                UnsafeRawBufferPointer(datagram), from: source, at: now, stun: context.stun, into: &output)
+            takeICEEvents(at: now, into: &output)
+            return reason.map { .dropped($0) } ?? .nothing
+        case 20...63: return receiveDTLS(datagram, source, now, &output)
+        default: return .dropped(.unknownProtocol)
+        }
+    }
+
+    @inline(__always)
+    private func receiveMedia(
+        _ datagram: UnsafeMutableRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime,
+        _ output: inout OutboundBatch
+    ) -> Received {
+        guard ice.isValidated(source) else { return .dropped(.srtpUnvalidatedTuple) }
+        guard let srtp else { return .dropped(.srtpNotReady) }
+        // RFC 5761 section 4: RTCP packet types 192 to 223 stand where RTP has marker and payload type.
+        let isRTCP = (192...223).contains(datagram[1])
+        let result = isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram)
+        switch result {
+        case .dropped(let reason): return .dropped(reason)
+        case .clear(let length):
+            ice.noteAuthenticPacket(from: source, at: now)
+            if ice.hasEvents { takeICEEvents(at: now, into: &output) }
+            return isRTCP ? .rtcp(length: length) : .rtp(length: length)
+        }
+    }
+
+    private func receiveDTLS(
+        _ datagram: UnsafeMutableRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime,
+        _ output: inout OutboundBatch
+    ) -> Received {
+        guard ice.isValidated(source) else { return .dropped(.dtlsUnvalidatedTuple) }
+        // Without the peer's description there is no fingerprint; the peer sends its ClientHello again.
+        guard let dtls = dtls ?? makeAssociation() else { return .dropped(.dtlsUnexpected) }
+        let destination = ice.selected ?? source
+        dtls.start(at: now, to: destination, into: &output)
+        let reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &output)
+        noteHandshake()
+        return reason.map { .dropped($0) } ?? .nothing
+    }
+}

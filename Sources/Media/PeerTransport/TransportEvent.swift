@@ -1,0 +1,29 @@
+public import MediaControl
+public import Primitives
+
+/// What became of one datagram.
+public enum Received: Sendable, Hashable {
+    /// Used up inside: STUN or DTLS.
+    case nothing
+    case dropped(DropReason)
+    /// A clear RTP packet lies in the first `length` bytes of the datagram.
+    case rtp(length: Int)
+    /// A clear RTCP compound lies in the first `length` bytes of the datagram.
+    case rtcp(length: Int)
+}
+
+/// What a transport tells its engine, in order.
+public enum TransportEvent: Sendable, Hashable {
+    /// A check from this address was answered: datagrams from it are this peer's from now on.
+    case addressValidated(SocketAddress)
+    /// The address is no longer this peer's.
+    case addressReleased(SocketAddress)
+    /// ICE and DTLS are up and keys are installed.
+    case connected
+    /// The selected address changed after `connected` (NAT rebinding, network switch).
+    case moved(SocketAddress)
+    /// Checks with the new local credentials have arrived: the old user name fragment is no longer this peer's (B21).
+    case ufragReleased(String)
+    /// Nothing more will come; the engine forgets the peer with its addresses and ufrags. Told once.
+    case ended(PeerEndReason)
+}

@@ -1,0 +1,110 @@
+internal import COpenSSL
+internal import Primitives
+
+extension DTLSAssociation {
+    /// Lets OpenSSL go on with the handshake as far as the datagram at hand allows.
+    func handshake(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
+        ERR_clear_error()
+        let status = SSL_do_handshake(ssl)
+        if status == 1 {
+            finishHandshake()
+        } else {
+            let error = SSL_get_error(ssl, status)
+            if error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE { fail() }
+        }
+        flush(to: destination, into: &output)
+        noteTimer(at: now)
+        // What comes behind the last flight in the same datagram is read at once.
+        if case .connected = state { readRecords(to: destination, into: &output) }
+    }
+
+    private func fail() {
+        state = .ended(sawOtherCertificate ? .fingerprintMismatch : .handshakeFailed(Self.lastError()))
+    }
+
+    private func finishHandshake() {
+        let profile = SSL_get_selected_srtp_profile(ssl)?.pointee.id ?? 0
+        guard let lengths = DTLSKeys.lengths(of: UInt16(truncatingIfNeeded: profile)) else {
+            return state = .ended(.handshakeFailed("no common SRTP profile"))
+        }
+        // The certificate was compared when it came; OpenSSL cannot have skipped it, because a peer without one is refused.
+        var material = [UInt8](repeating: 0, count: 2 * (lengths.key + lengths.salt))
+        let label = "EXTRACTOR-dtls_srtp"
+        guard SSL_export_keying_material(ssl, &material, material.count, label, label.utf8.count, nil, 0, 0) == 1 else {
+            return state = .ended(.handshakeFailed("no keying material"))
+        }
+        state = .connected(
+            DTLSKeys(
+                profile: UInt16(truncatingIfNeeded: profile), material: material, key: lengths.key, salt: lengths.salt,
+                isClient: role == .client))
+    }
+
+    /// Alerts, and the peer's last flight again when this side's was lost. Application data has no reader and is dropped.
+    func readRecords(to destination: SocketAddress, into output: inout OutboundBatch) {
+        var scratch: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        while true {
+            ERR_clear_error()
+            let length = withUnsafeMutableBytes(of: &scratch) { SSL_read(ssl, $0.baseAddress, Int32($0.count)) }
+            if length > 0 { continue }
+            switch SSL_get_error(ssl, length) {
+            case SSL_ERROR_ZERO_RETURN: state = .ended(.closedByPeer)
+            case SSL_ERROR_SSL: state = .ended(.closedByPeer)
+            default: break
+            }
+            break
+        }
+        flush(to: destination, into: &output)
+    }
+
+    /// Hands the datagrams that OpenSSL wrote to the caller. What does not fit is lost, as on any network; the timer repairs it.
+    func flush(to destination: SocketAddress, into output: inout OutboundBatch) {
+        guard !pipe.ends.isEmpty else { return }
+        pipe.outbound.withUnsafeBytes { bytes in
+            var start = 0
+            for end in pipe.ends {
+                _ = output.append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), to: destination)
+                start = end
+            }
+        }
+        pipe.ends.removeAll()
+        pipe.outbound.removeAll()
+    }
+
+    /// Translates OpenSSL's timer into the caller's time.
+    func noteTimer(at now: MonotonicTime) {
+        guard pipe.isTimerArmed else {
+            retransmitAt = .distantFuture
+            backoff = Self.initialRetransmission
+            return
+        }
+        guard pipe.timerStarts != timerStartsSeen else { return }
+        timerStartsSeen = pipe.timerStarts
+        retransmitAt = now + backoff
+    }
+
+    /// OpenSSL asks whether the peer's certificate is good: it is when it is the one that the SDP named (RFC 5763 section 5).
+    /// Who signed it and when it expires says nothing here.
+    static func verifyPeer(_ store: OpaquePointer?) -> Int32 {
+        guard let store, let certificate = X509_STORE_CTX_get0_cert(store),
+            let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
+            let owner = SSL_get_ex_data(OpaquePointer(ssl), 0)
+        else { return 0 }
+        let association = Unmanaged<DTLSAssociation>.fromOpaque(owner).takeUnretainedValue()
+        var digest = [UInt8](repeating: 0, count: 32)
+        var length: UInt32 = 0
+        guard X509_digest(certificate, EVP_sha256(), &digest, &length) == 1, digest == association.fingerprint else {
+            association.sawOtherCertificate = true
+            X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
+            return 0
+        }
+        return 1
+    }
+
+    /// OpenSSL's reason for the last failure, for the log.
+    static func lastError() -> String {
+        let code = ERR_peek_last_error()
+        defer { ERR_clear_error() }
+        guard code != 0, let reason = ERR_reason_error_string(code) else { return "unknown" }
+        return String(cString: reason)
+    }
+}

@@ -1,0 +1,120 @@
+internal import COpenSSL
+public import Primitives
+
+/// One DTLS 1.2 association (RFC 6347) over datagrams, for the keys of SRTP (RFC 5764).
+///
+/// Sans-IO: OpenSSL reads from and writes to memory, and its retransmission timer runs by the caller's time.
+public final class DTLSAssociation {
+    /// Where the association stands.
+    public enum State: Sendable, Hashable {
+        case idle
+        case handshaking
+        case connected(DTLSKeys)
+        case ended(DTLSEnd)
+    }
+
+    /// Which side sends the ClientHello.
+    public enum Role: Sendable, Hashable { case client, server }
+
+    /// RFC 6347 section 4.2.4.1 says 1 s; real-time peers use less (RFC 9147 section 5.8.2), because a lost flight is a wait that a
+    /// person sees.
+    static let initialRetransmission = TimeInterval.milliseconds(250)
+    /// Doubling stops here: OpenSSL gives up after 12 retransmissions, and 30 s hold 11 of these.
+    static let maximumRetransmission = TimeInterval.seconds(4)
+
+    /// Where the association stands.
+    public internal(set) var state = State.idle
+    let role: Role
+    let fingerprint: [UInt8]
+    private let context: DTLSContext
+    let pipe: DatagramPipe
+    let ssl: OpaquePointer
+    private let handshakeTimeout: TimeInterval
+    private var handshakeDeadline = MonotonicTime.distantFuture
+    var retransmitAt = MonotonicTime.distantFuture
+    var backoff = DTLSAssociation.initialRetransmission
+    var timerStartsSeen = 0
+    var sawOtherCertificate = false
+
+    /// An association with the peer whose certificate has this SHA-256 fingerprint; nil when OpenSSL has no memory.
+    public init?(context: DTLSContext, role: Role, fingerprintSHA256: [UInt8], handshakeTimeout: TimeInterval) {
+        let pipe = DatagramPipe(mtu: context.mtu)
+        guard let ssl = SSL_new(context.context) else { return nil }
+        guard let bio = context.method.bio(over: pipe) else {
+            SSL_free(ssl)
+            return nil
+        }
+        SSL_set_bio(ssl, bio, bio)
+        self.context = context
+        self.role = role
+        self.pipe = pipe
+        self.ssl = ssl
+        self.handshakeTimeout = handshakeTimeout
+        fingerprint = fingerprintSHA256
+        SSL_ctrl(ssl, SSL_CTRL_SET_MTU, context.mtu, nil)
+        DTLS_set_timer_cb(ssl) { _, previous in previous == 0 ? 250_000 : min(previous * 2, 4_000_000) }
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+        if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+    }
+
+    deinit { SSL_free(ssl) }
+
+    /// When `advance` wants to be called.
+    public var nextDeadline: MonotonicTime {
+        guard case .handshaking = state else { return .distantFuture }
+        return min(handshakeDeadline, retransmitAt)
+    }
+
+    /// Starts the clock of the handshake; a client sends its ClientHello.
+    public func start(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
+        guard case .idle = state else { return }
+        state = .handshaking
+        handshakeDeadline = now + handshakeTimeout
+        if role == .client { handshake(at: now, to: destination, into: &output) }
+    }
+
+    /// Takes one datagram of DTLS records; nil when it was used.
+    public func receive(
+        _ datagram: UnsafeRawBufferPointer, at now: MonotonicTime, to destination: SocketAddress,
+        into output: inout OutboundBatch
+    ) -> DropReason? {
+        // Record header: type, version 0xfeXX, epoch, sequence number, length (RFC 6347 section 4.1).
+        guard datagram.count >= 13, datagram[1] == 0xfe else { return .dtlsMalformed }
+        pipe.inbound = datagram
+        defer { pipe.inbound = nil }
+        switch state {
+        case .handshaking: handshake(at: now, to: destination, into: &output)
+        case .connected: readRecords(to: destination, into: &output)
+        case .idle, .ended: return .dtlsUnexpected
+        }
+        return nil
+    }
+
+    /// Retransmits a flight that was not answered in time, and gives up a handshake that takes too long.
+    public func advance(to now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
+        guard now >= nextDeadline, case .handshaking = state else { return }
+        guard now < handshakeDeadline else {
+            state = .ended(.timedOut)
+            return
+        }
+        backoff = min(backoff * 2, Self.maximumRetransmission)
+        retransmitAt = now + backoff
+        if copenssl_timer_is_lent() == 1, pipe.isTimerArmed, let timer = pipe.timer { copenssl_expire_timer(timer) }
+        ERR_clear_error()
+        let status = SSL_ctrl(ssl, DTLS_CTRL_HANDLE_TIMEOUT, 0, nil)
+        if status < 0 { state = .ended(.handshakeFailed(Self.lastError())) }
+        flush(to: destination, into: &output)
+        noteTimer(at: now)
+    }
+
+    /// Sends close_notify.
+    public func close(to destination: SocketAddress, into output: inout OutboundBatch) {
+        if case .connected = state {
+            ERR_clear_error()
+            SSL_shutdown(ssl)
+            flush(to: destination, into: &output)
+        }
+        if case .ended = state { return }
+        state = .ended(.closed)
+    }
+}

@@ -1,0 +1,102 @@
+internal import DTLS
+internal import ICE
+internal import MediaControl
+public import Primitives
+internal import SRTP
+
+extension ClientTransport {
+    /// Sends checks that are due and lets DTLS retransmit.
+    public func advance(to now: MonotonicTime, into output: inout OutboundBatch) {
+        guard !isKilled else { return }
+        if now >= nextCheck, !hasEnded { check(at: now, into: &output) }
+        if let dtls, now >= dtls.nextDeadline {
+            dtls.advance(to: now, to: destination, into: &output)
+            noteHandshake()
+        }
+    }
+
+    private func check(at now: MonotonicTime, into output: inout OutboundBatch) {
+        nextCheck = isICEConnected ? (behaviour.keepsChecking ? now + behaviour.interval : .distantFuture)
+            : now + behaviour.firstInterval
+        let nominate = behaviour.nominatesAlways || !isICEConnected
+        let id = context.stun.sendCheck(
+            to: destination, local: local, remote: server, controlling: true, nominate: nominate,
+            priority: 110 << 24 | 65_535 << 8 | 255, into: &output)
+        guard let id else { return }
+        if checks.count == 16 { checks.removeFirst() }
+        checks.append((id, server))
+    }
+
+    /// Takes a datagram from the server.
+    public func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into output: inout OutboundBatch
+    ) -> ClientReceived {
+        guard !isKilled, datagram.count >= 2 else { return .dropped(.truncated) }
+        let bytes = UnsafeRawBufferPointer(datagram)
+        switch datagram[0] {
+        case 0...3: return receiveSTUN(bytes, source, now, &output)
+        case 20...63:
+            guard let dtls = dtls ?? makeAssociation() else { return .dropped(.dtlsUnexpected) }
+            dtls.start(at: now, to: destination, into: &output)
+            let reason = dtls.receive(bytes, at: now, to: destination, into: &output)
+            noteHandshake()
+            return reason.map { .dropped($0) } ?? .nothing
+        case 128...191: return receiveMedia(datagram)
+        default: return .dropped(.unknownProtocol)
+        }
+    }
+
+    private func receiveSTUN(
+        _ bytes: UnsafeRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime, _ output: inout OutboundBatch
+    ) -> ClientReceived {
+        guard STUNPeek.isSTUN(bytes.bytes) else { return .dropped(.stunMalformed) }
+        if STUNPeek.localUfrag(of: bytes.bytes) != nil {
+            guard behaviour.answersChecks else { return .nothing }
+            let outcome = context.stun.answer(bytes, local: local, from: source, isControlling: true, into: &output)
+            if case .dropped(let reason) = outcome { return .dropped(reason) }
+            serverChecks += 1
+            return .nothing
+        }
+        let id = TransactionID(of: bytes)
+        guard let open = checks.first(where: { $0.id == id }) else { return .dropped(.stunUnexpected) }
+        guard context.stun.isAuthenticResponse(bytes, remote: open.credential) else { return .dropped(.stunUnauthorized) }
+        checks.removeAll { $0.id == id }
+        answers += 1
+        if answers == 1 {
+            nextCheck = behaviour.keepsChecking ? now + behaviour.interval : .distantFuture
+            makeAssociation()?.start(at: now, to: destination, into: &output)
+        }
+        return .nothing
+    }
+
+    private func receiveMedia(_ datagram: UnsafeMutableRawBufferPointer) -> ClientReceived {
+        guard let srtp else { return .dropped(.srtpNotReady) }
+        let isRTCP = (192...223).contains(datagram[1])
+        switch isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram) {
+        case .dropped(let reason): return .dropped(reason)
+        case .clear(let length): return isRTCP ? .rtcp(length: length) : .rtp(length: length)
+        }
+    }
+
+    private func makeAssociation() -> DTLSAssociation? {
+        if let dtls { return dtls }
+        dtls = DTLSAssociation(
+            context: context.dtls, role: behaviour.role == .client ? .client : .server,
+            fingerprintSHA256: serverFingerprint, handshakeTimeout: .seconds(30))
+        return dtls
+    }
+
+    private func noteHandshake() {
+        guard let dtls else { return }
+        switch dtls.state {
+        case .idle, .handshaking: return
+        case .connected(let keys):
+            guard srtp == nil, let profile = SRTPProfile(rawValue: keys.profile) else { return }
+            srtp = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
+        case .ended(let end):
+            hasEnded = true
+            endReason = "\(end)"
+        }
+    }
+}

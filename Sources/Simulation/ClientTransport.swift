@@ -1,0 +1,107 @@
+internal import DTLS
+internal import ICE
+public import MediaControl
+public import Primitives
+internal import SRTP
+
+/// How a simulated client behaves on its transport.
+public struct ClientBehaviour: Sendable {
+    /// Every check nominates (as Firefox does), or none after the first answer when false.
+    public var nominatesAlways = true
+    /// Answers the server's consent checks (all clients should).
+    public var answersChecks = true
+    /// Goes on checking after it is connected; ffmpeg does not.
+    public var keepsChecking = true
+    /// Time between checks before the first answer, and after.
+    public var firstInterval = TimeInterval.milliseconds(50)
+    public var interval = TimeInterval.milliseconds(2_500)
+    /// DTLS role of the client.
+    public var role = DTLSRole.client
+
+    public init() {}
+}
+
+/// What became of a datagram at the client.
+public enum ClientReceived: Sendable, Hashable {
+    case nothing
+    case dropped(DropReason)
+    case rtp(length: Int)
+    case rtcp(length: Int)
+}
+
+/// The other end of a `PeerTransport`: a controlling ICE agent with one candidate pair, DTLS and SRTP. Sans-IO.
+///
+/// It has no address of its own: who carries its datagrams decides where they come from, so a NAT rebinding is a matter of the
+/// network model.
+public final class ClientTransport {
+    let context: ClientContext
+    let behaviour: ClientBehaviour
+    var local: ICECredential
+    var server: ICECredential
+    let serverFingerprint: [UInt8]
+    let destination: SocketAddress
+    var checks: [(id: TransactionID, credential: ICECredential)] = []
+    var nextCheck = MonotonicTime.zero
+    var dtls: DTLSAssociation?
+    var srtp: SRTPSession?
+    /// Answers to its checks so far.
+    public internal(set) var answers = 0
+    /// Checks of the server that it answered.
+    public internal(set) var serverChecks = 0
+    /// The association ended: by close_notify, an alert or a timeout.
+    public internal(set) var hasEnded = false
+    public internal(set) var endReason = ""
+    /// Set while the client is dead: it does nothing at all (kill -9).
+    public var isKilled = false
+
+    /// A client that talks to the server at `destination`.
+    public init(
+        context: ClientContext, behaviour: ClientBehaviour = .init(), local: ICECredentials, server: ICECredentials,
+        serverFingerprint: [UInt8], destination: SocketAddress
+    ) {
+        self.context = context
+        self.behaviour = behaviour
+        self.local = ICECredential(ufrag: local.ufrag, password: local.password)
+        self.server = ICECredential(ufrag: server.ufrag, password: server.password)
+        self.serverFingerprint = serverFingerprint
+        self.destination = destination
+    }
+
+    /// ICE and DTLS are up.
+    public var isConnected: Bool { srtp != nil }
+    /// A check was answered.
+    public var isICEConnected: Bool { answers > 0 }
+    /// The agreed SRTP profile; empty before.
+    public var srtpProfileName: String { srtp?.profile.name ?? "" }
+    /// When `advance` wants to be called.
+    public var nextDeadline: MonotonicTime {
+        if isKilled { return .distantFuture }
+        return min(hasEnded ? .distantFuture : nextCheck, dtls?.nextDeadline ?? .distantFuture)
+    }
+
+    /// New credentials on both sides (ICE restart); DTLS and SRTP go on.
+    public func restart(local: ICECredentials, server: ICECredentials, at now: MonotonicTime) {
+        self.local = ICECredential(ufrag: local.ufrag, password: local.password)
+        self.server = ICECredential(ufrag: server.ufrag, password: server.password)
+        nextCheck = now
+    }
+
+    /// Checks at once, as after a network switch.
+    public func checkNow(at now: MonotonicTime) { nextCheck = now }
+
+    /// Encrypts an RTP packet in place.
+    public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
+        srtp?.protectRTP(slot, length: length)
+    }
+
+    /// Encrypts an RTCP compound in place.
+    public func protectRTCP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
+        srtp?.protectRTCP(slot, length: length)
+    }
+
+    /// Sends close_notify.
+    public func close(into output: inout OutboundBatch) {
+        dtls?.close(to: destination, into: &output)
+        hasEnded = true
+    }
+}
