@@ -65,8 +65,8 @@ public final class STUNAgent {
             remote.password.baseAddress, remote.passwordLength, nominate, controlling, priority, tieBreaker, nil,
             STUN_USAGE_ICE_COMPATIBILITY_RFC5245)
         guard length >= 20 else { return nil }
-        // The sender keeps the transaction; the agent's own list would fill up with those that are never answered.
-        stun_agent_forget_transaction(agent, room.baseAddress?.advanced(by: 8).assumingMemoryBound(to: UInt8.self))
+        // For libnice a transaction id begins with the magic cookie. The sender keeps the transaction; the agent's own list would fill up with those that are never answered.
+        stun_agent_forget_transaction(agent, room.baseAddress?.advanced(by: 4).assumingMemoryBound(to: UInt8.self))
         output.commit(length: length, to: destination)
         return TransactionID(of: UnsafeRawBufferPointer(room))
     }
@@ -76,7 +76,7 @@ public final class STUNAgent {
         guard response.count >= 20, let base = response.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             return false
         }
-        cnice_lend_transaction(agent, base + 8, remote.password.baseAddress, remote.passwordLength)
+        cnice_lend_transaction(agent, base + 4, remote.password.baseAddress, remote.passwordLength)
         defer { cnice_return_transaction(agent) }
         var message = StunMessage()
         let status = stun_agent_validate(agent, &message, base, response.count, nil, nil)

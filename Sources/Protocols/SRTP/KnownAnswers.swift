@@ -20,7 +20,7 @@ enum KnownAnswers {
             profile: .aes128CMHMACSHA1_80,
             key: "e1f97a0d3e018be0d64fa32c06de41390ec675ad498afeebb6960b3aabe6",
             rtp: "800f1234decafbadcafebabe4e55dc4ce79978d88ca4d215949d2402b78d6acc99ea179b8dbb",
-            rtcp: "81c8000bcafebabe7128035be487b9bdbef89041f977a5a880000001993e08cd54d7c1230798"),
+            rtcp: "81c8000bcafebabe7128035be487b9bdbef89041f977a5a880000001993e08cd54d6c1230798"),
         Case(
             profile: .aeadAES128GCM,
             key: "000102030405060708090a0b0c0d0e0fa0a1a2a3a4a5a6a7a8a9aaab",

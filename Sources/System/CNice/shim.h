@@ -33,7 +33,8 @@ static inline socklen_t cnice_socket_address(
 }
 
 // Makes the agent expect the response to a Binding request that was built by `agent` and then forgotten. The agent keeps at most
-// 200 open requests and has no clock; the peers keep their own and lend one while its response is validated.
+// 200 open requests and has no clock; the peers keep their own and lend one while its response is validated. `transaction`
+// begins with the magic cookie, 4 bytes into the message.
 static inline void cnice_lend_transaction(
     StunAgent *agent, const uint8_t *transaction, const uint8_t *password, size_t length
 ) {

@@ -1,4 +1,4 @@
-// AES-GCM for SRTP (RFC 7714): the header is additional data, the tag of 16 bytes follows the ciphertext.
+// AES-GCM for SRTP (RFC 7714): the header is additional data, a tag of 16 bytes follows the ciphertext.
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
@@ -7,14 +7,13 @@
 
 #include "Kernels.h"
 
-#define TAG_LENGTH 16
 #define SALT_LENGTH 12
-#define IV_LENGTH 12
 
 // One keyed context. libsrtp2 shares it between all streams of a session, so the IV is set for each packet.
 typedef struct {
     EVP_CIPHER_CTX *context;
     int key_length;
+    unsigned int tag_length;
     srtp_cipher_direction_t direction;
 } gcm_state;
 
@@ -28,7 +27,9 @@ static srtp_err_status_t gcm_dealloc(srtp_cipher_t *cipher) {
 
 static srtp_err_status_t gcm_alloc(srtp_cipher_pointer_t *out, int key_length, int tag_length) {
     int wide = key_length == 32 + SALT_LENGTH;
-    if ((!wide && key_length != 16 + SALT_LENGTH) || tag_length != TAG_LENGTH) return srtp_err_status_bad_param;
+    // Profiles have tags of 16 bytes; libsrtp2's self tests try 8 too.
+    if (tag_length != 16 && tag_length != 8) return srtp_err_status_bad_param;
+    if (!wide && key_length != 16 + SALT_LENGTH) return srtp_err_status_bad_param;
     srtp_cipher_t *cipher = calloc(1, sizeof *cipher);
     gcm_state *state = calloc(1, sizeof *state);
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
@@ -40,6 +41,7 @@ static srtp_err_status_t gcm_alloc(srtp_cipher_pointer_t *out, int key_length, i
     }
     state->context = context;
     state->key_length = key_length - SALT_LENGTH;
+    state->tag_length = (unsigned int)tag_length;
     cipher->type = wide ? &csrtp_aes_gcm_256 : &csrtp_aes_gcm_128;
     cipher->algorithm = wide ? SRTP_AES_GCM_256 : SRTP_AES_GCM_128;
     cipher->key_len = key_length;
@@ -79,21 +81,21 @@ static srtp_err_status_t gcm_encrypt(void *opaque, uint8_t *buffer, unsigned int
 
 static srtp_err_status_t gcm_get_tag(void *opaque, uint8_t *tag, uint32_t *length) {
     gcm_state *state = opaque;
-    OSSL_PARAM parameters[2] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, TAG_LENGTH),
+    OSSL_PARAM parameters[2] = {OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, state->tag_length),
                                 OSSL_PARAM_construct_end()};
     if (EVP_Cipher(state->context, NULL, NULL, 0) < 0) return srtp_err_status_algo_fail;
     if (EVP_CIPHER_CTX_get_params(state->context, parameters) != 1) return srtp_err_status_algo_fail;
-    *length = TAG_LENGTH;
+    *length = state->tag_length;
     return srtp_err_status_ok;
 }
 
 static srtp_err_status_t gcm_decrypt(void *opaque, uint8_t *buffer, unsigned int *length) {
     gcm_state *state = opaque;
     if (state->direction != srtp_direction_decrypt) return srtp_err_status_bad_param;
-    if (*length < TAG_LENGTH) return srtp_err_status_bad_param;
-    unsigned int clear = *length - TAG_LENGTH;
+    if (*length < state->tag_length) return srtp_err_status_bad_param;
+    unsigned int clear = *length - state->tag_length;
     OSSL_PARAM parameters[2] = {
-        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, buffer + clear, TAG_LENGTH),
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, buffer + clear, state->tag_length),
         OSSL_PARAM_construct_end()};
     if (EVP_CIPHER_CTX_set_params(state->context, parameters) != 1) return srtp_err_status_algo_fail;
     // EVP_Cipher reads a length of 0 with null pointers as the end, so an empty payload must not come here as data.

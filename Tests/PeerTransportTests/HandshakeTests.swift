@@ -1,0 +1,86 @@
+import Cryptography
+import MediaControl
+import PeerTransport
+import Primitives
+import Simulation
+import Testing
+
+@Suite("Handshake of a server peer with a client")
+struct HandshakeTests {
+    @Test("Both setup roles end with keys on both sides", arguments: [DTLSRole.client, .server])
+    func connects(role: DTLSRole) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.role = role
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        #expect(pair.serverEvents.contains(.connected))
+        #expect(pair.serverEvents.first == .addressValidated(pair.clientAddress))
+        #expect(pair.server.remoteAddress == pair.clientAddress)
+    }
+
+    @Test("F6: GCM first, and a client that has AES_CM only is connected", arguments: [
+        ("SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM", "SRTP_AEAD_AES_128_GCM"),
+        ("SRTP_AES128_CM_SHA1_80", "SRTP_AES128_CM_HMAC_SHA1_80"),
+        ("SRTP_AEAD_AES_256_GCM", "SRTP_AEAD_AES_256_GCM"),
+    ])
+    func profiles(offered: String, chosen: String) throws {
+        let pair = try TransportPair(profiles: offered)
+        #expect(pair.connect())
+        #expect(pair.server.srtpProfileName == chosen)
+        #expect(pair.client.srtpProfileName == chosen)
+    }
+
+    @Test("A peer with an RSA certificate connects in either role", arguments: [DTLSRole.client, .server])
+    func rsaPeer(role: DTLSRole) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.role = role
+        let pair = try TransportPair(client: Shared.rsaCertificate, behaviour: behaviour)
+        #expect(pair.connect())
+    }
+
+    @Test("F6: a certificate that is not the one of the SDP is refused with a named reason", arguments: [
+        DTLSRole.client, .server,
+    ])
+    func wrongFingerprint(role: DTLSRole) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.role = role
+        let pair = try TransportPair(behaviour: behaviour, fingerprint: [UInt8](repeating: 7, count: 32))
+        pair.run(for: .seconds(5)) { pair.serverEvents.contains(.ended(.fingerprintMismatch)) }
+        #expect(pair.serverEvents.last == .ended(.fingerprintMismatch))
+        #expect(!pair.server.isConnected)
+        pair.run(for: .seconds(1))
+        #expect(pair.client.hasEnded, "the alert reached the client")
+    }
+
+    @Test("No common SRTP profile ends with dtlsFailed")
+    func noProfile() throws {
+        let pair = try TransportPair(profiles: "SRTP_AES128_CM_SHA1_32")
+        pair.run(for: .seconds(5)) { pair.serverEvents.contains(.ended(.dtlsFailed)) }
+        #expect(pair.serverEvents.last == .ended(.dtlsFailed))
+    }
+
+    @Test("Each datagram of the handshake may be lost once, in both roles", arguments: [DTLSRole.client, .server], 0..<14)
+    func lostOnce(role: DTLSRole, lost: Int) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.role = role
+        let pair = try TransportPair(behaviour: behaviour)
+        var handshake = 0
+        pair.loses = { datagram in
+            guard (20...63).contains(datagram.bytes[0]) else { return false }
+            handshake += 1
+            return handshake == lost + 1
+        }
+        #expect(pair.run(for: .seconds(5)) { pair.client.isConnected && pair.server.isConnected })
+    }
+
+    @Test("The peer's description may come after its first checks and its ClientHello")
+    func lateDescription() throws {
+        let pair = try TransportPair(remoteKnown: false)
+        pair.run(for: .milliseconds(300))
+        #expect(pair.serverReceived.contains(.dropped(.dtlsUnexpected)))
+        let remote = RemoteTransport(
+            ice: TransportPair.clientICE, fingerprintSHA256: Shared.clientCertificate.fingerprintSHA256, localRole: .server)
+        pair.withOutput({ pair.server.setRemote(remote, at: pair.now, into: &$0) }, toServer: false)
+        #expect(pair.connect())
+    }
+}
