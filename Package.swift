@@ -102,7 +102,8 @@ let martlet: [Target] = [
     .executableTarget(
         name: "martlet",
         dependencies: [
-            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaWorkers", "Rooms",
+            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
+            "NetworkIO", "Rooms",
             "RoomService",
             "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry", "Console", "Logging",
             "CLinux",
@@ -133,7 +134,8 @@ let testTargets: [Target] = [
     .target(
         name: "EdgeTestSupport",
         dependencies: [
-            "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport", "Logging",
+            "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
+            "Logging",
         ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
     tests(of: "EdgeSupport", also: ["EdgeTestSupport", "AccessTokens", "HTTPServing", "Rooms", "MediaControl"]),
     tests(

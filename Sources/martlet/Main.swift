@@ -1,1 +1,47 @@
-@main enum Main { static func main() {} }
+import Foundation
+
+/// The program: `martlet serve | token | check-config | version`.
+@main
+enum Martlet {
+    static let version = "0.1.0"
+
+    static func main() async {
+        do throws(CommandError) {
+            switch try Command(arguments: Array(CommandLine.arguments.dropFirst())) {
+            case .serve(let file, let isDevelopment): try await serve(file, isDevelopment)
+            case .token(let request): print(try request.mint())
+            case .checkConfig(let file):
+                _ = try load(file, development: false)
+                print("\(file): good")
+            case .version: print("martlet \(version)")
+            case .help: print(Command.usage)
+            }
+        } catch {
+            FileHandle.standardError.write(Data((error.message + "\n").utf8))
+            exit(error.exitCode)
+        }
+    }
+
+    static func load(_ file: String?, development: Bool) throws(CommandError) -> Configuration {
+        do {
+            return try Configuration.load(
+                file: file, environment: ProcessInfo.processInfo.environment, development: development)
+        } catch {
+            throw CommandError(message: error.faults.joined(separator: "\n"), exitCode: 1)
+        }
+    }
+
+    private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
+        let server = try await Server.start(try load(file, development: isDevelopment))
+        if isDevelopment { print(server.invitation) }
+        await Signals.untilAskedToEnd()
+        await server.stop()
+    }
+}
+
+/// Why a command did not do its work.
+struct CommandError: Error {
+    var message: String
+    /// 1: it could not be done; 2: the command line is wrong.
+    var exitCode: Int32
+}

@@ -1,0 +1,42 @@
+/// Writes metrics in the Prometheus text format (version 0.0.4): one family at a time, with its help and type.
+struct MetricsPage {
+    /// How a value behaves over time.
+    enum Kind: String {
+        case counter, gauge
+    }
+
+    private(set) var text = ""
+
+    /// A family of one sample without labels.
+    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
+        add(name, kind, help, [([], Double(value))])
+    }
+
+    /// A family of samples that differ in labels. Nothing is written for none.
+    mutating func add(
+        _ name: String, _ kind: Kind, _ help: String, _ samples: [(labels: [(String, String)], value: Double)]
+    ) {
+        guard !samples.isEmpty else { return }
+        text += "# HELP martlet_\(name) \(help)\n# TYPE martlet_\(name) \(kind.rawValue)\n"
+        for sample in samples {
+            let labels = sample.labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
+            text += "martlet_\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(Self.number(sample.value))\n"
+        }
+    }
+
+    /// Whole numbers without a fraction; an exponent would be legal but hard to read.
+    private static func number(_ value: Double) -> String {
+        value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.reduce(into: "") { result, character in
+            switch character {
+            case "\\": result += "\\\\"
+            case "\"": result += "\\\""
+            case "\n": result += "\\n"
+            default: result.append(character)
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import AccessTokens
+import NetworkIO
+
+/// `martlet token`: mints an access token with one of the configured keys.
+struct TokenCommand {
+    private var file: String?
+    private var isDevelopment: Bool
+    private var key: String?
+    private var identity: String?
+    private var name: String?
+    private var metadata: String?
+    private var secondsValid: Int64
+    private var grant = VideoGrant()
+
+    /// Tokens outlive a working day, so that a link made in the morning works in the evening.
+    private static let defaultSeconds = "43200"
+
+    init(_ arguments: inout Arguments) throws(CommandError) {
+        file = try arguments.value("--config")
+        isDevelopment = arguments.flag("--dev")
+        key = try arguments.value("--key")
+        identity = try arguments.value("--identity")
+        name = try arguments.value("--name")
+        metadata = try arguments.value("--metadata")
+        guard let seconds = Int64(try arguments.value("--valid-for") ?? Self.defaultSeconds), seconds > 0 else {
+            throw Command.wrong("--valid-for wants a number of seconds")
+        }
+        secondsValid = seconds
+        grant.room = try arguments.value("--room")
+        if arguments.flag("--no-publish") { grant.canPublish = false }
+        if arguments.flag("--no-subscribe") { grant.canSubscribe = false }
+        grant.hidden = arguments.flag("--hidden")
+        if arguments.flag("--admin") {
+            grant.roomAdmin = true
+            grant.roomList = true
+            grant.roomCreate = true
+        }
+        grant.roomJoin = identity != nil
+        guard identity != nil || grant.roomAdmin else { throw Command.wrong("token wants --identity, or --admin") }
+    }
+
+    /// The signed token.
+    func mint() throws(CommandError) -> String {
+        let configuration = try Martlet.load(file, development: isDevelopment)
+        let names = configuration.keys.keys.sorted()
+        guard let chosen = key ?? names.first, names.contains(chosen) else {
+            throw CommandError(message: "martlet: there is no key '\(key ?? "")' in the configuration", exitCode: 1)
+        }
+        let claims = AccessClaims(
+            apiKey: chosen, identity: identity, name: name, metadata: metadata,
+            expiresAt: MonotonicClock.wallMilliseconds() / 1_000 + secondsValid, video: grant)
+        do {
+            return try TokenVerifier(configuration).mint(claims)
+        } catch {
+            throw CommandError(message: "martlet: the token cannot be made: \(error)", exitCode: 1)
+        }
+    }
+}
+
+extension TokenVerifier {
+    /// A verifier that knows the configured keys.
+    init(_ configuration: Configuration) {
+        self.init(keys: configuration.keys.sorted { $0.key < $1.key }.map { APIKey(name: $0.key, secret: $0.value) })
+    }
+}

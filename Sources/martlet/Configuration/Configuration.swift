@@ -1,0 +1,79 @@
+import HTTPServing
+import Logging
+import MediaWorkers
+import Primitives
+import RoomService
+
+/// Everything that an operator can say about one server.
+struct Configuration: Sendable {
+    /// Where a listener listens.
+    struct Listener: Sendable, Hashable {
+        var host: String
+        var port: UInt16
+    }
+
+    /// HTTP, WebSocket and the page.
+    var http = Listener(host: "0.0.0.0", port: 7_880)
+    /// Metrics and health; not for the public.
+    var privateListener = Listener(host: "127.0.0.1", port: 7_881)
+    var tlsCertificatePath: String?
+    var tlsKeyPath: String?
+    /// A proxy in front ends TLS; its X-Forwarded fields are believed.
+    var trustedProxy = false
+    /// Serves other machines without TLS, knowingly (C16).
+    var insecure = false
+    var allowedOrigins = ["*"]
+    /// API key name -> secret.
+    var keys: [String: String] = [:]
+    var iceServerURLs: [String] = []
+    var media = MediaWorkerConfiguration()
+    var rooms = RoomServiceConfiguration()
+    var logLevel = LogLevel.info
+    var logFormat = LogFormat.text
+    var logShowsAddresses = false
+    /// Loopback only, a built-in key, tokens for whoever asks.
+    var isDevelopment = false
+
+    /// The built-in key of `--dev`.
+    static let developmentKey = (name: "devkey", secret: "devsecret-devsecret-devsecret-00")
+    /// The shortest secret that is taken: HS256 wants a key as long as its hash (RFC 7518 section 3.2).
+    static let shortestSecretBytes = 32
+
+    /// The configuration of `--dev`: no file needed, nothing reachable from elsewhere.
+    static var development: Configuration {
+        var configuration = Configuration()
+        configuration.becomeDevelopment()
+        return configuration
+    }
+
+    /// Confines the server to this machine and adds the built-in key.
+    mutating func becomeDevelopment() {
+        isDevelopment = true
+        http.host = "127.0.0.1"
+        privateListener.host = "127.0.0.1"
+        media.bindAddress = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        keys[Self.developmentKey.name] = Self.developmentKey.secret
+    }
+
+    /// Whether clients on other machines may be served: with TLS, behind a proxy, or when told so.
+    var servesOtherMachines: Bool { !isDevelopment && (tlsCertificatePath != nil || trustedProxy || insecure) }
+
+    /// What makes the configuration unusable, one sentence a fault.
+    var faults: [String] {
+        var faults: [String] = []
+        if keys.isEmpty {
+            faults.append("keys: no API key is configured; add one under 'keys', or start with --dev")
+        }
+        for (name, secret) in keys.sorted(by: { $0.key < $1.key }) where secret.utf8.count < Self.shortestSecretBytes {
+            faults.append(
+                "keys.\(name): the secret has \(secret.utf8.count) bytes; HS256 needs \(Self.shortestSecretBytes)")
+        }
+        if (tlsCertificatePath == nil) != (tlsKeyPath == nil) {
+            faults.append("http.tls: certificate and key go together")
+        }
+        if http.port == privateListener.port, http.port != 0 {
+            faults.append("private.port: \(privateListener.port) is the public listener's port")
+        }
+        return faults
+    }
+}

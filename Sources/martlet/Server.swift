@@ -1,0 +1,138 @@
+import AccessTokens
+import Console
+import Cryptography
+import EdgeSupport
+import HTTPServing
+import Logging
+import MediaWorkers
+import NetworkIO
+import Primitives
+import RoomService
+import Signalling
+import Telemetry
+
+/// Everything that runs: workers, rooms, the public and the private listener. Started in that order, stopped in reverse.
+struct Server {
+    private let configuration: Configuration
+    private let workers: MediaWorkerPool
+    private let rooms: RoomService
+    private let roomsTask: Task<Void, Never>
+    private let publicListener: HTTPServer
+    private let privateListener: HTTPServer
+    private let health: Health
+    private let logger: Logger
+
+    static func start(_ configuration: Configuration) async throws(CommandError) -> Server {
+        let output = LogOutput(
+            level: configuration.logLevel, format: configuration.logFormat,
+            showAddresses: configuration.logShowsAddresses)
+        let logger = Logger("martlet", output: output)
+        let workers = try startWorkers(configuration, logger)
+        let rooms = RoomService(
+            configuration: configuration.rooms, media: WorkerPoolPlane(workers),
+            log: RoomLog(logger: logger.named("rooms")).write)
+        let health = Health()
+        let roomsTask = Task { await rooms.run() }
+        let context = EdgeContext(
+            rooms: rooms,
+            gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
+            iceServers: configuration.iceServerURLs.isEmpty ? [] : [ICEServer(urls: configuration.iceServerURLs)],
+            server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
+        let server = Server(
+            configuration: configuration, workers: workers, rooms: rooms, roomsTask: roomsTask,
+            publicListener: HTTPServer(configuration: configuration.publicHTTP, logger: logger.named("http")),
+            privateListener: HTTPServer(configuration: configuration.privateHTTP, logger: logger.named("private")),
+            health: health, logger: logger)
+        try await server.listen(context)
+        health.becomeReady()
+        logger.info("ready", ["http": .number(server.publicListener.port), "version": .text(Martlet.version)])
+        return server
+    }
+
+    private static func startWorkers(
+        _ configuration: Configuration, _ logger: Logger
+    ) throws(CommandError) -> MediaWorkerPool {
+        do {
+            let certificate = try Certificate.selfSigned()
+            return try MediaWorkerPool(
+                configuration: configuration.media, certificate: certificate, logger: logger.named("media"))
+        } catch {
+            throw CommandError(message: "martlet: the media workers do not start: \(error)", exitCode: 1)
+        }
+    }
+
+    private func listen(_ context: EdgeContext) async throws(CommandError) {
+        let signalling = SignallingEdge(context: context, limits: configuration.publicHTTP.webSocket)
+        let publicRouter = publicRoutes(context, signalling)
+        var privateRouter = Router(refuse: { Problem($0).response })
+        TelemetryEdge(
+            rooms: rooms, workers: workers, listener: publicListener, health: health, version: Martlet.version
+        ).register(on: &privateRouter)
+        let privateRoutes = privateRouter
+        do {
+            try await privateListener.start { await privateRoutes.handle($0) }
+            try await publicListener.start(webSockets: [signalling.webSocketRoute]) { await publicRouter.handle($0) }
+        } catch {
+            throw CommandError(message: "martlet: cannot listen: \(error)", exitCode: 1)
+        }
+    }
+
+    private func publicRoutes(_ context: EdgeContext, _ signalling: SignallingEdge) -> Router {
+        let crossOrigin = CrossOrigin(allowedOrigins: configuration.allowedOrigins)
+        var router = Router(refuse: { Problem($0).response }, finish: { crossOrigin.apply($0, &$1) })
+        ConsolePage.register(on: &router)
+        signalling.register(on: &router)
+        if configuration.isDevelopment {
+            let key = Configuration.developmentKey
+            DevelopmentTokens(
+                verifier: TokenVerifier(configuration), key: key.name,
+                clock: { MonotonicClock.wallMilliseconds() / 1_000 }
+            ).register(on: &router)
+        }
+        return router
+    }
+
+    /// What a development server prints: where to go.
+    var invitation: String {
+        """
+        Martlet \(Martlet.version) serves this machine only. Open in two browser windows:
+
+            http://127.0.0.1:\(publicListener.port)/
+
+        Key \(Configuration.developmentKey.name), secret \(Configuration.developmentKey.secret). Ctrl-C ends it.
+        """
+    }
+
+    /// Not ready at once, members told, sockets closed, threads joined.
+    func stop() async {
+        logger.info("stopping")
+        health.becomeUnready()
+        await rooms.shutDown()
+        await publicListener.stop()
+        roomsTask.cancel()
+        await workers.stop()
+        await roomsTask.value
+        await privateListener.stop()
+    }
+}
+
+extension Configuration {
+    /// The public listener.
+    var publicHTTP: HTTPServerConfiguration {
+        var result = HTTPServerConfiguration(host: http.host, port: http.port)
+        if let tlsCertificatePath, let tlsKeyPath {
+            result.tls = TLSFiles(certificatePath: tlsCertificatePath, keyPath: tlsKeyPath)
+        }
+        result.trustsForwardedFields = trustedProxy
+        result.servesLoopbackOnly = !servesOtherMachines
+        result.refuse = { Problem($0).response }
+        return result
+    }
+
+    /// The listener for metrics and health.
+    var privateHTTP: HTTPServerConfiguration {
+        var result = HTTPServerConfiguration(host: privateListener.host, port: privateListener.port)
+        result.refuse = { Problem($0).response }
+        return result
+    }
+}
