@@ -1,0 +1,68 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import Logging
+import RoomService
+import Rooms
+
+extension WHIPEdge {
+    /// Publishes what the offer sends (RFC 9725 section 4.2).
+    func publish(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try context.gate.claims(of: request)
+        let offer = try Self.offer(of: request)
+        var join = JoinRequest(claims: claims, room: request.parameters["room"])
+        join.profile = .publishOnly
+        join.autoSubscribe = false
+        let session = try await connecting { [join] () async throws(RoomError) in
+            try await context.rooms.joinPublisher(join, offer: offer)
+        }
+        return created(session, .whip)
+    }
+
+    /// Plays one participant or whoever dominates.
+    func play(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try context.gate.claims(of: request)
+        let offer = try Self.offer(of: request)
+        var join = JoinRequest(claims: claims, room: try request.parameter("room"))
+        join.profile = .viewer
+        let target = request.parameters["identity"].map { FollowTarget.identity($0) } ?? .dominantSpeaker
+        let session = try await connecting { [join] () async throws(RoomError) in
+            try await context.rooms.joinViewer(join, offer: offer, follow: target)
+        }
+        return created(session, .whep)
+    }
+
+    /// The offer in the body. Whether it can be answered is the room's to say.
+    private static func offer(of request: HTTPRequest) throws(Problem) -> String {
+        guard request.contentType == sdp else {
+            throw Problem(
+                415, "unsupported_media_type", "The body must be an SDP offer of type application/sdp.",
+                headers: ["Accept-Post": sdp])
+        }
+        guard !request.body.isEmpty else { throw Problem(400, "invalid_sdp", "The body is empty.") }
+        guard let text = request.text else { throw Problem(400, "invalid_sdp", "The body is not UTF-8.") }
+        return text
+    }
+
+    private func connecting(
+        _ join: () async throws(RoomError) -> ConnectedSession
+    ) async throws(Problem) -> ConnectedSession {
+        do throws(RoomError) {
+            return try await join()
+        } catch {
+            context.logger.info("offer refused", ["code": .text(error.code.rawValue)])
+            throw Problem(error)
+        }
+    }
+
+    private func created(_ session: ConnectedSession, _ kind: Origin) -> HTTPResponse {
+        var headers: HTTPHeaders = [
+            "Content-Type": Self.sdp, "Location": kind.sessionPath + session.session.rawValue,
+            "ETag": EntityTag.field(session.answer.iceTag), "Accept-Patch": Self.fragment, "Cache-Control": "no-store",
+        ]
+        for server in context.iceServers {
+            for value in server.linkValues { headers.add("Link", value) }
+        }
+        return HTTPResponse(status: 201, headers: headers, body: Array(session.answer.sdp.utf8))
+    }
+}
