@@ -10,13 +10,15 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
-func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = []) -> [Target] {
+func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = [], embed: [String] = [])
+    -> [Target]
+{
     [
         .target(
             name: name,
             dependencies: (name == "Primitives" ? [] : ["Primitives"]) + dependencies.map { .init(stringLiteral: $0) },
             path: group.isEmpty ? "Sources/\(name)" : "Sources/\(group)/\(name)",
-            exclude: exclude,
+            exclude: exclude, resources: embed.map { .embedInCode($0) },
             swiftSettings: settings)
     ]
 }
@@ -85,7 +87,8 @@ let modules: [Target] = [
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module(
         "Edges", "ControlAPI",
-        ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
+        ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
+        embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
 ].flatMap { $0 }

@@ -1,0 +1,51 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import RoomService
+import Rooms
+
+extension ControlAPI {
+    /// Refuses a request whose token lacks what `permits` asks for.
+    func authorize(
+        _ request: HTTPRequest, _ permits: (VideoGrant) -> Bool
+    ) throws(Problem) {
+        let claims = try context.gate.claims(of: request)
+        guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
+    }
+
+    /// The room in the path, when the token may moderate it.
+    func moderatedRoom(_ request: HTTPRequest) throws(Problem) -> String {
+        let room = try request.parameter("room")
+        try authorize(request) { $0.roomAdmin && Self.covers($0, room) }
+        return room
+    }
+
+    /// Whether a grant is good for `room`: it names this one or none.
+    static func covers(_ grant: VideoGrant, _ room: String) -> Bool {
+        guard let granted = grant.room, !granted.isEmpty else { return true }
+        return granted == room
+    }
+
+    /// Asks the rooms and puts their refusal into HTTP.
+    func asking<Value: Sendable>(_ body: () async throws(RoomError) -> Value) async throws(Problem) -> Value {
+        do throws(RoomError) {
+            return try await body()
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// The JSON body of a request. No body is an empty object.
+    func body<Value: Decodable>(_ type: Value.Type, of request: HTTPRequest) throws(Problem) -> Value {
+        guard request.body.isEmpty || request.contentType == JSONCoding.contentType else {
+            throw Problem(
+                415, "unsupported_media_type", "The body must be of type application/json.",
+                headers: ["Accept-Post": JSONCoding.contentType])
+        }
+        do throws(JSONFault) {
+            return try JSONCoding.decode(type, from: request.body.isEmpty ? Array("{}".utf8) : request.body)
+        } catch {
+            throw Problem(error)
+        }
+    }
+}

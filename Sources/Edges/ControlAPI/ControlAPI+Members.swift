@@ -1,0 +1,85 @@
+import EdgeSupport
+import HTTPServing
+import RoomService
+import Rooms
+
+extension ControlAPI {
+    func listParticipants(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let detail = try await detail(request)
+        return .json(["participants": detail.participants.map { ParticipantDetailModel($0) }])
+    }
+
+    func showParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let name = try request.parameter("participant")
+        let participant = try await asking { () async throws(RoomError) in
+            try await context.rooms.participant(name, in: room)
+        }
+        return .json(ParticipantDetailModel(participant))
+    }
+
+    func removeParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let name = try request.parameter("participant")
+        try await asking { () async throws(RoomError) in try await context.rooms.remove(name, from: room) }
+        return HTTPResponse(status: 204)
+    }
+
+    func showParticipantStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let name = try request.parameter("participant")
+        let participants = try await report(request).participants
+        guard let found = participants.first(where: { $0.sid == name || $0.identity == name }) else {
+            throw Problem(RoomError(.participantNotFound, "There is no such participant."))
+        }
+        return .json(ParticipantStatisticsModel(found))
+    }
+
+    func listTracks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let tracks = try await detail(request).participants.flatMap(\.info.tracks)
+        return .json(["tracks": tracks.map { TrackModel($0) }])
+    }
+
+    func showTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let sid = try request.parameter("track")
+        let tracks = try await detail(request).participants.flatMap(\.info.tracks)
+        guard let track = tracks.first(where: { $0.sid == sid }) else { throw Self.noSuchTrack }
+        return .json(TrackModel(track))
+    }
+
+    func showTrackStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let sid = try request.parameter("track")
+        let tracks = try await report(request).participants.flatMap(\.tracks)
+        guard let track = tracks.first(where: { $0.info.sid == sid }) else { throw Self.noSuchTrack }
+        return .json(TrackStatisticsModel(track))
+    }
+
+    /// Mutes; unmuting is the publisher's own to do.
+    func muteTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let sid = try request.parameter("track")
+        let wish = try body(MuteWish.self, of: request)
+        let track = try await asking { () async throws(RoomError) in
+            try await context.rooms.setMuted(wish.muted ?? true, track: sid, in: room)
+        }
+        return .json(TrackModel(track))
+    }
+
+    func listSubscriptions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let subscriptions = try await detail(request).participants.flatMap(\.subscriptions)
+        return .json(["subscriptions": subscriptions.map { SubscriptionModel($0) }])
+    }
+
+    private static var noSuchTrack: Problem { Problem(RoomError(.trackNotFound, "There is no such track.")) }
+}
+
+/// The body of a mute; nothing means `true`.
+struct MuteWish: Decodable {
+    var muted: Bool?
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case muted }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        muted = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Bool.self, forKey: .muted)
+    }
+}

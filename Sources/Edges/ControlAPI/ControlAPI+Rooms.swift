@@ -1,0 +1,83 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import RoomService
+import Rooms
+
+extension ControlAPI {
+    func showNode(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try authorize(request) { $0.roomList }
+        return .json(await node())
+    }
+
+    /// Rooms that the token covers.
+    func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try context.gate.claims(of: request)
+        guard claims.video.roomList else { throw Problem(.notPermitted) }
+        let rooms = await context.rooms.listRooms().filter { Self.covers(claims.video, $0.name) }
+        return .json(["rooms": rooms.map { RoomModel($0) }])
+    }
+
+    func createRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try context.gate.claims(of: request)
+        guard claims.video.roomCreate else { throw Problem(.notPermitted) }
+        let wish = try body(RoomCreation.self, of: request)
+        if let name = wish.name {
+            guard Self.covers(claims.video, name) else { throw Problem(.notPermitted) }
+        } else if let granted = claims.video.room, !granted.isEmpty {
+            throw Problem(.notPermitted)
+        }
+        let info = try await asking { () async throws(RoomError) in
+            try await context.rooms.createRoom(
+                named: wish.name, policy: wish.policy?.value(over: context.rooms.configuration.defaultPolicy),
+                metadata: wish.metadata ?? "")
+        }
+        var response = HTTPResponse.json(RoomModel(info), status: 201)
+        response.headers["Location"] = "/v1/rooms/\(Self.pathPart(info.name))"
+        return response
+    }
+
+    func showRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        .json(RoomDetailModel(try await detail(request)))
+    }
+
+    func deleteRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try request.parameter("room")
+        try authorize(request) { $0.roomCreate && Self.covers($0, room) }
+        try await asking { () async throws(RoomError) in try await context.rooms.deleteRoom(named: room) }
+        return HTTPResponse(status: 204)
+    }
+
+    func showRoomStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        .json(RoomStatisticsModel(try await report(request)))
+    }
+
+    /// The room in the path with everybody in it.
+    func detail(_ request: HTTPRequest) async throws(Problem) -> RoomDetail {
+        let room = try moderatedRoom(request)
+        return try await asking { () async throws(RoomError) in try await context.rooms.room(named: room) }
+    }
+
+    /// The media statistics of the room in the path.
+    func report(_ request: HTTPRequest) async throws(Problem) -> RoomReport {
+        let room = try moderatedRoom(request)
+        return try await asking { () async throws(RoomError) in try await context.rooms.report(onRoom: room) }
+    }
+
+    /// A name as one part of a path (RFC 3986 section 3.3): unreserved characters stay.
+    static func pathPart(_ name: String) -> String {
+        var result = ""
+        for byte in name.utf8 {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                result += byte < 16 ? "%0\(digits)" : "%\(digits)"
+            }
+        }
+        return result
+    }
+}

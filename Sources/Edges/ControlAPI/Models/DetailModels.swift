@@ -1,0 +1,45 @@
+import EdgeSupport
+import MediaControl
+import RoomService
+import Rooms
+
+/// A room with its policy and everybody in it.
+struct RoomDetailModel: Encodable {
+    var room: RoomModel
+    var policy: PolicyModel
+    var participants: [ParticipantDetailModel]
+
+    init(_ detail: RoomDetail) {
+        room = RoomModel(detail.info)
+        policy = PolicyModel(detail.policy)
+        participants = detail.participants.map { ParticipantDetailModel($0) }
+    }
+}
+
+/// A participant with its connections and subscriptions.
+struct ParticipantDetailModel: Encodable {
+    var participant: ParticipantModel
+    var connections: [ConnectionModel]
+    var subscriptions: [SubscriptionModel]
+
+    init(_ detail: ParticipantDetail) {
+        participant = ParticipantModel(detail.info)
+        connections = detail.connections.map { ConnectionModel(id: $0.id, state: $0.state.rawValue) }
+        subscriptions = detail.subscriptions.map { SubscriptionModel($0) }
+    }
+
+    struct ConnectionModel: Encodable {
+        var id: String
+        var state: String
+    }
+
+    private enum CodingKeys: String, CodingKey { case connections, subscriptions }
+
+    /// The participant's own members, and two lists beside them.
+    func encode(to encoder: any Encoder) throws {
+        try participant.encode(to: encoder)
+        var fields = encoder.container(keyedBy: CodingKeys.self)
+        try fields.encode(connections, forKey: .connections)
+        try fields.encode(subscriptions, forKey: .subscriptions)
+    }
+}

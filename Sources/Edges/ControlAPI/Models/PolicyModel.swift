@@ -1,0 +1,117 @@
+import EdgeSupport
+import MediaControl
+import Primitives
+import Rooms
+
+/// What `POST /v1/rooms` takes.
+struct RoomCreation: Decodable {
+    var name: String?
+    var metadata: String?
+    var policy: PolicyModel?
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, policy }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        name = try fields.decodeIfPresent(String.self, forKey: .name)
+        metadata = try fields.decodeIfPresent(String.self, forKey: .metadata)
+        policy = try fields.decodeIfPresent(PolicyModel.self, forKey: .policy)
+    }
+}
+
+/// A room's policy as JSON shows it; in a request every member may be absent.
+struct PolicyModel: Codable, Sendable, Hashable {
+    var topology: String?
+    var maxParticipants: Int?
+    var countsHidden: Bool?
+    var countsPublishOnly: Bool?
+    var maxPublishers: Int?
+    var maxVideoSubscriptions: Int?
+    var audioCodecs: [String]?
+    var videoCodecs: [String]?
+    var audioOnly: Bool?
+    /// Bits a second.
+    var maxVideoBitrate: Int64?
+    var emptyTimeoutSeconds: Int64?
+    var departureTimeoutSeconds: Int64?
+
+    enum CodingKeys: String, CodingKey, CaseIterable {
+        case topology, maxParticipants, countsHidden, countsPublishOnly, maxPublishers, maxVideoSubscriptions
+        case audioCodecs, videoCodecs, audioOnly, maxVideoBitrate, emptyTimeoutSeconds, departureTimeoutSeconds
+    }
+
+    init(_ policy: RoomPolicy) {
+        topology = policy.topology.rawValue
+        maxParticipants = policy.maxParticipants
+        countsHidden = policy.countsHidden
+        countsPublishOnly = policy.countsPublishOnly
+        maxPublishers = policy.maxPublishers
+        maxVideoSubscriptions = policy.maxVideoSubscriptions
+        audioCodecs = policy.audioCodecs.map(\.word)
+        videoCodecs = policy.videoCodecs.map(\.word)
+        audioOnly = policy.audioOnly
+        maxVideoBitrate = policy.maxVideoBitrate?.bitsPerSecond
+        emptyTimeoutSeconds = Int64(policy.emptyTimeout.seconds)
+        departureTimeoutSeconds = Int64(policy.departureTimeout.seconds)
+    }
+}
+
+extension PolicyModel {
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        topology = try fields.decodeIfPresent(String.self, forKey: .topology)
+        if let topology { try fields.demand(RoomPolicy.Topology(rawValue: topology) != nil, .topology) }
+        maxParticipants = try fields.number(.maxParticipants, 1...1_000_000)
+        countsHidden = try fields.decodeIfPresent(Bool.self, forKey: .countsHidden)
+        countsPublishOnly = try fields.decodeIfPresent(Bool.self, forKey: .countsPublishOnly)
+        maxPublishers = try fields.number(.maxPublishers, 0...1_000_000)
+        maxVideoSubscriptions = try fields.number(.maxVideoSubscriptions, 0...1_000)
+        audioCodecs = try fields.codecs(.audioCodecs, .audio)
+        videoCodecs = try fields.codecs(.videoCodecs, .video)
+        audioOnly = try fields.decodeIfPresent(Bool.self, forKey: .audioOnly)
+        maxVideoBitrate = try fields.number(.maxVideoBitrate, 10_000...1_000_000_000)
+        emptyTimeoutSeconds = try fields.number(.emptyTimeoutSeconds, 1...86_400)
+        departureTimeoutSeconds = try fields.number(.departureTimeoutSeconds, 0...86_400)
+    }
+
+    /// `base` with what is named here in its place.
+    func value(over base: RoomPolicy) -> RoomPolicy {
+        var policy = base
+        if let topology = topology.flatMap(RoomPolicy.Topology.init) { policy.topology = topology }
+        policy.maxParticipants = maxParticipants ?? base.maxParticipants
+        policy.countsHidden = countsHidden ?? base.countsHidden
+        policy.countsPublishOnly = countsPublishOnly ?? base.countsPublishOnly
+        policy.maxPublishers = maxPublishers ?? base.maxPublishers
+        policy.maxVideoSubscriptions = maxVideoSubscriptions ?? base.maxVideoSubscriptions
+        if let audioCodecs { policy.audioCodecs = audioCodecs.compactMap { Codec(word: $0) } }
+        if let videoCodecs { policy.videoCodecs = videoCodecs.compactMap { Codec(word: $0) } }
+        policy.audioOnly = audioOnly ?? base.audioOnly
+        if let maxVideoBitrate { policy.maxVideoBitrate = .bitsPerSecond(maxVideoBitrate) }
+        if let emptyTimeoutSeconds { policy.emptyTimeout = .seconds(emptyTimeoutSeconds) }
+        if let departureTimeoutSeconds { policy.departureTimeout = .seconds(departureTimeoutSeconds) }
+        return policy
+    }
+}
+
+extension KeyedDecodingContainer<PolicyModel.CodingKeys> {
+    fileprivate func demand(_ condition: Bool, _ key: Key) throws {
+        guard !condition else { return }
+        throw DecodingError.dataCorrupted(.init(codingPath: codingPath + [key], debugDescription: "not allowed"))
+    }
+
+    fileprivate func number<Number: FixedWidthInteger & Decodable>(
+        _ key: Key, _ range: ClosedRange<Number>
+    ) throws -> Number? {
+        guard let number = try decodeIfPresent(Number.self, forKey: key) else { return nil }
+        try demand(range.contains(number), key)
+        return number
+    }
+
+    fileprivate func codecs(_ key: Key, _ kind: MediaKind) throws -> [String]? {
+        guard let words = try decodeIfPresent([String].self, forKey: key) else { return nil }
+        try demand(words.allSatisfy { Codec(word: $0)?.kind == kind }, key)
+        return words
+    }
+}

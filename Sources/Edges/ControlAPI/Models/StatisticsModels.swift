@@ -1,0 +1,171 @@
+import EdgeSupport
+import MediaControl
+import Primitives
+import RoomService
+import Rooms
+
+/// One room's media at one moment.
+struct RoomStatisticsModel: Encodable {
+    var room: RoomModel
+    var participants: [ParticipantStatisticsModel]
+
+    init(_ report: RoomReport) {
+        room = RoomModel(report.room)
+        participants = report.participants.map { ParticipantStatisticsModel($0) }
+    }
+}
+
+/// One participant's transports, tracks and subscriptions.
+struct ParticipantStatisticsModel: Encodable {
+    var sid: String
+    var identity: String
+    var connections: [ConnectionStatisticsModel]
+    var tracks: [TrackStatisticsModel]
+    var subscriptions: [SubscriptionStatisticsModel]
+
+    init(_ report: ParticipantReport) {
+        sid = report.sid
+        identity = report.identity
+        connections = report.connections.map { ConnectionStatisticsModel($0) }
+        tracks = report.tracks.map { TrackStatisticsModel($0) }
+        subscriptions = report.subscriptions.map { SubscriptionStatisticsModel($0) }
+    }
+}
+
+/// One transport and what it carried.
+struct ConnectionStatisticsModel: Encodable {
+    var id: String
+    var isConnected: Bool
+    var usesIPv6: Bool
+    var srtpProfile: String
+    var packetsReceived: UInt64
+    var bytesReceived: UInt64
+    var packetsSent: UInt64
+    var bytesSent: UInt64
+    var rtpPacketsSent: UInt64
+    var roundTripMilliseconds: Double?
+    var downlinkStateBytes: Int
+
+    init(_ report: ConnectionReport) {
+        let statistics = report.statistics
+        id = report.id
+        isConnected = statistics.isConnected
+        usesIPv6 = statistics.usesIPv6
+        srtpProfile = statistics.srtpProfile
+        packetsReceived = statistics.packetsReceived
+        bytesReceived = statistics.bytesReceived
+        packetsSent = statistics.packetsSent
+        bytesSent = statistics.bytesSent
+        rtpPacketsSent = statistics.rtpPacketsSent
+        roundTripMilliseconds = statistics.roundTripTime.map { $0.seconds * 1_000 }
+        downlinkStateBytes = statistics.downlinkStateBytes
+    }
+}
+
+/// One track and how it arrives: the track's members and the counters beside them.
+struct TrackStatisticsModel: Encodable {
+    var track: TrackModel
+    var loudness: Int
+    var historyBytes: Int
+    var layers: [LayerStatisticsModel]
+
+    init(_ report: TrackReport) {
+        track = TrackModel(report.info)
+        track.codec = report.statistics.codec?.word ?? track.codec
+        loudness = report.statistics.loudness
+        historyBytes = report.statistics.historyBytes
+        layers = report.statistics.layers.map { LayerStatisticsModel($0) }
+    }
+
+    private enum CodingKeys: String, CodingKey { case loudness, historyBytes, layers }
+
+    func encode(to encoder: any Encoder) throws {
+        try track.encode(to: encoder)
+        var fields = encoder.container(keyedBy: CodingKeys.self)
+        try fields.encode(loudness, forKey: .loudness)
+        try fields.encode(historyBytes, forKey: .historyBytes)
+        try fields.encode(layers, forKey: .layers)
+    }
+}
+
+/// One layer of a track.
+struct LayerStatisticsModel: Encodable {
+    var rid: String?
+    var ssrc: UInt32
+    var isActive: Bool
+    var packetsReceived: UInt64
+    var bytesReceived: UInt64
+    var packetsLost: UInt64
+    var packetsRepaired: UInt64
+    var nacksSent: UInt64
+    var keyframeRequestsSent: UInt64
+    var keyframesReceived: UInt64
+    var framesReceived: UInt64
+    /// Bits a second.
+    var bitrate: Int64
+    var framesPerSecond: Double
+    var width: Int
+    var height: Int
+    var jitterMilliseconds: Double
+
+    init(_ layer: LayerStatistics) {
+        rid = layer.rid
+        ssrc = layer.ssrc
+        isActive = layer.isActive
+        packetsReceived = layer.packetsReceived
+        bytesReceived = layer.bytesReceived
+        packetsLost = layer.packetsLost
+        packetsRepaired = layer.packetsRepaired
+        nacksSent = layer.nacksSent
+        keyframeRequestsSent = layer.keyframeRequestsSent
+        keyframesReceived = layer.keyframesReceived
+        framesReceived = layer.framesReceived
+        bitrate = layer.bitrate.bitsPerSecond
+        framesPerSecond = layer.framesPerSecond.finite
+        width = layer.width
+        height = layer.height
+        jitterMilliseconds = layer.jitterMilliseconds.finite
+    }
+}
+
+/// One subscription and how it is sent: the subscription's members and the counters beside them.
+struct SubscriptionStatisticsModel: Encodable {
+    var subscription: SubscriptionModel
+    var counters: Counters
+
+    struct Counters: Encodable {
+        var packetsSent: UInt64
+        var bytesSent: UInt64
+        /// Bits a second.
+        var bitrate: Int64
+        var retransmissionsSent: UInt64
+        var nacksReceived: UInt64
+        var keyframeRequestsReceived: UInt64
+        var layerSwitches: UInt64
+        var layer: Int?
+        var fractionLost: Double
+        var orientationNotNegotiated: Bool
+    }
+
+    init(_ report: SubscriptionReport) {
+        let statistics = report.statistics
+        subscription = SubscriptionModel(report.info)
+        counters = Counters(
+            packetsSent: statistics.packetsSent, bytesSent: statistics.bytesSent,
+            bitrate: statistics.bitrate.bitsPerSecond, retransmissionsSent: statistics.retransmissionsSent,
+            nacksReceived: statistics.nacksReceived, keyframeRequestsReceived: statistics.keyframeRequestsReceived,
+            layerSwitches: statistics.layerSwitches, layer: statistics.layer,
+            fractionLost: statistics.fractionLost.finite,
+            orientationNotNegotiated: statistics.orientationNotNegotiated)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try subscription.encode(to: encoder)
+        try counters.encode(to: encoder)
+    }
+}
+
+extension Double {
+    /// JSON has no infinity and no NaN.
+    fileprivate var finite: Double { isFinite ? self : 0 }
+}
