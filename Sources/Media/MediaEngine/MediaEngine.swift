@@ -1,5 +1,7 @@
 public import Cryptography
+import Forwarding
 public import MediaControl
+import PeerTransport
 public import Primitives
 
 /// All peers, tracks and subscriptions of one worker: datagrams, commands and time in; datagrams and events out.
@@ -13,7 +15,8 @@ public import Primitives
 /// send the batch, empty it; take the events; sleep until nextDeadline
 /// ```
 /// Before each `receive` and `apply` the batch must have room for `transportReserve` bytes in
-/// `transportReserveDatagrams` datagrams; otherwise flush it first.
+/// `transportReserveDatagrams` datagrams; otherwise flush it first. Between an `endTurn` that needs a flush and the next
+/// one, nothing else is called: what was not yet written would be lost (and counted as `outboundFull`).
 ///
 /// Not Sendable and without locks: one worker owns it.
 public final class MediaEngine {
@@ -23,38 +26,65 @@ public final class MediaEngine {
     public static let transportReserveDatagrams = 12
 
     let configuration: EngineConfiguration
+    let transports: TransportContext
+    var random: RandomSource
 
-    /// An engine without rooms; throws when OpenSSL does not take the certificate. `seed` decides all its random choices.
+    // Who is who. Indices into the slabs, found by id, address, user name fragment, or peer and SSRC.
+    var peers = Slab<PeerState>(capacity: 16)
+    var tracks = Slab<TrackState>(capacity: 16)
+    var subscriptions = Slab<SubscriptionState>(capacity: 64)
+    var rooms = Slab<RoomState>(capacity: 16)
+    var peerIndex = NumberTable()
+    var trackIndex = NumberTable()
+    var subscriptionIndex = NumberTable()
+    var roomIndex = NumberTable()
+    var addresses: AddressTable
+    var ufrags = NumberTable()
+    /// Packed peer and SSRC -> subscription, for feedback from subscribers.
+    var sendingStreams = NumberTable()
+
+    // The turn in progress; see `MediaEngine+Egress`.
+    var turn = TurnState()
+    var dirtyTracks = WorkList<Int32>(capacity: 64)
+    var touchedPeers = WorkList<Int32>(capacity: 64)
+    var pendingPeers = WorkList<Int32>(capacity: 64)
+    var repeats = WorkList<RepeatRequest>(capacity: 64)
+    var plan = WorkList<SentPacket>(capacity: 1_024)
+
+    /// The moment of the last call.
+    var clock = MonotonicTime.zero
+    var deadlines = DeadlineHeap()
+    var strangers = StrangerLimit()
+    var events: [MediaEvent] = []
+    var counters = WorkerStatistics()
+
+    /// An engine without rooms; throws when OpenSSL does not take the certificate or libsrtp2 fails its known answers. `seed`
+    /// decides all random choices.
     public init(configuration: EngineConfiguration, certificate: Certificate, seed: UInt64) throws(CryptographyError) {
         self.configuration = configuration
+        random = RandomSource(seed: seed)
+        var settings = TransportSettings()
+        settings.consentTimeout = configuration.consentTimeout
+        settings.setupTimeout = configuration.setupTimeout
+        do {
+            transports = try TransportContext(certificate: certificate, settings: settings, seed: random.next())
+        } catch {
+            switch error {
+            case .cryptography(let cause): throw cause
+            case .srtp(let cause): throw .failed(call: "libsrtp2: \(cause)")
+            }
+        }
+        addresses = AddressTable(seed: random.next())
     }
-
-    /// Does what the control plane asks; an unknown id is counted and ignored.
-    public func apply(_ command: MediaCommand, at now: MonotonicTime, into batch: inout OutboundBatch) {
-    }
-
-    /// Takes one datagram; it is decrypted in place. Forwarding happens in `endTurn`.
-    public func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
-        into batch: inout OutboundBatch
-    ) {
-    }
-
-    /// Forwards what came in since the last call, subscriber by subscriber, and answers feedback.
-    public func endTurn(at now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult { .done }
-
-    /// Does the work of all deadlines that have come.
-    public func advance(to now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult { .done }
 
     /// When `advance` wants to be called next.
-    public var nextDeadline: MonotonicTime { .distantFuture }
+    public var nextDeadline: MonotonicTime { deadlines.next }
 
     /// What happened since the last call, in order; takes no memory when nothing did.
-    public func takeEvents() -> [MediaEvent] { [] }
-
-    /// Counters and gauges of the whole engine.
-    public var statistics: WorkerStatistics { WorkerStatistics() }
-
-    /// Everything about one room; nil for a room that is not here.
-    public func roomStatistics(_ room: RoomID) -> RoomStatistics? { nil }
+    public func takeEvents() -> [MediaEvent] {
+        guard !events.isEmpty else { return [] }
+        let taken = events
+        events = []
+        return taken
+    }
 }

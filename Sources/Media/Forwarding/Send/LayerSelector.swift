@@ -1,0 +1,131 @@
+import MediaControl
+import Primitives
+
+/// Which layer a subscription forwards and which one it waits for.
+///
+/// The choice follows the subscriber's wish among the layers that are being sent. A choice by bandwidth comes in as one more bound
+/// on the rank; see `bound`.
+struct LayerSelector {
+    var preference: LayerPreference
+    /// The highest rank that may be chosen: the seam for an allocator over all subscriptions of a peer.
+    var bound = Int8.max
+    /// The layer being forwarded; -1 while none is.
+    var active: Int8 = -1
+    /// The layer that should be forwarded; -1 while nothing is sent.
+    var target: Int8 = -1
+    /// A keyframe of this layer has begun while the active one was amid a frame; -1 when none has.
+    var pending: Int8 = -1
+    /// First sequence number of that keyframe.
+    var pendingStart: Int64 = 0
+    var pendingSince = MonotonicTime.zero
+    /// When the target was last looked at; `.zero` asks for a look at once.
+    var lastLook = MonotonicTime.zero
+    /// The history may be looked at once for a keyframe to begin with, before any packet comes.
+    var mayReplay = true
+    /// Spatial layers above this are not forwarded (SVC); 0 is the lowest.
+    var spatialCap: UInt8 = .max
+    /// The cap that holds from the next picture (down) or keyframe (up) on.
+    var spatialTarget: UInt8 = .max
+
+    /// A frame that is amid when another layer's keyframe comes gets this long to end before it is given up (E7). Frames of all
+    /// layers leave a simulcast sender within a few milliseconds.
+    static let patience = TimeInterval.milliseconds(30)
+    /// Layers come and go in seconds; looking ten times a second is soon enough.
+    static let lookInterval = TimeInterval.milliseconds(100)
+    /// Keyframe age up to which a newcomer is served from history instead of asking for another. Half a second of video is the most
+    /// that is sent at once.
+    static let replayAge = TimeInterval.milliseconds(500)
+
+    init(preference: LayerPreference) { self.preference = preference }
+
+    mutating func setPreference(_ preference: LayerPreference) {
+        self.preference = preference
+        lastLook = .zero
+        mayReplay = true
+    }
+
+    /// Another track is bound: nothing of the old choice holds.
+    mutating func reset() {
+        active = -1
+        target = -1
+        pending = -1
+        lastLook = .zero
+        mayReplay = true
+        spatialCap = .max
+        spatialTarget = .max
+    }
+
+    /// Forgets the active layer: the next packet comes from a keyframe.
+    mutating func stop() {
+        active = -1
+        pending = -1
+        lastLook = .zero
+        mayReplay = true
+    }
+
+    /// Whether a keyframe must come before the wish can be followed.
+    var needsKeyframe: Bool {
+        (target != active && pending != target) || (active >= 0 && spatialTarget > spatialCap)
+    }
+
+    /// Looks at the layers, if it is time to, and sets `target`.
+    @inline(__always) mutating func look(at track: PublishedTrack, now: MonotonicTime) {
+        guard lastLook == .zero || now - lastLook >= Self.lookInterval else { return }
+        lastLook = now
+        if track.layerCount == 1 {
+            target = 0
+            lookAtSpatialLayers(of: track)
+        } else {
+            target = Int8(choose(among: track, now: now) ?? -1)
+        }
+    }
+
+    /// The layer that fits the wish best among those being sent; the active one while nothing is.
+    private func choose(among track: PublishedTrack, now: MonotonicTime) -> Int? {
+        var best: (layer: Int, rank: Int)?
+        var above: (layer: Int, rank: Int)?
+        let wished = wishedRank(in: track)
+        for index in 0..<track.layerCount where track.isActive(layer: index, at: now) {
+            let rank = track.rank(ofLayer: index)
+            if rank <= wished {
+                if best == nil || rank > best!.rank { best = (index, rank) }
+            } else if above == nil || rank < above!.rank {
+                above = (index, rank)
+            }
+        }
+        return (best ?? above)?.layer ?? (active >= 0 ? Int(active) : nil)
+    }
+
+    private func wishedRank(in track: PublishedTrack) -> Int {
+        let wish =
+            switch preference {
+            case .best: Int.max
+            case .rid(let rid):
+                (0..<track.layerCount).first { track.layer($0).pointee.rid == rid }.map { track.rank(ofLayer: $0) }
+                    ?? .max
+            case .height(let height):
+                (0..<track.layerCount).filter { track.layer($0).pointee.height >= height }
+                    .map { track.rank(ofLayer: $0) }.min() ?? .max
+            case .spatial(let rank): rank
+            }
+        return min(wish, Int(bound))
+    }
+
+    /// One stream with layers inside: the wish becomes a cap on spatial layers.
+    private mutating func lookAtSpatialLayers(of track: PublishedTrack) {
+        switch preference {
+        case .best, .rid: spatialTarget = .max
+        case .spatial(let layer): spatialTarget = UInt8(clamping: layer)
+        case .height(let height): spatialTarget = Self.spatialLayer(reaching: height, of: track)
+        }
+        if bound != .max { spatialTarget = min(spatialTarget, UInt8(clamping: Int(bound))) }
+    }
+
+    /// Spatial layers double in size (RFC 9628, AV1's L2 and L3 modes): the lowest whose height is enough.
+    private static func spatialLayer(reaching height: Int, of track: PublishedTrack) -> UInt8 {
+        let full = track.layer(0).pointee.height
+        guard full > 0, height > 0 else { return .max }
+        for layer in 0..<3 where full >> (2 - layer) >= height { return UInt8(layer) }
+        return .max
+    }
+}

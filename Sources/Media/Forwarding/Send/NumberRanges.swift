@@ -1,0 +1,65 @@
+/// How the numbers of one piece of the publisher's stream become those of the output.
+///
+/// Within a range every delta is constant; a new range begins with a layer switch, a dropped packet or frame, or a jump.
+struct NumberRange {
+    /// First and highest source sequence number that the range covers so far.
+    var first: Int64 = 0
+    var last: Int64 = -1
+    /// Output = source - this.
+    var sequenceDelta: Int64 = 0
+    var timestampDelta: UInt32 = 0
+    var pictureDelta: UInt16 = 0
+    var frameDelta: UInt16 = 0
+    var temporalZeroDelta: UInt8 = 0
+    var keyIndexDelta: UInt8 = 0
+    var layer: UInt8 = 0
+
+    /// The output number of `source`.
+    @inline(__always) func output(_ source: Int64) -> Int64 { source &- sequenceDelta }
+}
+
+/// The last few ranges of a subscription, so that a packet that comes late (repaired uplink loss, reordering) still gets the
+/// number that was left free for it.
+struct NumberRanges: ~Copyable {
+    private let ranges: UnsafeMutablePointer<NumberRange>
+    private let mask: Int
+    /// Ranges ever begun; 0 before the first.
+    private(set) var count = 0
+
+    /// `capacity` is a power of two. 32 for video: one for each picture whose upper layers are dropped, for the second in which a
+    /// late packet is still worth sending; 4 for audio, which has jumps only.
+    init(capacity: Int) {
+        ranges = .allocate(capacity: capacity)
+        ranges.initialize(repeating: NumberRange(), count: capacity)
+        mask = capacity - 1
+    }
+
+    deinit { ranges.deallocate() }
+
+    var memoryBytes: Int { (mask + 1) * MemoryLayout<NumberRange>.stride }
+
+    /// The range that new packets belong to; only after the first `begin`.
+    @inline(__always) var current: UnsafeMutablePointer<NumberRange> { ranges + ((count &- 1) & mask) }
+
+    mutating func begin(_ range: NumberRange) {
+        ranges[count & mask] = range
+        count += 1
+    }
+
+    /// Forgets everything: another track is bound.
+    mutating func removeAll() { count = 0 }
+
+    /// The range that left a number free for `source` of `layer`.
+    func find(layer: UInt8, source: Int64) -> UnsafeMutablePointer<NumberRange>? {
+        var index = count - 1
+        let oldest = max(0, count - mask - 1)
+        while index >= oldest {
+            let range = ranges + (index & mask)
+            if range.pointee.layer == layer && source >= range.pointee.first && source <= range.pointee.last {
+                return range
+            }
+            index -= 1
+        }
+        return nil
+    }
+}

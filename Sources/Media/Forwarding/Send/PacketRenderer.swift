@@ -1,0 +1,116 @@
+import MediaControl
+import Primitives
+
+/// Makes the subscriber's packet from the stored one: header, extensions, frame numbers; the payload is copied once.
+///
+/// Pure: the same `SentPacket` and stored packet give the same bytes, which a repeat on the media SSRC relies on.
+struct PacketRenderer {
+    /// The subscriber's side.
+    let wire: SubscriptionWire
+    /// The mapping of the packet's format.
+    let mapping: FormatMapping
+    /// The publisher sends one stream only.
+    let isSingleStream: Bool
+    /// Publisher's clock to server's clock, 32.32 fixed point; for the capture clock offset.
+    let captureOffset: Int64
+
+    /// Writes the packet; its length. `slot` has room for the stored packet and `RTPLayout.overhead`.
+    @inline(__always)
+    func write(
+        _ sent: SentPacket, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
+        repeatedAs rtxSequence: UInt16?, into slot: UnsafeMutableRawPointer
+    ) -> Int {
+        let timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ sent.timestampDelta
+        let marker = record.pointee.hasMarker || sent.flags.contains(.marker)
+        writeHeader(sent, timestamp: timestamp, marker: marker, repeatedAs: rtxSequence, into: slot)
+        let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
+        var offset = writeExtensions(sent, record: record, packet: packet, into: slot)
+        if rtxSequence != nil {
+            slot.storeBytes(
+                of: UInt16(truncatingIfNeeded: sent.sequence).bigEndian, toByteOffset: offset, as: UInt16.self)
+            offset += RTPLayout.originalSequence
+        }
+        if mapping.codec == .red || mapping.stripsRED {
+            return offset + REDPayload.write(payload, mapping: mapping, into: slot + offset)
+        }
+        (slot + offset).copyMemory(from: payload.baseAddress!, byteCount: payload.count)
+        FrameNumbers(codec: mapping.codec, payload: payload).write(
+            into: slot + offset, picture: sent.pictureDelta, temporalZero: sent.temporalZeroDelta,
+            keyIndex: sent.keyIndexDelta)
+        return offset + payload.count
+    }
+
+    /// RFC 3550 section 5.1; the X bit is set by the extension block.
+    @inline(__always)
+    func writeHeader(
+        _ sent: SentPacket, timestamp: UInt32, marker: Bool, repeatedAs rtxSequence: UInt16?,
+        into slot: UnsafeMutableRawPointer
+    ) {
+        let isRepeat = rtxSequence != nil
+        let payloadType = isRepeat ? mapping.rtxPayloadType : mapping.payloadType
+        let sequence = rtxSequence ?? UInt16(truncatingIfNeeded: sent.sequence)
+        slot.storeBytes(of: 0x80, as: UInt8.self)
+        slot.storeBytes(of: payloadType | (marker ? 0x80 : 0), toByteOffset: 1, as: UInt8.self)
+        slot.storeBytes(of: sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
+        slot.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
+        let ssrc = isRepeat ? wire.rtxSSRC : wire.ssrc
+        slot.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
+    }
+
+    /// Writes the extension block of a stored packet; the offset of the payload.
+    @inline(__always)
+    private func writeExtensions(
+        _ sent: SentPacket, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
+        into slot: UnsafeMutableRawPointer
+    ) -> Int {
+        let count = record.pointee.extensions.count
+        var isTwoByte = wire.hasLargeIDs
+        for index in 0..<count where !isTwoByte {
+            let place = record.pointee.extensions[index]
+            isTwoByte = (place.length > 16 || place.length == 0) && wire.extensions[place.meaning] != 0
+        }
+        var writer = ExtensionBlockWriter(slot: slot, isTwoByte: isTwoByte)
+        writeOwn(sent, with: &writer)
+        for index in 0..<count {
+            let place = record.pointee.extensions[index]
+            let id = wire.extensions[place.meaning]
+            guard id != 0, SubscriptionWire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
+            let value = writer.element(id, length: Int(place.length))
+            value.copyMemory(from: packet.baseAddress! + Int(place.offset), byteCount: Int(place.length))
+            switch place.meaning {
+            case .dependencyDescriptor:
+                FrameNumbers.moveDescriptor(value, length: Int(place.length), by: sent.frameDelta)
+            case .absoluteCaptureTime:
+                if place.length == 16, sent.flags.contains(.captureOffset) { moveCaptureOffset(value) }
+            default: break
+            }
+        }
+        return writer.finish()
+    }
+
+    /// Extensions that are this hop's own; a packet without a stored one has only these.
+    @inline(__always)
+    func writeOwn(_ sent: SentPacket, with writer: inout ExtensionBlockWriter) {
+        let sendTimeID = wire.extensions[.absoluteSendTime]
+        if sendTimeID != 0 {
+            let value = writer.element(sendTimeID, length: 3)
+            value.storeBytes(of: UInt8(truncatingIfNeeded: sent.sendTime >> 16), as: UInt8.self)
+            value.storeBytes(of: UInt16(truncatingIfNeeded: sent.sendTime).bigEndian, toByteOffset: 1, as: UInt16.self)
+        }
+        let transportID = wire.extensions[.transportSequence]
+        if transportID != 0 {
+            writer.element(transportID, length: 2).storeBytes(of: sent.transportSequence.bigEndian, as: UInt16.self)
+        }
+        if sent.flags.contains(.mid), wire.extensions[.mid] != 0, wire.midLength > 0 {
+            let value = writer.element(wire.extensions[.mid], length: Int(wire.midLength))
+            withUnsafeBytes(of: wire.mid) { value.copyMemory(from: $0.baseAddress!, byteCount: Int(wire.midLength)) }
+        }
+    }
+
+    /// abs-capture-time's second half is the offset from the capturer's clock to the clock of this stream's sender reports, and
+    /// those are in the server's clock.
+    private func moveCaptureOffset(_ value: UnsafeMutableRawPointer) {
+        let old = Int64(bitPattern: UInt64(bigEndian: value.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
+        value.storeBytes(of: UInt64(bitPattern: old &+ captureOffset).bigEndian, toByteOffset: 8, as: UInt64.self)
+    }
+}

@@ -1,0 +1,95 @@
+public import Primitives
+
+extension SenderClock {
+    /// The moment of an extended RTP timestamp on the publisher's clock, in nanoseconds since the clock's epoch.
+    func moment(of timestamp: Int64, clockRate: Int64) -> TimeInterval {
+        let seconds = Int64(ntp >> 32)
+        let fraction = Int64((ntp & 0xffff_ffff) &* 1_000_000_000 >> 32)
+        let ticks = timestamp &- self.timestamp
+        let whole = ticks / clockRate, rest = ticks % clockRate
+        return .nanoseconds((seconds &+ whole) &* 1_000_000_000 &+ fraction &+ rest &* 1_000_000_000 / clockRate)
+    }
+}
+
+/// When a subscription's sender reports are due, and what is remembered of the last two to measure the round trip.
+public struct SenderReportState: Sendable {
+    /// RTCP canonical name.
+    public let cname: [UInt8]
+    private var lastSent: MonotonicTime?
+    private var sent = (key: UInt32(0), at: MonotonicTime.zero)
+    private var sentBefore = (key: UInt32(0), at: MonotonicTime.zero)
+
+    /// RFC 3550's five seconds are for large groups; players need two reports for lip sync, so one a second.
+    static let interval = TimeInterval.seconds(1)
+
+    init(cname: String) { self.cname = Array(cname.utf8.prefix(255)) }
+
+    /// Another source: tell its clock soon.
+    mutating func restart() { lastSent = nil }
+
+    /// Whether a report is due at `now`.
+    public func isDue(at now: MonotonicTime) -> Bool { lastSent.map { now - $0 >= Self.interval } ?? true }
+
+    /// Counts a report with `ntp` as sent.
+    public mutating func sent(ntp: UInt64, at now: MonotonicTime) {
+        sentBefore = sent
+        sent = (UInt32(truncatingIfNeeded: ntp >> 16), now)
+        lastSent = now
+    }
+
+    /// The round trip by a report block (RFC 3550 section 6.4.1); nil when it quotes no report that is remembered.
+    public func roundTrip(lastReport: UInt32, delay: UInt32, at now: MonotonicTime) -> TimeInterval? {
+        guard lastReport != 0 else { return nil }
+        let origin = lastReport == sent.key ? sent.at : (lastReport == sentBefore.key ? sentBefore.at : nil)
+        guard let origin else { return nil }
+        let held = TimeInterval(nanoseconds: Int64(delay) * 1_000_000_000 >> 16)
+        let roundTrip = now - origin - held
+        return roundTrip > .zero ? roundTrip : nil
+    }
+}
+
+/// What a sender report says.
+public struct SenderReportValues: Sendable {
+    public var ntp: UInt64
+    public var timestamp: UInt32
+    public var packets: UInt32
+    public var octets: UInt32
+}
+
+extension Subscription {
+    /// A report for `now`: a point on the publisher's own line of wall clock and timestamps, moved to the server's clock by
+    /// `captureOffset`, so that sound and picture of one publisher stay in step (lip sync).
+    ///
+    /// nil before the publisher's first report and before the first packet.
+    public func senderReport(of track: PublishedTrack, at now: MonotonicTime) -> SenderReportValues? {
+        guard isBound, selector.active >= 0, !tail.isEmpty, tail.epoch == epoch, let captureOffset else { return nil }
+        guard let clock = track.layer(Int(selector.active)).pointee.clock, ranges.count > 0 else { return nil }
+        let rate = Int64(max(1, formats[tail.format].clockRate))
+        let elapsed = now - clock.arrival
+        let ticks = elapsed.nanoseconds / 1_000 &* rate / 1_000_000
+        let source = clock.timestamp &+ ticks
+        let ntp = Int64(bitPattern: clock.ntp) &+ captureOffset &+ NTPTime.fixedPoint(elapsed)
+        return SenderReportValues(
+            ntp: UInt64(bitPattern: ntp),
+            timestamp: UInt32(truncatingIfNeeded: source) &+ ranges.current.pointee.timestampDelta,
+            packets: UInt32(truncatingIfNeeded: totals.packets), octets: UInt32(truncatingIfNeeded: totals.payloadBytes)
+        )
+    }
+}
+
+/// The server's own NTP clock: the monotonic clock, moved to the year 2024 so that receivers take it for a wall clock.
+public enum NTPTime {
+    /// 1 January 2024 in seconds since 1900.
+    private static let epoch: UInt64 = 3_913_056_000
+
+    /// The moment as 32.32 fixed point.
+    public static func at(_ now: MonotonicTime) -> UInt64 {
+        (epoch << 32) &+ UInt64(bitPattern: fixedPoint(.nanoseconds(now.nanoseconds)))
+    }
+
+    /// A length of time as signed 32.32 fixed point.
+    public static func fixedPoint(_ interval: TimeInterval) -> Int64 {
+        let seconds = interval.nanoseconds / 1_000_000_000, rest = interval.nanoseconds % 1_000_000_000
+        return seconds << 32 &+ (rest << 32) / 1_000_000_000
+    }
+}

@@ -1,0 +1,69 @@
+public import MediaControl
+public import Primitives
+
+// What stands behind the section: which track, paused or not, which layer is wished for.
+
+extension Subscription {
+    /// Puts `track` behind the section; the stream that the subscriber sees goes on.
+    public mutating func bind(_ track: PublishedTrack) {
+        formats = FormatMap(from: track.description.formats, to: accepted)
+        isSingleStream = track.layerCount == 1
+        captureOffset = nil
+        toldNoCommonCodec = false
+        epoch &+= 1
+        ranges.removeAll()
+        selector.reset()
+        reports.restart()
+        isBound = true
+    }
+
+    /// Takes the track away. Called while its packets are still there, so that the next one goes on where it ended.
+    public mutating func unbind(_ track: PublishedTrack) {
+        guard isBound else { return }
+        stop(track)
+        isBound = false
+        ranges.removeAll()
+        selector.reset()
+    }
+
+    /// Whether a track stands behind it.
+    public var hasTrack: Bool { isBound }
+
+    /// Stops forwarding; the next packet comes from a keyframe. Also what to do when the track is unmuted.
+    public mutating func stop(_ track: PublishedTrack) {
+        if held.isHolding { _ = held.take() }
+        if selector.active >= 0 { rememberNumbers(of: track.layer(Int(selector.active))) }
+        selector.stop()
+    }
+
+    /// Stops or resumes; true when a keyframe is needed.
+    public mutating func setPaused(_ paused: Bool, track: PublishedTrack?) -> Bool {
+        guard paused != isPaused else { return false }
+        isPaused = paused
+        if paused, let track, isBound { stop(track) }
+        return !paused && kind == .video && isBound
+    }
+
+    /// Another wish; true when a keyframe of another layer is needed for it.
+    public mutating func setPreference(_ preference: LayerPreference, track: PublishedTrack?, at now: MonotonicTime)
+        -> Bool
+    {
+        selector.setPreference(preference)
+        guard let track, isBound, kind == .video, !isPaused else { return false }
+        selector.look(at: track, now: now)
+        return selector.needsKeyframe
+    }
+
+    /// The layers as known now, before any packet of the turn; true when a keyframe is needed to begin.
+    public mutating func lookForStart(_ track: PublishedTrack, at now: MonotonicTime) -> Bool {
+        guard isBound, kind == .video, !isPaused else { return false }
+        selector.look(at: track, now: now)
+        return selector.target >= 0 && selector.needsKeyframe
+    }
+
+    /// The publisher's track was renegotiated.
+    public mutating func trackUpdated(_ track: PublishedTrack) {
+        formats = FormatMap(from: track.description.formats, to: accepted)
+        toldNoCommonCodec = false
+    }
+}

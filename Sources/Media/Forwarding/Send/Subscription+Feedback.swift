@@ -1,0 +1,22 @@
+public import Primitives
+
+// What the receiver reports about the subscription.
+
+extension Subscription {
+    /// Takes one report block about the subscription's SSRCs; the round trip, where it tells one.
+    public mutating func receivedReport(
+        ssrc: UInt32, fractionLost: UInt8, lastReport: UInt32, delay: UInt32, at now: MonotonicTime
+    ) -> TimeInterval? {
+        guard ssrc == self.ssrc else { return nil }
+        // The receiver has found the stream's section: the mid need not be told any more (RFC 9143 section 6).
+        sendsMID = false
+        totals.fractionLost = fractionLost
+        return reports.roundTrip(lastReport: lastReport, delay: delay, at: now)
+    }
+
+    /// Counts a keyframe request of the receiver.
+    public mutating func countKeyframeRequest() { totals.keyframeRequests &+= 1 }
+
+    /// Bits a second over the last second, repeats included.
+    public func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(totals.rate.perSecond(at: now) * 8)) }
+}

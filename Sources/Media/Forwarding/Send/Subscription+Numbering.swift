@@ -1,0 +1,271 @@
+import MediaControl
+import PayloadFormats
+import Primitives
+
+// Output numbers: dense where the publisher left numbers out on purpose, with a gap where a packet is missing and may still come.
+
+extension Subscription {
+    /// Begins a range with the packet at `start` of `layer`: sequence, timestamp and frame numbers go on from what was sent last.
+    mutating func begin(
+        _ layer: UnsafeMutablePointer<ReceiveLayer>, from start: Int64, at now: MonotonicTime,
+        into list: inout WorkList<SentPacket>
+    ) {
+        guard let record = layer.pointee.history.record(start) else { return }
+        let packet = layer.pointee.history.packet(record)
+        let mapping = formats[record.pointee.format]
+        selector.active = Int8(layer.pointee.index)
+        selector.spatialCap = selector.spatialTarget
+        var range = NumberRange()
+        range.layer = UInt8(layer.pointee.index)
+        range.first = start
+        range.last = start - 1
+        range.timestampDelta = timestampDelta(to: record, of: layer, mapping: mapping)
+        continueFrameNumbers(&range, record: record, packet: packet, codec: mapping.codec)
+        let timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ range.timestampDelta
+        if mapping.codec == .h264, !record.pointee.summary.containsParameterSets {
+            appendParameterSets(
+                format: record.pointee.format, layer: range.layer, timestamp: timestamp, at: now, into: &list)
+        }
+        range.sequenceDelta = start - (highest + 1)
+        ranges.begin(range)
+        tail.codec = mapping.codec
+    }
+
+    /// The parameter sets go ahead of the keyframe as a packet of their own (E5).
+    private mutating func appendParameterSets(
+        format: UInt8, layer: UInt8, timestamp: UInt32, at now: MonotonicTime, into list: inout WorkList<SentPacket>
+    ) {
+        highest += 1
+        var sent = SentPacket()
+        sent.sequence = UInt32(truncatingIfNeeded: highest)
+        sent.source = UInt32(format)
+        sent.timestampDelta = timestamp
+        sent.layer = layer
+        sent.flags = [.used, .parameterSets]
+        append(sent, at: now, into: &list)
+    }
+
+    /// What must be added to the new source's timestamps, so that time goes on as it did at the publisher (G1, A5).
+    ///
+    /// In order of trust: the same stream's own clock, the sender reports of one publisher, the clock of arrivals. The first two are
+    /// believed only where they are within a second of the third.
+    func timestampDelta(
+        to record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping
+    ) -> UInt32 {
+        guard !tail.isEmpty else { return 0 }
+        let rate = Int64(max(1, mapping.clockRate))
+        let byArrival = record.pointee.arrival - tail.arrival
+        var elapsed = byArrival
+        if tail.epoch == epoch, !record.pointee.flags.contains(.newTimeline) {
+            var byClock: TimeInterval?
+            if tail.layer == layer.pointee.index {
+                byClock = .nanoseconds((record.pointee.timestamp &- tail.sourceTimestamp) &* 1_000_000 / rate &* 1_000)
+            } else if let new = layer.pointee.clock, let old = tail.clock {
+                byClock =
+                    new.moment(of: record.pointee.timestamp, clockRate: rate)
+                    - old.moment(of: tail.sourceTimestamp, clockRate: rate)
+            }
+            if let byClock, abs((byClock - byArrival).nanoseconds) < 1_000_000_000 { elapsed = byClock }
+        }
+        let ticks = elapsed.nanoseconds / 1_000 &* rate / 1_000_000
+        let next = tail.timestamp &+ UInt32(truncatingIfNeeded: max(1, ticks))
+        return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)
+    }
+
+    /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number: each goes on by one.
+    private func continueFrameNumbers(
+        _ range: inout NumberRange, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer, codec: Codec
+    ) {
+        let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
+        let numbers = FrameNumbers(codec: codec, payload: payload)
+        if let last = tail.picture, numbers.pictureOffset >= 0 { range.pictureDelta = last &+ 1 &- numbers.picture }
+        if let last = tail.temporalZero, numbers.temporalZeroOffset >= 0 {
+            range.temporalZeroDelta = last &+ 1 &- numbers.temporalZero
+        }
+        if let last = tail.keyIndex, numbers.keyIndexOffset >= 0 {
+            range.keyIndexDelta = (last &+ 1 &- numbers.keyIndex) & 0x1f
+        }
+        if let last = tail.frame, let number = FrameNumbers.descriptorNumber(record, in: packet) {
+            range.frameDelta = last &+ 1 &- number
+        }
+    }
+
+    /// Remembers the frame numbers of the last forwarded packet, before its layer is left. Once a switch, not once a packet.
+    mutating func rememberNumbers(of layer: UnsafeMutablePointer<ReceiveLayer>) {
+        guard selector.active >= 0, ranges.count > 0 else { return }
+        let range = ranges.current.pointee
+        tail.clock = layer.pointee.clock
+        guard let record = layer.pointee.history.record(tail.sourceSequence) else { return }
+        let packet = layer.pointee.history.packet(record)
+        let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
+        let numbers = FrameNumbers(codec: tail.codec, payload: payload)
+        if numbers.pictureOffset >= 0 { tail.picture = (numbers.picture &+ range.pictureDelta) & numbers.pictureMask }
+        if numbers.temporalZeroOffset >= 0 { tail.temporalZero = numbers.temporalZero &+ range.temporalZeroDelta }
+        if numbers.keyIndexOffset >= 0 { tail.keyIndex = (numbers.keyIndex &+ range.keyIndexDelta) & 0x1f }
+        if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.frameDelta }
+    }
+
+    /// Numbers one packet of the active layer.
+    @inline(__always)
+    mutating func forward(
+        _ arrival: Arrival, of layer: UnsafeMutablePointer<ReceiveLayer>, at now: MonotonicTime,
+        into list: inout WorkList<SentPacket>
+    ) {
+        let range = ranges.current
+        let isLate = arrival.sequence <= range.pointee.last || arrival.sequence < range.pointee.first
+        if arrival.isGap {
+            return isLate ? fill(arrival, at: now, into: &list) : closeGap(arrival.sequence)
+        }
+        guard let record = layer.pointee.history.record(arrival.sequence) else { return }
+        if isLate { return forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list) }
+        let mapping = formats[record.pointee.format]
+        guard mapping.isMapped, kind == .audio || mapping.codec == tail.codec else { return leave(layer) }
+        if kind == .video, drops(record) { return closeGap(arrival.sequence) }
+        if !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) {
+            rebase(at: arrival.sequence, record: record, of: layer, mapping: mapping)
+        }
+        number(arrival.sequence, record: record, at: now, into: &list)
+    }
+
+    /// The next number for a packet that is ahead of all others.
+    @inline(__always)
+    private mutating func number(
+        _ sequence: Int64, record: UnsafePointer<PacketRecord>, at now: MonotonicTime,
+        into list: inout WorkList<SentPacket>
+    ) {
+        let range = ranges.current
+        if held.isHolding {
+            releaseHeld(endsPicture: record.pointee.timestamp != tail.sourceTimestamp, at: now, into: &list)
+        }
+        range.pointee.last = sequence
+        let output = range.pointee.output(sequence)
+        if output > highest { highest = output }
+        var sent = sentPacket(sequence, in: range.pointee)
+        tail.timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ range.pointee.timestampDelta
+        tail.sourceTimestamp = record.pointee.timestamp
+        tail.sourceSequence = sequence
+        tail.arrival = record.pointee.arrival
+        tail.layer = Int(range.pointee.layer)
+        tail.epoch = epoch
+        tail.format = record.pointee.format
+        tail.isEmpty = false
+        tail.isFrameComplete = record.pointee.hasMarker
+        if kind == .video, !tail.isFrameComplete, record.pointee.summary.endsFrame,
+            tail.codec == .vp9 || tail.codec == .av1
+        {
+            if record.pointee.summary.spatialLayer >= Int(selector.spatialCap) {
+                sent.flags.insert(.marker)
+                tail.isFrameComplete = true
+            } else {
+                return held.hold(sent, at: now)
+            }
+        }
+        append(sent, at: now, into: &list)
+    }
+
+    /// Whether the packet belongs to a spatial layer that the subscriber does not get.
+    ///
+    /// The cap comes down with the next picture and goes up with the next keyframe, where every layer can be decoded from.
+    @inline(__always)
+    private mutating func drops(_ record: UnsafePointer<PacketRecord>) -> Bool {
+        if selector.spatialCap != selector.spatialTarget, record.pointee.timestamp != tail.sourceTimestamp,
+            selector.spatialTarget < selector.spatialCap || record.pointee.summary.isKeyframe
+        {
+            selector.spatialCap = selector.spatialTarget
+        }
+        return record.pointee.summary.spatialLayer > Int(selector.spatialCap)
+    }
+
+    /// The publisher goes on with a format that cannot follow the last one: wait for a keyframe of one that can be sent.
+    private mutating func leave(_ layer: UnsafeMutablePointer<ReceiveLayer>) {
+        rememberNumbers(of: layer)
+        selector.stop()
+    }
+
+    /// Begins a range where the publisher's numbers or timestamps have no relation to the ones before.
+    private mutating func rebase(
+        at sequence: Int64, record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        mapping: FormatMapping
+    ) {
+        rememberNumbers(of: layer)
+        var range = ranges.current.pointee
+        range.first = sequence
+        range.last = sequence - 1
+        if record.pointee.flags.contains(.discontinuity) {
+            range.sequenceDelta = sequence - (highest + 1)
+            let packet = layer.pointee.history.packet(record)
+            continueFrameNumbers(&range, record: record, packet: packet, codec: mapping.codec)
+        }
+        if record.pointee.flags.contains(.newTimeline) {
+            range.timestampDelta = timestampDelta(to: record, of: layer, mapping: mapping)
+        }
+        ranges.begin(range)
+    }
+
+    /// Gives the next number to a packet that is ahead of all others of its range.
+    @inline(__always)
+    func sentPacket(_ sequence: Int64, in range: borrowing NumberRange) -> SentPacket {
+        var sent = SentPacket()
+        sent.sequence = UInt32(truncatingIfNeeded: range.output(sequence))
+        sent.source = UInt32(truncatingIfNeeded: sequence)
+        sent.timestampDelta = range.timestampDelta
+        sent.pictureDelta = range.pictureDelta
+        sent.frameDelta = range.frameDelta
+        sent.temporalZeroDelta = range.temporalZeroDelta
+        sent.keyIndexDelta = range.keyIndexDelta
+        sent.layer = range.layer
+        sent.flags = .used
+        return sent
+    }
+
+    /// A packet that comes late: the number that was left for it, once.
+    mutating func forwardLate(
+        _ sequence: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>, record: UnsafePointer<PacketRecord>,
+        at now: MonotonicTime, into list: inout WorkList<SentPacket>
+    ) {
+        guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: sequence) else { return }
+        let sent = sentPacket(sequence, in: range.pointee)
+        guard ring.place(sent.sequence) == nil, formats[record.pointee.format].isMapped else { return }
+        append(sent, at: now, into: &list)
+    }
+
+    /// A missing number turns out to be one that is not forwarded: padding closes the gap, so that nobody asks for it again.
+    private mutating func fill(_ arrival: Arrival, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
+        guard let range = ranges.find(layer: arrival.layer, source: arrival.sequence) else { return }
+        var sent = sentPacket(arrival.sequence, in: range.pointee)
+        guard ring.isKeeping, ring.place(sent.sequence) == nil else { return }
+        sent.flags = [.used, .filler]
+        sent.source = UInt32(tail.format)
+        sent.timestampDelta = tail.timestamp
+        append(sent, at: now, into: &list)
+    }
+
+    /// Puts a packet on the turn's list and keeps it for repeats.
+    @inline(__always)
+    mutating func append(_ sent: SentPacket, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
+        ring.store(sent, at: now)
+        list.append(sent)
+    }
+
+    /// The number `sequence` was spent by the publisher on something that is not forwarded: numbers behind it move up.
+    mutating func closeGap(_ sequence: Int64) {
+        guard ranges.count > 0 else { return }
+        let current = ranges.current
+        guard sequence > current.pointee.last else { return }
+        var next = current.pointee
+        if current.pointee.last < current.pointee.first, sequence == current.pointee.first {
+            // Nothing of the range was sent yet: it begins one later.
+            current.pointee.first = sequence + 1
+            current.pointee.last = sequence
+            current.pointee.sequenceDelta += 1
+            return
+        }
+        // Numbers between the last packet and this one are missing and keep theirs.
+        current.pointee.last = sequence - 1
+        highest = max(highest, current.pointee.output(sequence - 1))
+        next.first = sequence + 1
+        next.last = sequence
+        next.sequenceDelta += 1
+        ranges.begin(next)
+    }
+}

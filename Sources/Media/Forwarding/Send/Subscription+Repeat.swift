@@ -1,0 +1,79 @@
+import MediaControl
+public import Primitives
+
+// Retransmission: from the track's history, within the turn in which the NACK came (G3).
+
+/// What becomes of one number of a NACK.
+public enum RepeatVerdict: Sendable, Hashable {
+    /// To be sent again under this extended output number.
+    case send(UInt32)
+    /// Not sent, because of this.
+    case dropped(DropReason)
+    /// The publisher's packet is missing here too; it goes out when it is repaired.
+    case notYetHere
+}
+
+extension Subscription {
+    /// Looks up the number `wire` of a NACK; a packet is not sent again within `roundTrip` of its last repeat.
+    public mutating func requestRepeat(_ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime) -> RepeatVerdict
+    {
+        totals.nacks &+= 1
+        guard let place = ring.place(wire: wire, highest: UInt32(truncatingIfNeeded: highest)) else {
+            return isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
+        }
+        guard place.pointee.epoch == epoch, place.pointee.flags.contains(.sent) else {
+            return .dropped(.retransmissionTooOld)
+        }
+        let moment = UInt32(truncatingIfNeeded: now.milliseconds)
+        let last = place.pointee.lastRepeat
+        if last != 0, Int64(moment &- last) < roundTrip.milliseconds { return .dropped(.retransmissionThrottled) }
+        // 0 means never; one millisecond in 49 days does not matter.
+        place.pointee.lastRepeat = max(1, moment)
+        return .send(place.pointee.sequence)
+    }
+
+    /// Whether the number belongs to a packet of the current range that has not come from the publisher.
+    private func isOpenGap(_ wire: UInt16) -> Bool {
+        let behind = Int64(UInt16(truncatingIfNeeded: highest) &- wire)
+        guard ranges.count > 0, behind < Int64(NackGenerator.capacity) else { return false }
+        let source = highest - behind + ranges.current.pointee.sequenceDelta
+        return source >= ranges.current.pointee.first && source <= ranges.current.pointee.last
+    }
+
+    /// Whether repeats leave as RTX (RFC 4588) and so need a stamp of their own.
+    public var repeatsAsRTX: Bool { wire.rtxSSRC != 0 }
+
+    /// Writes the repeat that `requestRepeat` allowed; its length, or nil when the history has lost the packet.
+    public mutating func writeRepeat(
+        _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard isBound, let place = ring.place(sequence), place.pointee.epoch == epoch else { return nil }
+        var sent = place.pointee
+        var rtxSequence: UInt16?
+        if wire.rtxSSRC != 0, hasRTXPayloadType(of: sent, track: track) {
+            rtxSequence = rtxHighest &+ 1
+            sent.sendTime = stamp.sendTime
+            sent.transportSequence = stamp.transportSequence
+        }
+        let payloadBytes = totals.payloadBytes
+        guard let length = render(sent, of: track, repeatedAs: rtxSequence, into: slot) else { return nil }
+        totals.payloadBytes = payloadBytes
+        if let rtxSequence { rtxHighest = rtxSequence }
+        totals.repeats &+= 1
+        totals.rate.add(length, at: now)
+        return length
+    }
+
+    private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {
+        if !sent.flags.isDisjoint(with: [.parameterSets, .filler]) {
+            return formats[UInt8(truncatingIfNeeded: sent.source)].rtxPayloadType != FormatMapping.unmapped
+        }
+        let layer = track.layer(Int(sent.layer))
+        let behind = Int32(bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- sent.source)
+        guard let record = layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind)) else {
+            return false
+        }
+        return formats[record.pointee.format].rtxPayloadType != FormatMapping.unmapped
+    }
+}

@@ -1,0 +1,103 @@
+import MediaControl
+public import Primitives
+
+// Bytes of planned packets.
+
+/// What a packet carries because of the moment and the transport it leaves by.
+public struct SendStamp: Sendable {
+    /// abs-send-time: 6.18 fixed point seconds, 24 bits.
+    public var sendTime: UInt32
+    public var transportSequence: UInt16
+
+    public init(at now: MonotonicTime, transportSequence: UInt16) {
+        sendTime = UInt32(truncatingIfNeeded: NTPTime.fixedPoint(.nanoseconds(now.nanoseconds)) >> 14) & 0xff_ffff
+        self.transportSequence = transportSequence
+    }
+}
+
+extension Subscription {
+    /// Whether packets carry a transport-wide sequence number.
+    public var usesTransportSequence: Bool { wire.extensions[.transportSequence] != 0 }
+
+    /// The most bytes that any packet takes in a slot, protection not counted.
+    public static let maximumLength = PacketHistory.maximumPacketLength + RTPLayout.overhead
+
+    /// Writes a planned packet of `track` for the first time; its length, or nil when the history has lost it.
+    ///
+    /// `slot` has room for `maximumLength` bytes.
+    public mutating func write(
+        _ planned: SentPacket, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        var sent = planned
+        sent.sendTime = stamp.sendTime
+        sent.transportSequence = stamp.transportSequence
+        sent.epoch = epoch
+        sent.flags.insert(.sent)
+        if sendsMID { sent.flags.insert(.mid) }
+        if captureOffset != nil { sent.flags.insert(.captureOffset) }
+        guard let length = render(sent, of: track, repeatedAs: nil, into: slot) else { return nil }
+        ring.place(sent.sequence)?.pointee = sent
+        totals.packets &+= 1
+        totals.bytes &+= UInt64(length)
+        totals.rate.add(length, at: now)
+        return length
+    }
+
+    /// Makes the bytes of `sent`; nil when its track's history has lost the packet.
+    @inline(__always)
+    mutating func render(
+        _ sent: SentPacket, of track: PublishedTrack, repeatedAs rtxSequence: UInt16?,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        precondition(slot.count >= Self.maximumLength, "slot too small for any packet")
+        guard sent.flags.isDisjoint(with: [.parameterSets, .filler]) else {
+            return renderOwn(sent, of: track, repeatedAs: rtxSequence, into: slot)
+        }
+        let layer = track.layer(Int(sent.layer))
+        // The nearest number to the newest one that has these low bits.
+        let behind = Int32(bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- sent.source)
+        guard let record = layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind)) else {
+            return nil
+        }
+        let renderer = self.renderer(for: record.pointee.format)
+        guard renderer.mapping.isMapped else { return nil }
+        let packet = layer.pointee.history.packet(record)
+        totals.payloadBytes &+= UInt64(packet.count &- Int(record.pointee.payloadOffset))
+        return renderer.write(
+            sent, record: record, packet: packet, repeatedAs: rtxSequence, into: slot.baseAddress!)
+    }
+
+    @inline(__always)
+    private func renderer(for format: UInt8) -> PacketRenderer {
+        PacketRenderer(
+            wire: wire, mapping: formats[format], isSingleStream: isSingleStream, captureOffset: captureOffset ?? 0)
+    }
+
+    /// A packet that the server makes itself: cached parameter sets, or padding in the place of a number that stays empty.
+    private func renderOwn(
+        _ sent: SentPacket, of track: PublishedTrack, repeatedAs rtxSequence: UInt16?,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        let renderer = self.renderer(for: UInt8(truncatingIfNeeded: sent.source))
+        guard renderer.mapping.isMapped, let base = slot.baseAddress else { return nil }
+        renderer.writeHeader(sent, timestamp: sent.timestampDelta, marker: false, repeatedAs: rtxSequence, into: base)
+        var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
+        renderer.writeOwn(sent, with: &writer)
+        var offset = writer.finish()
+        if rtxSequence != nil {
+            base.storeBytes(
+                of: UInt16(truncatingIfNeeded: sent.sequence).bigEndian, toByteOffset: offset, as: UInt16.self)
+            offset += RTPLayout.originalSequence
+        }
+        if sent.flags.contains(.filler) {
+            // One byte of padding (RFC 3550 section 5.1): its last byte is their number.
+            slot[0] |= 0x20
+            slot[offset] = 1
+            return offset + 1
+        }
+        let room = UnsafeMutableRawBufferPointer(rebasing: slot[offset...])
+        guard let length = track.layer(Int(sent.layer)).pointee.parameterSets.writeSTAPA(into: room) else { return nil }
+        return offset + length
+    }
+}

@@ -1,0 +1,109 @@
+import MediaControl
+import Primitives
+
+/// What a subscription's m-section negotiated, flattened for the packet path.
+struct SubscriptionWire {
+    var ssrc: UInt32
+    /// 0 where RTX was not negotiated.
+    var rtxSSRC: UInt32
+    var extensions: HeaderExtensionIDs
+    var midLength: UInt8 = 0
+    /// At most 16 characters of mid (RFC 9143 section 6 leaves the length to the application).
+    var mid: (UInt64, UInt64) = (0, 0)
+    /// An id above 14 exists, so the one-byte form cannot always be used.
+    var hasLargeIDs: Bool
+
+    init(_ description: SubscriptionDescription) {
+        ssrc = description.ssrc
+        rtxSSRC = description.rtxSSRC ?? 0
+        extensions = description.extensions
+        hasLargeIDs = HeaderExtension.allCases.contains { description.extensions[$0] > 14 }
+        withUnsafeMutableBytes(of: &mid) { bytes in
+            for byte in description.mid.utf8.prefix(16) {
+                bytes[Int(midLength)] = byte
+                midLength += 1
+            }
+        }
+    }
+
+    /// Whether `meaning` is handed on from publisher to subscriber as it is.
+    ///
+    /// mid, rid, send time and transport-wide number belong to one hop. The transmission offset (RFC 5450) tells when the publisher's
+    /// packet left, which is not when this one leaves. A layer allocation describes all streams of the sender: it is true behind an
+    /// SFU only where there is one stream.
+    @inline(__always) static func passes(_ meaning: HeaderExtension, ofSingleStream single: Bool) -> Bool {
+        switch meaning {
+        case .mid, .rid, .repairedRID, .absoluteSendTime, .transportSequence, .transmissionOffset: false
+        case .videoLayersAllocation: single
+        case .audioLevel, .videoOrientation, .playoutDelay, .videoContentType, .videoTiming, .colorSpace,
+            .absoluteCaptureTime, .dependencyDescriptor:
+            true
+        }
+    }
+}
+
+/// How one of the publisher's formats is sent to the subscriber.
+struct FormatMapping {
+    /// `unmapped` where the subscriber does not accept it.
+    var payloadType: UInt8 = FormatMapping.unmapped
+    /// `unmapped` where RTX was not negotiated.
+    var rtxPayloadType: UInt8 = FormatMapping.unmapped
+    /// The codec that is sent.
+    var codec: Codec = .otherAudio
+    /// RED comes in and its primary block goes out (G7).
+    var stripsRED = false
+    /// What the blocks inside RED are called in the subscriber's session.
+    var redBlockPayloadType: UInt8 = FormatMapping.unmapped
+    var clockRate: UInt32 = 0
+
+    static let unmapped: UInt8 = 0xff
+    @inline(__always) var isMapped: Bool { payloadType != Self.unmapped }
+
+    /// The mapping of a publisher's `format`; unmapped when the subscriber has nothing that takes it (A8).
+    init(of format: PayloadFormat, among accepted: [PayloadFormat]) {
+        codec = format.codec
+        clockRate = format.clockRateHz
+        let match =
+            accepted.first {
+                $0.codec == format.codec && $0.variant == format.variant && $0.clockRateHz == format.clockRateHz
+            }
+        if let match {
+            set(match)
+            if codec == .red {
+                redBlockPayloadType = accepted.first { $0.codec == .opus }?.payloadType ?? Self.unmapped
+            }
+        } else if format.codec == .red, let opus = accepted.first(where: { $0.codec == .opus }) {
+            set(opus)
+            codec = .opus
+            stripsRED = true
+        }
+    }
+
+    init() {}
+
+    private mutating func set(_ format: PayloadFormat) {
+        payloadType = format.payloadType
+        rtxPayloadType = format.rtxPayloadType ?? Self.unmapped
+    }
+}
+
+/// The mappings of all formats of the bound track, by index into its description's `formats`.
+struct FormatMap {
+    /// A track with more formats is served by its first 16: Chromium's longest list for one m-line is 12 without RTX.
+    static let capacity = 16
+    private var mappings = InlineArray<16, FormatMapping>(repeating: FormatMapping())
+    private(set) var count = 0
+
+    init() {}
+
+    init(from published: [PayloadFormat], to accepted: [PayloadFormat]) {
+        for format in published.prefix(Self.capacity) {
+            mappings[count] = FormatMapping(of: format, among: accepted)
+            count += 1
+        }
+    }
+
+    @inline(__always) subscript(index: UInt8) -> FormatMapping {
+        Int(index) < count ? mappings[Int(index)] : FormatMapping()
+    }
+}

@@ -1,0 +1,99 @@
+import Forwarding
+public import MediaControl
+import PeerTransport
+public import Primitives
+
+extension MediaEngine {
+    /// Does what the control plane asks; an unknown id is counted and ignored.
+    public func apply(_ command: MediaCommand, at now: MonotonicTime, into batch: inout OutboundBatch) {
+        clock = now
+        abandonOpenTurn()
+        let isKnown =
+            switch command {
+            case .addRoom(let id): addRoom(id)
+            case .removeRoom(let id): removeRoom(id)
+            case .addPeer(let description): addPeer(description, at: now)
+            case .removePeer(let id): closePeer(id, at: now, into: &batch)
+            case .setRemoteTransport(let id, let remote): setRemote(remote, of: id, at: now, into: &batch)
+            case .restartICE(let id, let local): restartICE(of: id, local: local, at: now)
+            case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackMaximumBitrate, .requestKeyframe:
+                applyToTrack(command, at: now)
+            case .subscribe, .updateSubscription, .unsubscribe, .setSubscriptionPaused, .setLayerPreference,
+                .switchSubscription:
+                applyToSubscription(command, at: now)
+            }
+        if !isKnown { counters.commandsIgnored &+= 1 }
+    }
+
+    private func applyToTrack(_ command: MediaCommand, at now: MonotonicTime) -> Bool {
+        switch command {
+        case .addTrack(let description): return addTrack(description, at: now)
+        case .updateTrack(let description): return updateTrack(description)
+        case .removeTrack(let id):
+            guard let index = trackIndex[id.rawValue] else { return false }
+            removeTrack(index)
+        case .setTrackMuted(let id, let muted):
+            guard let index = trackIndex[id.rawValue] else { return false }
+            setMuted(index, muted, at: now)
+        case .setTrackMaximumBitrate(let id, let bitrate):
+            guard let index = trackIndex[id.rawValue] else { return false }
+            let peer = tracks[index].pointee.peer
+            peers[peer].pointee.uplink.setMaximumBitrate(id, bitrate)
+            touch(peer)
+        case .requestKeyframe(let id):
+            guard let index = trackIndex[id.rawValue] else { return false }
+            let track = tracks[index].pointee.track
+            for layer in 0..<track.layerCount where track.isActive(layer: layer, at: now) {
+                requestKeyframe(index, layer: layer)
+            }
+        default: return false
+        }
+        return true
+    }
+
+    private func applyToSubscription(_ command: MediaCommand, at now: MonotonicTime) -> Bool {
+        switch command {
+        case .subscribe(let description): return subscribe(description, at: now)
+        case .updateSubscription(let description):
+            guard let index = subscriptionIndex[description.id.rawValue] else { return false }
+            update(subscription: index, description, at: now)
+        case .unsubscribe(let id):
+            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            removeSubscription(index)
+        case .setSubscriptionPaused(let id, let paused):
+            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            setPaused(index, paused, at: now)
+        case .setLayerPreference(let id, let preference):
+            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            setPreference(index, preference, at: now)
+        case .switchSubscription(let id, let track):
+            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            return switchSubscription(index, to: track, at: now)
+        default: return false
+        }
+        return true
+    }
+
+    // MARK: - Rooms
+
+    private func addRoom(_ id: RoomID) -> Bool {
+        guard roomIndex[id.rawValue] == nil else { return false }
+        roomIndex.set(id.rawValue, to: rooms.insert(RoomState(id: id)))
+        return true
+    }
+
+    private func removeRoom(_ id: RoomID) -> Bool {
+        guard let index = roomIndex[id.rawValue], rooms[index].pointee.peerCount == 0 else { return false }
+        deadlines.remove(DeadlineOwner.room(index))
+        roomIndex.remove(id.rawValue)
+        rooms.remove(index)
+        return true
+    }
+}
+
+/// How the owners of deadlines are numbered in the one heap.
+enum DeadlineOwner {
+    static func peer(_ index: Int) -> Int { index * 3 }
+    static func track(_ index: Int) -> Int { index * 3 + 1 }
+    static func room(_ index: Int) -> Int { index * 3 + 2 }
+}

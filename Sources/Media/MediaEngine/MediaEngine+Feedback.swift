@@ -1,0 +1,94 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+import Primitives
+import RTP
+
+// What subscribers say about what they get (RFC 3550, 4585, 5104, transport-wide feedback).
+
+extension MediaEngine {
+    func receiveFeedback(_ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
+        let datagram = packet.bytes
+        guard var compound = RTCPCompound(datagram) else { return counters.drops.count(.rtcpMalformed) }
+        while let part = compound.next(in: datagram) {
+            switch part {
+            case .senderReport(let report): receive(report.blocks, packet, of: peer, at: now)
+            case .receiverReport(let report): receive(report.blocks, packet, of: peer, at: now)
+            case .nack(let nack): receive(nack, packet, of: peer, at: now)
+            case .pictureLoss(let request): keyframeWanted(request.mediaSSRC, of: peer)
+            case .fullIntraRequest(let request):
+                for index in 0..<request.count { keyframeWanted(request.entry(at: index, in: datagram).ssrc, of: peer) }
+            case .transportFeedback(let feedback):
+                if let downlink = peers[peer].pointee.downlink, downlink.pointee.log != nil {
+                    _ = downlink.pointee.log?.take(feedback, in: datagram, at: now)
+                }
+            case .maximumBitrate(let estimate):
+                peers[peer].pointee.downlink?.pointee.receiverEstimate =
+                    .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond))
+            case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
+                .unknown:
+                break
+            }
+        }
+        if compound.isMalformed { counters.drops.count(.rtcpMalformed) }
+    }
+
+    private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)
+    {
+        for position in 0..<blocks.count {
+            let block = blocks.block(at: position, in: packet.bytes)
+            guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
+            let roundTrip = subscriptions[index].pointee.subscription.receivedReport(
+                ssrc: block.ssrc, fractionLost: block.fractionLost, lastReport: block.lastSenderReport,
+                delay: block.delaySinceLastSenderReport, at: now)
+            guard let roundTrip else { continue }
+            peers[peer].pointee.downlink?.pointee.measured(roundTrip)
+            peers[peer].pointee.uplink.setRoundTripTime(roundTrip)
+        }
+    }
+
+    /// A NACK is answered at the end of the turn (G3).
+    private func receive(_ nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
+        guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)] else {
+            return counters.drops.count(.rtcpUnexpected)
+        }
+        let state = subscriptions[index]
+        let roundTrip = self.roundTrip(of: peer)
+        for position in 0..<nack.count {
+            for number in nack.entry(at: position, in: packet.bytes) {
+                counters.nacksReceived &+= 1
+                switch state.pointee.subscription.requestRepeat(number, roundTrip: roundTrip, at: now) {
+                case .send(let sequence):
+                    repeats.append(RepeatRequest(subscription: Int32(truncatingIfNeeded: index), sequence: sequence))
+                case .dropped(let reason): counters.drops.count(reason)
+                case .notYetHere: break
+                }
+            }
+        }
+    }
+
+    private func keyframeWanted(_ ssrc: UInt32, of peer: Int) {
+        guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: ssrc)] else {
+            return counters.drops.count(.rtcpUnexpected)
+        }
+        counters.keyframeRequestsReceived &+= 1
+        let state = subscriptions[index]
+        state.pointee.subscription.countKeyframeRequest()
+        guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
+        else {
+            return
+        }
+        let layer = state.pointee.subscription.layer ?? state.pointee.subscription.wantedLayer
+        requestKeyframe(state.pointee.track, layer: layer)
+    }
+
+    /// The subscriber's round trip: by its reports, else by the server's own checks, else assumed.
+    func roundTrip(of peer: Int) -> TimeInterval {
+        let state = peers[peer]
+        return state.pointee.downlink?.pointee.roundTrip ?? state.pointee.transport.roundTripTime
+            ?? Self.assumedRoundTrip
+    }
+
+    /// Where nothing was measured: long enough to not double every repeat, short enough to repair.
+    static let assumedRoundTrip = TimeInterval.milliseconds(60)
+}

@@ -1,0 +1,117 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+public import Primitives
+
+// Steps 2 to 4 of the way of a packet: whose is it, what is it, and into the track's history with it.
+
+extension MediaEngine {
+    /// Takes one datagram; it is decrypted in place. Forwarding happens in `endTurn`.
+    public func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into batch: inout OutboundBatch
+    ) {
+        clock = now
+        abandonOpenTurn()
+        counters.packetsReceived &+= 1
+        counters.bytesReceived &+= UInt64(datagram.count)
+        guard let index = addresses[source] ?? findByUfrag(datagram, at: now) else { return }
+        let peer = peers[index]
+        peer.pointee.packetsReceived &+= 1
+        peer.pointee.bytesReceived &+= UInt64(datagram.count)
+        let transport = peer.pointee.transport
+        switch transport.receive(datagram, from: source, at: now, into: &batch) {
+        case .rtp(let length): receiveRTP(datagram, length, of: index, at: now)
+        case .rtcp(let length): receiveRTCP(datagram, length, of: index, at: now)
+        case .nothing: break
+        case .dropped(let reason): counters.drops.count(reason)
+        }
+        if transport.hasEvents {
+            handleTransportEvents(of: index, at: now)
+        } else {
+            touch(index)
+        }
+    }
+
+    /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
+    /// and only so many a second (F5, F8). nil: dropped and counted.
+    private func findByUfrag(_ datagram: UnsafeMutableRawBufferPointer, at now: MonotonicTime) -> Int? {
+        guard let range = TransportPeek.localUfrag(of: UnsafeRawBufferPointer(datagram).bytes) else {
+            counters.drops.count(.unknownSource)
+            return nil
+        }
+        guard let index = ufrags[UfragKey.of(datagram, range)] else {
+            counters.drops.count(.stunUnknownUfrag)
+            return nil
+        }
+        guard strangers.take(limit: configuration.strangerChecksPerSecond, at: now) else {
+            counters.drops.count(.unknownSource)
+            return nil
+        }
+        return index
+    }
+
+    @inline(__always)
+    private func receiveRTP(
+        _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
+    ) {
+        var track: PublishedTrack?
+        switch peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track) {
+        case .stored: break
+        case .gap(_, _, let reason): counters.drops.count(reason)
+        case .dropped(let reason):
+            counters.drops.count(reason)
+            return
+        }
+        if let track { markDirty(track.tag) }
+    }
+
+    private func receiveRTCP(
+        _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
+    ) {
+        let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+        peers[index].pointee.uplink.receiveRTCP(packet.bytes, at: now)
+        noteCaptureOffset(of: index)
+        if peers[index].pointee.downlink != nil { receiveFeedback(packet, of: index, at: now) }
+    }
+
+    /// The first sender report fixes how the publisher's clock stands to the server's, for all of its streams.
+    private func noteCaptureOffset(of index: Int) {
+        let peer = peers[index]
+        guard peer.pointee.captureOffset == nil else { return }
+        for case let track? in peer.pointee.uplink.tracks {
+            for layer in 0..<track.layerCount {
+                guard let clock = track.layer(layer).pointee.clock else { continue }
+                peer.pointee.captureOffset = Int64(bitPattern: NTPTime.at(clock.arrival) &- clock.ntp)
+                return tellCaptureOffset(of: index)
+            }
+        }
+    }
+
+    private func tellCaptureOffset(of index: Int) {
+        let peer = peers[index]
+        for case let track? in peer.pointee.uplink.tracks {
+            forEachSubscription(of: track.tag) {
+                $0.pointee.subscription.captureOffset = peer.pointee.captureOffset
+                // Lip sync wants the first report soon.
+                if $0.pointee.isReady { self.scheduleReports(of: $0.pointee.peer, at: .zero) }
+            }
+        }
+    }
+
+    /// The track has something for its subscribers at the end of the turn.
+    @inline(__always) func markDirty(_ track: Int) {
+        let state = tracks[track]
+        guard !state.pointee.isDirty else { return }
+        state.pointee.isDirty = true
+        dirtyTracks.append(Int32(truncatingIfNeeded: track))
+    }
+
+    /// The peer's deadlines and feedback are looked at at the end of the turn.
+    @inline(__always) func touch(_ peer: Int) {
+        let state = peers[peer]
+        guard !state.pointee.isTouched else { return }
+        state.pointee.isTouched = true
+        touchedPeers.append(Int32(truncatingIfNeeded: peer))
+    }
+}

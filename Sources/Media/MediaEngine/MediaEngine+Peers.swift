@@ -1,0 +1,137 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+import Primitives
+
+// Peers: how they come, how their addresses and names are known, how they end.
+
+extension MediaEngine {
+    func addPeer(_ description: PeerDescription, at now: MonotonicTime) -> Bool {
+        guard let room = roomIndex[description.room.rawValue], peerIndex[description.id.rawValue] == nil,
+            peers.count < configuration.maximumPeers
+        else { return false }
+        let transport = PeerTransport(description: description, context: transports, at: now)
+        let uplink = Uplink(peer: description.id, feedbackSSRC: description.feedbackSSRC, profile: description.profile)
+        let index = peers.insert(PeerState(description, room: room, transport: transport, uplink: uplink))
+        peerIndex.set(description.id.rawValue, to: index)
+        rooms[room].pointee.peerCount += 1
+        addUfrag(description.localICE.ufrag, to: index)
+        touch(index)
+        return true
+    }
+
+    func setRemote(
+        _ remote: RemoteTransport, of id: PeerID, at now: MonotonicTime, into batch: inout OutboundBatch
+    ) -> Bool {
+        guard let index = peerIndex[id.rawValue] else { return false }
+        peers[index].pointee.transport.setRemote(remote, at: now, into: &batch)
+        handleTransportEvents(of: index, at: now)
+        return true
+    }
+
+    func restartICE(of id: PeerID, local: ICECredentials, at now: MonotonicTime) -> Bool {
+        guard let index = peerIndex[id.rawValue] else { return false }
+        peers[index].pointee.transport.restartICE(local: local, at: now)
+        addUfrag(local.ufrag, to: index)
+        touch(index)
+        return true
+    }
+
+    /// The control plane ends a peer: close_notify goes out, and everything of it is freed.
+    func closePeer(_ id: PeerID, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        guard let index = peerIndex[id.rawValue] else { return false }
+        peers[index].pointee.transport.close(at: now, into: &batch)
+        handleTransportEvents(of: index, at: now)
+        // A transport tells its end; should it not, the peer is gone all the same.
+        if peerIndex[id.rawValue] != nil { removePeer(index, reason: .removed) }
+        return true
+    }
+
+    /// Takes what the transport has to tell; the peer may be gone afterwards.
+    func handleTransportEvents(of index: Int, at now: MonotonicTime) {
+        let peer = peers[index]
+        while peer.pointee.transport.hasEvents, let event = peer.pointee.transport.pollEvent() {
+            switch event {
+            case .addressValidated(let address):
+                addresses.set(address, to: index)
+                if !peer.pointee.addresses.contains(address) { peer.pointee.addresses.append(address) }
+            case .addressReleased(let address):
+                addresses.remove(address, of: index)
+                peer.pointee.addresses.removeAll { $0 == address }
+            case .connected:
+                events.append(.peerConnected(peer.pointee.id))
+                startSubscriptions(of: index, at: now)
+            case .moved: events.append(.peerMoved(peer.pointee.id))
+            case .ufragReleased(let ufrag): removeUfrag(ufrag, of: index)
+            case .ended(let reason):
+                removePeer(index, reason: reason)
+                return
+            }
+        }
+        touch(index)
+    }
+
+    private func removePeer(_ index: Int, reason: PeerEndReason) {
+        let peer = peers[index]
+        let id = peer.pointee.id
+        if let downlink = peer.pointee.downlink {
+            while downlink.pointee.firstSubscription >= 0 { removeSubscription(downlink.pointee.firstSubscription) }
+        }
+        for case let track? in peer.pointee.uplink.tracks { removeTrack(track.tag) }
+        for address in peer.pointee.addresses { addresses.remove(address, of: index) }
+        for ufrag in peer.pointee.ufrags { ufrags.remove(ufrag.key) }
+        deadlines.remove(DeadlineOwner.peer(index))
+        rooms[peer.pointee.room].pointee.peerCount -= 1
+        peerIndex.remove(id.rawValue)
+        peers.remove(index)
+        events.append(.peerEnded(id, reason))
+    }
+
+    // MARK: - User name fragments
+
+    private func addUfrag(_ text: String, to index: Int) {
+        let key = UfragKey.of(Array(text.utf8))
+        guard ufrags[key] == nil else { return }
+        ufrags.set(key, to: index)
+        peers[index].pointee.ufrags.append((text, key))
+    }
+
+    private func removeUfrag(_ text: String, of index: Int) {
+        for entry in peers[index].pointee.ufrags where entry.text == text { ufrags.remove(entry.key) }
+        peers[index].pointee.ufrags.removeAll { $0.text == text }
+    }
+}
+
+/// A user name fragment as one word. The server makes them, so nobody else chooses what collides; and a check with the wrong
+/// password is refused by the transport whatever this says.
+enum UfragKey {
+    /// FNV-1a, 64 bits.
+    static func of(_ bytes: [UInt8]) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+    }
+
+    /// The same over `range` of a datagram.
+    static func of(_ datagram: UnsafeMutableRawBufferPointer, _ range: Range<Int>) -> UInt64 {
+        var key: UInt64 = 0xcbf2_9ce4_8422_2325
+        for index in range { key = (key ^ UInt64(datagram[index])) &* 0x0000_0100_0000_01b3 }
+        return key
+    }
+}
+
+/// How many checks from unknown addresses are looked at: a bucket that fills evenly (F8).
+struct StrangerLimit {
+    private var second: Int64 = -1
+    private var taken = 0
+
+    /// Whether one more may be looked at.
+    mutating func take(limit: Int, at now: MonotonicTime) -> Bool {
+        // Tenths of a second, so that a flood does not shut a whole second for everybody.
+        let tenth = now.nanoseconds / 100_000_000
+        if tenth != second {
+            second = tenth
+            taken = 0
+        }
+        taken += 1
+        return taken <= limit / 10
+    }
+}

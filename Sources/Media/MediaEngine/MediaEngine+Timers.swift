@@ -1,0 +1,70 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+public import Primitives
+
+extension MediaEngine {
+    /// Does the work of all deadlines that have come.
+    public func advance(to now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
+        clock = now
+        abandonOpenTurn()
+        while deadlines.next <= now {
+            guard batch.hasRoom(for: Self.transportReserve),
+                batch.count + Self.transportReserveDatagrams <= batch.capacity
+            else { return .needsFlush }
+            guard let owner = deadlines.popDue(at: now) else { break }
+            let index = owner / 3
+            switch owner % 3 {
+            case 0: advancePeer(index, to: now, into: &batch)
+            // A held packet's time is over: the track's subscriptions are planned once more.
+            case 1: markDirty(index)
+            default: advanceRoom(index, to: now)
+            }
+        }
+        return .done
+    }
+
+    /// ICE and DTLS timers; reports and feedback follow in `endTurn`, which looks after every touched peer.
+    private func advancePeer(_ index: Int, to now: MonotonicTime, into batch: inout OutboundBatch) {
+        let transport = peers[index].pointee.transport
+        if transport.nextDeadline <= now { transport.advance(to: now, into: &batch) }
+        handleTransportEvents(of: index, at: now)
+    }
+
+    private func advanceRoom(_ index: Int, to now: MonotonicTime) {
+        let speakers = rooms[index].pointee.speakers
+        speakers.advance(to: now)
+        collectSpeakerEvents(of: index)
+        deadlines.set(DeadlineOwner.room(index), to: speakers.nextDeadline)
+    }
+
+    func collectSpeakerEvents(of room: Int) {
+        let speakers = rooms[room].pointee.speakers
+        if speakers.hasEvents { events.append(contentsOf: speakers.takeEvents()) }
+    }
+
+    /// Sends what touched peers have to send and sets their deadlines anew; false when the batch is full.
+    func finishPeers(at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        while turn.feedbackCursor < touchedPeers.count {
+            let index = Int(touchedPeers[turn.feedbackCursor])
+            if peers.contains(index) {
+                guard writeFeedback(of: index, at: now, into: &batch),
+                    writeSenderReports(of: index, at: now, into: &batch)
+                else { return false }
+                peers[index].pointee.isTouched = false
+                deadlines.set(DeadlineOwner.peer(index), to: nextDeadline(of: index, at: now))
+            }
+            turn.feedbackCursor += 1
+        }
+        touchedPeers.removeAll()
+        return true
+    }
+
+    private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
+        let peer = peers[index]
+        let transport = peer.pointee.transport.nextDeadline
+        guard peer.pointee.transport.isConnected else { return transport }
+        return min(
+            transport, peer.pointee.uplink.nextDeadline, peer.pointee.downlink?.pointee.nextReport ?? .distantFuture)
+    }
+}

@@ -1,0 +1,89 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+import Primitives
+
+extension MediaEngine {
+    func addTrack(_ description: TrackDescription, at now: MonotonicTime) -> Bool {
+        guard let peer = peerIndex[description.peer.rawValue], trackIndex[description.id.rawValue] == nil,
+            peers[peer].pointee.trackCount < configuration.maximumTracksPerPeer,
+            let track = peers[peer].pointee.uplink.addTrack(description, at: now)
+        else { return false }
+        let index = tracks.insert(TrackState(id: description.id, track: track, peer: peer))
+        track.tag = index
+        trackIndex.set(description.id.rawValue, to: index)
+        peers[peer].pointee.trackCount += 1
+        let room = rooms[peers[peer].pointee.room]
+        room.pointee.speakers.add(track, at: now)
+        deadlines.set(DeadlineOwner.room(peers[peer].pointee.room), to: room.pointee.speakers.nextDeadline)
+        touch(peer)
+        return true
+    }
+
+    func updateTrack(_ description: TrackDescription) -> Bool {
+        guard let index = trackIndex[description.id.rawValue] else { return false }
+        let peer = tracks[index].pointee.peer
+        peers[peer].pointee.uplink.updateTrack(description)
+        let track = tracks[index].pointee.track
+        forEachSubscription(of: index) { $0.pointee.subscription.trackUpdated(track) }
+        touch(peer)
+        return true
+    }
+
+    /// Takes a track away; the sections that showed it stay and show nothing.
+    func removeTrack(_ index: Int) {
+        let state = tracks[index]
+        while state.pointee.firstSubscription >= 0 { detach(state.pointee.firstSubscription) }
+        let peer = peers[state.pointee.peer]
+        let track = state.pointee.track
+        for layer in 0..<track.layerCount {
+            if let ssrc = track.layer(layer).pointee.ssrc { peer.pointee.transport.releaseReceivingStream(ssrc: ssrc) }
+            if let ssrc = track.layer(layer).pointee.rtxSSRC {
+                peer.pointee.transport.releaseReceivingStream(ssrc: ssrc)
+            }
+        }
+        let room = rooms[peer.pointee.room]
+        room.pointee.speakers.remove(state.pointee.id)
+        collectSpeakerEvents(of: peer.pointee.room)
+        let totals = track.requestTotals
+        counters.nacksSent &+= totals.nacks
+        counters.keyframeRequestsSent &+= totals.keyframeRequests
+        peer.pointee.uplink.removeTrack(state.pointee.id)
+        peer.pointee.trackCount -= 1
+        deadlines.remove(DeadlineOwner.track(index))
+        trackIndex.remove(state.pointee.id.rawValue)
+        tracks.remove(index)
+    }
+
+    /// Mutes at once: what came in this turn is not forwarded either (C6). Video comes back with a keyframe.
+    func setMuted(_ index: Int, _ muted: Bool, at now: MonotonicTime) {
+        let state = tracks[index]
+        let track = state.pointee.track
+        guard track.isMuted != muted else { return }
+        peers[state.pointee.peer].pointee.uplink.setMuted(state.pointee.id, muted)
+        if muted { track.endTurn() }
+        guard track.description.kind == .video else { return }
+        var isWanted = false
+        forEachSubscription(of: index) {
+            $0.pointee.subscription.stop(track)
+            isWanted = isWanted || !$0.pointee.subscription.isPaused
+        }
+        guard !muted, isWanted else { return }
+        for layer in 0..<track.layerCount { requestKeyframe(index, layer: layer) }
+    }
+
+    /// Asks the publisher for a keyframe of `layer`; it leaves with this turn, unless one was asked for just before (G5).
+    func requestKeyframe(_ index: Int, layer: Int) {
+        tracks[index].pointee.track.requestKeyframe(layer: layer)
+        touch(tracks[index].pointee.peer)
+    }
+
+    func forEachSubscription(of index: Int, _ body: (UnsafeMutablePointer<SubscriptionState>) -> Void) {
+        var next = tracks[index].pointee.firstSubscription
+        while next >= 0 {
+            let state = subscriptions[next]
+            next = state.pointee.nextOfTrack
+            body(state)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+/// One published track of the engine.
+struct TrackState: ~Copyable {
+    let id: TrackID
+    let track: PublishedTrack
+    /// Index of its publisher.
+    let peer: Int
+    /// Head of the list of its subscriptions; -1 for none.
+    var firstSubscription = -1
+    /// It has packets of this turn.
+    var isDirty = false
+
+    init(id: TrackID, track: PublishedTrack, peer: Int) {
+        self.id = id
+        self.track = track
+        self.peer = peer
+    }
+}
+
+/// One subscription of the engine, a member of its track's list and of its peer's list.
+struct SubscriptionState: ~Copyable {
+    var subscription: Subscription
+    /// Index of the subscriber.
+    let peer: Int
+    /// Index of the track; -1 for none.
+    var track = -1
+    var nextOfTrack = -1
+    var previousOfTrack = -1
+    var nextOfPeer = -1
+    var previousOfPeer = -1
+    /// The next subscription of the peer with packets in this turn.
+    var nextPending = -1
+    /// Its part of the turn's plan.
+    var planStart = 0
+    var planEnd = 0
+    /// The subscriber is connected: packets can leave.
+    var isReady: Bool
+    /// The subscriber would see the pictures unturned (B6).
+    var lacksOrientation = false
+
+    init(_ subscription: consuming Subscription, peer: Int, isReady: Bool) {
+        self.subscription = subscription
+        self.peer = peer
+        self.isReady = isReady
+    }
+}
+
+/// One room of the engine.
+struct RoomState: ~Copyable {
+    let id: RoomID
+    let speakers: SpeakerDetector
+    var peerCount = 0
+
+    init(id: RoomID) {
+        self.id = id
+        speakers = SpeakerDetector(room: id)
+    }
+}

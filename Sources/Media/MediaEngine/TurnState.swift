@@ -1,0 +1,25 @@
+/// Where the writing of a turn stands, so that it can go on after a flush.
+struct TurnState {
+    /// What is being written.
+    enum Phase {
+        /// Nothing: a new turn may begin.
+        case idle
+        case repeats, packets, feedback
+    }
+
+    var phase = Phase.idle
+    /// Positions in the lists of repeats, of peers with packets, and of touched peers.
+    var repeatCursor = 0
+    var peerCursor = 0
+    var feedbackCursor = 0
+    /// The subscription being written, and its next packet in the plan; -1 before a peer's first.
+    var subscription = -1
+    var item = 0
+}
+
+/// A packet to be sent again in this turn.
+struct RepeatRequest {
+    var subscription: Int32
+    /// Extended output number.
+    var sequence: UInt32
+}
