@@ -44,7 +44,7 @@ struct TestPacket {
             for (id, value) in extensions { elements += [id << 4 | UInt8(value.count - 1)] + value }
             while elements.count % 4 != 0 { elements.append(0) }
             out +=
-                [0xbe, 0xde, UInt8(elements.count / 4 >> 8), UInt8(truncatingIfNeeded: elements.count / 4)] + elements
+                [0xbe, 0xde, UInt8((elements.count / 4) >> 8), UInt8(truncatingIfNeeded: elements.count / 4)] + elements
         }
         out += payload
         if padding > 0 { out += [UInt8](repeating: 0, count: padding - 1) + [UInt8(padding)] }
@@ -221,5 +221,18 @@ extension TrackDescription {
         ids[.repairedRID] = 11
         ids[.videoOrientation] = 13
         return ids
+    }
+}
+
+extension PublishedTrack {
+    /// The record of a stored packet.
+    func stored(_ sequence: Int64, layer index: Int = 0) -> PacketRecord? {
+        layer(index).pointee.history.record(sequence)?.pointee
+    }
+
+    /// The bytes of a stored packet.
+    func storedBytes(_ sequence: Int64, layer index: Int = 0) -> [UInt8]? {
+        guard let record = layer(index).pointee.history.record(sequence) else { return nil }
+        return Array(layer(index).pointee.history.packet(record))
     }
 }

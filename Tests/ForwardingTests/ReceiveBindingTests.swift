@@ -1,0 +1,179 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+@Suite("Receive: which stream is what")
+struct ReceiveBindingTests {
+    private func packet(_ ssrc: UInt32, _ number: UInt16 = 1, mid: String? = nil, rid: String? = nil, type: UInt8 = 96)
+        -> TestPacket
+    {
+        var packet = TestPacket(ssrc: ssrc, payloadType: type, sequence: number)
+        if let mid { packet.extensions.append((4, Array(mid.utf8))) }
+        if let rid { packet.extensions.append((10, Array(rid.utf8))) }
+        if type == 111 { packet.payload = [0x78, 1] }
+        return packet
+    }
+
+    private func layer(_ result: IngestResult) -> Int? {
+        guard case .stored(let layer, _) = result else { return nil }
+        return layer
+    }
+
+    @Test("Simulcast layers are learnt by mid and rid from the first packets and remembered")
+    func simulcast() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.microphone(), at: at(0))
+        _ = harness.uplink.addTrack(.camera(rids: ["h", "q", "f"]), at: at(0))
+        #expect(layer(harness.receive(packet(1, mid: "1", rid: "q"), at: at(0))) == 1)
+        #expect(layer(harness.receive(packet(2, mid: "1", rid: "h"), at: at(0))) == 0)
+        #expect(layer(harness.receive(packet(3, mid: "1", rid: "f"), at: at(0))) == 2)
+        #expect(layer(harness.receive(packet(1, 2), at: at(1))) == 1)
+        #expect(layer(harness.receive(packet(2, 2), at: at(1))) == 0)
+        #expect(harness.receive(packet(4), at: at(2)) == .dropped(.rtpUnknownStream))
+        #expect(harness.receive(packet(5, mid: "1", rid: "x"), at: at(2)) == .dropped(.rtpUnknownStream))
+        #expect(harness.receive(packet(6, mid: "9", rid: "q"), at: at(2)) == .dropped(.rtpUnknownStream))
+        let track = harness.uplink.tracks[1]!
+        #expect((0..<3).map { track.rank(ofLayer: $0) } == [1, 0, 2], "q < h < f whatever the order in the SDP")
+    }
+
+    @Test("A rid alone is enough where only one track has it")
+    func ridWithoutMid() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(rids: ["q", "h"]), at: at(0))
+        #expect(layer(harness.receive(packet(1, rid: "h"), at: at(0))) == 1)
+        _ = harness.uplink.addTrack(.camera(id: 5, mid: "2", rids: ["q", "h"]), at: at(0))
+        #expect(harness.receive(packet(2, rid: "q"), at: at(0)) == .dropped(.rtpUnknownStream))
+    }
+
+    @Test("Without any extension the payload type decides, as long as one track only has it (ffmpeg, GStreamer)")
+    func payloadType() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.microphone(), at: at(0))
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        #expect(layer(harness.receive(packet(7), at: at(0))) == 0)
+        #expect(harness.lastTrack?.description.kind == .video)
+        #expect(layer(harness.receive(packet(8, type: 111), at: at(0))) == 0)
+        #expect(harness.lastTrack?.description.kind == .audio)
+        let repair = TestPacket(sequence: 0).retransmitted(ssrc: 9, payloadType: 97, sequence: 1)
+        #expect(layer(harness.receive(repair, at: at(1))) == 0)
+        // A second unknown stream of the same type does not take the place of a living one …
+        #expect(harness.receive(packet(10), at: at(10)) == .dropped(.rtpUnknownStream))
+        // … but of one that has stopped.
+        #expect(layer(harness.receive(packet(10), at: at(2000))) == 0)
+    }
+
+    @Test("SSRCs that the SDP names are known at once; removing the track forgets them")
+    func announced() {
+        let harness = UplinkHarness()
+        let description = TrackDescription.camera(
+            encodings: [EncodingDescription(ssrc: 21, rtxSSRC: 22), EncodingDescription(ssrc: 31, rtxSSRC: 32)])
+        _ = harness.uplink.addTrack(description, at: at(0))
+        #expect(layer(harness.receive(packet(31), at: at(0))) == 1)
+        #expect(layer(harness.receive(packet(21), at: at(0))) == 0)
+        harness.uplink.removeTrack(description.id)
+        #expect(harness.receive(packet(21, 2), at: at(1)) == .dropped(.rtpUnknownStream))
+    }
+
+    @Test("A15: another SSRC with the same mid replaces the source under the same layer; numbering goes on upwards")
+    func replacedSource() throws {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        harness.receive(packet(1, 50_000, mid: "1"), at: at(0))
+        harness.receive(packet(1, 50_001), at: at(10))
+        guard case .stored(0, let sequence) = harness.receive(packet(2, 100, mid: "1"), at: at(20)) else {
+            Issue.record("the new source was not taken")
+            return
+        }
+        #expect(sequence > 0x10000 + 50_001)
+        let record = try #require(harness.lastTrack?.stored(sequence))
+        #expect(record.flags.isSuperset(of: [.discontinuity, .newTimeline]))
+        #expect(harness.receive(packet(1, 50_002), at: at(30)) == .dropped(.rtpUnknownStream))
+        #expect(harness.uplink.tracks.count == 1)
+    }
+
+    @Test("Padding is a gap to close, an unknown payload type too; neither is stored")
+    func gaps() throws {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        harness.receive(packet(1, 10, mid: "1"), at: at(0))
+        var padding = packet(1, 11)
+        padding.payload = []
+        padding.padding = 224
+        #expect(harness.receive(padding, at: at(1)) == .gap(layer: 0, sequence: 0x10000 + 11, .rtpPaddingOnly))
+        #expect(
+            harness.receive(packet(1, 12, type: 50), at: at(2))
+                == .gap(layer: 0, sequence: 0x10000 + 12, .rtpUnknownPayloadType))
+        var padded = packet(1, 13)
+        padded.padding = 30
+        harness.receive(padded, at: at(3))
+        let track = try #require(harness.lastTrack)
+        #expect(track.arrivals.map(\.sequence) == [10, 11, 12, 13].map { 0x10000 + $0 })
+        #expect(track.arrivals.map(\.isGap) == [false, true, true, false])
+        #expect(track.storedBytes(0x10000 + 13) == packet(1, 13).bytes, "stored without padding")
+        track.endTurn()
+        #expect(track.arrivals.isEmpty)
+    }
+
+    @Test("Hostile bytes are dropped with a reason")
+    func malformed() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        #expect(harness.receive([0x80, 96, 0], at: at(0)) == .dropped(.rtpMalformed))
+        #expect(harness.receive([UInt8](repeating: 0x90, count: 13), at: at(0)) == .dropped(.rtpMalformed))
+        #expect(harness.receive(packet(1, 1, type: 99), at: at(0)) == .dropped(.rtpUnknownStream))
+        harness.receive(packet(1, 1), at: at(0))
+        var empty = packet(1, 2)
+        empty.payload = [0x90]
+        #expect(harness.receive(empty, at: at(1)) == .gap(layer: 0, sequence: 0x10000 + 2, .payloadMalformed))
+        #expect(harness.receive([UInt8](repeating: 0x80, count: 2048), at: at(2)) == .dropped(.rtpUnknownStream))
+    }
+
+    @Test("C6: packets of a muted track are dropped at once; afterwards the numbering goes on without a gap")
+    func mute() throws {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        harness.receive(packet(1, 10), at: at(0))
+        harness.uplink.setMuted(TrackID(1), true)
+        for number in UInt16(11)..<20 {
+            #expect(harness.receive(packet(1, number), at: at(Double(number))) == .dropped(.trackMuted))
+        }
+        harness.uplink.setMuted(TrackID(1), false)
+        harness.receive(packet(1, 20), at: at(30))
+        let track = try #require(harness.lastTrack)
+        #expect(track.arrivals.map(\.sequence) == [0x10000 + 10, 0x10000 + 20])
+        let record = try #require(track.stored(0x10000 + 20))
+        #expect(record.flags.contains(.discontinuity))
+    }
+
+    @Test("More tracks than the bound are refused, and freed slots are used again")
+    func trackLimit() {
+        let harness = UplinkHarness()
+        for id in 0..<Uplink.maximumTracks {
+            #expect(harness.uplink.addTrack(.camera(id: UInt64(id), mid: "\(id)"), at: at(0)) != nil)
+        }
+        #expect(harness.uplink.addTrack(.camera(id: 99, mid: "99"), at: at(0)) == nil)
+        harness.uplink.removeTrack(TrackID(5))
+        #expect(harness.uplink.addTrack(.camera(id: 99, mid: "99"), at: at(0)) != nil)
+    }
+
+    @Test("The table holds its bound of streams under SSRCs in a row, and forgets")
+    func table() {
+        var table = SSRCTable()
+        var isFull = false
+        for ssrc in UInt32(0)..<400 {
+            if !table.bind(ssrc, to: StreamBinding(track: Int(ssrc % 32), layer: 1, isRTX: ssrc % 2 == 0)) {
+                isFull = true
+            }
+        }
+        let count = table.count
+        #expect(isFull && count == SSRCTable.limit)
+        let binding = table[77]
+        #expect(binding == StreamBinding(track: 77 % 32, layer: 1, isRTX: false))
+        table.removeAll { _, binding in binding.isRTX }
+        let gone = table[78], kept = table[79]
+        #expect(gone == nil && kept != nil)
+    }
+}

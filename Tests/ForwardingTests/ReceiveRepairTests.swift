@@ -1,0 +1,207 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+@Suite("Receive: repair and keyframe requests")
+struct ReceiveRepairTests {
+    /// Video packets 0, 1, 2, … at 10 ms, without those in `lost`.
+    private static func send(_ harness: UplinkHarness, _ range: Range<UInt16>, without lost: Set<UInt16> = []) {
+        for number in range {
+            let now = at(Double(number) * 10)
+            harness.run(to: now)
+            guard !lost.contains(number) else { continue }
+            harness.receive(TestPacket(sequence: number, timestamp: UInt32(number) * 900), at: now)
+        }
+    }
+
+    private static func cameraHarness(
+        _ description: TrackDescription = .camera(encodings: [EncodingDescription(ssrc: 0x1111, rtxSSRC: 0x2222)])
+    ) -> UplinkHarness {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(description, at: at(0))
+        return harness
+    }
+
+    @Test("G4: a lost packet is asked for once per round trip, ten times at most or for a second, then a keyframe is")
+    func nackUntilGivenUp() {
+        let harness = Self.cameraHarness()
+        harness.uplink.setRoundTripTime(.milliseconds(60))
+        Self.send(harness, 0..<300, without: [50])
+        let asked = harness.nacked
+        #expect(asked.allSatisfy { $0.number == 50 })
+        #expect(asked.count == 10)
+        // First after the reorder tolerance, then a round trip apart.
+        #expect(asked.first?.at == at(510) + NackGenerator.reorderTolerance)
+        for (a, b) in zip(asked, asked.dropFirst()) { #expect(b.at - a.at >= .milliseconds(60)) }
+        #expect(harness.keyframeRequests.count == 1 || harness.keyframeRequests.first! >= asked.last!.at)
+        #expect((harness.keyframeRequests.first ?? at(0)) >= asked.last!.at)
+    }
+
+    @Test("G4: with a long round trip a packet is given up when it is too old")
+    func tooOld() {
+        let harness = Self.cameraHarness()
+        harness.uplink.setRoundTripTime(.milliseconds(400))
+        Self.send(harness, 0..<300, without: [50])
+        #expect(harness.nacked.count == 3)
+        #expect(harness.keyframeRequests.first == at(510) + NackGenerator.maximumAge)
+    }
+
+    @Test("Reordering within the tolerance asks for nothing")
+    func reordering() {
+        let harness = Self.cameraHarness()
+        for (index, number) in [UInt16(0), 1, 3, 2, 4, 6, 5, 7].enumerated() {
+            harness.receive(TestPacket(sequence: number), at: at(Double(index) * 4))
+            harness.run(to: at(Double(index) * 4))
+        }
+        harness.run(to: at(200))
+        #expect(harness.nacked.isEmpty)
+    }
+
+    @Test("A retransmission is the original again, ends the asking, and measures the round trip")
+    func retransmission() throws {
+        let harness = Self.cameraHarness()
+        Self.send(harness, 0..<20, without: [10])
+        harness.run(to: at(200))
+        let asked = try #require(harness.nacked.first)
+        let packet = TestPacket(
+            sequence: 10, timestamp: 9000, payload: TestPacket.vp8Delta + [1, 2, 3], extensions: [(13, [0x02])])
+        let now = asked.at + .milliseconds(45)
+        let result = harness.receive(packet.retransmitted(ssrc: 0x2222, payloadType: 97, sequence: 500), at: now)
+        #expect(result == .stored(layer: 0, sequence: 0x10000 + 10))
+        let record = try #require(harness.lastTrack?.stored(0x10000 + 10))
+        #expect(record.flags.contains(.repaired))
+        #expect(harness.lastTrack?.storedBytes(0x10000 + 10) == packet.bytes)
+        #expect(record.extensions[.videoOrientation] != nil, "B6: orientation survives retransmission")
+        #expect(harness.uplink.roundTripTime == .milliseconds(45))
+        let count = harness.nacked.count
+        harness.run(to: at(1500))
+        #expect(harness.nacked.count == count)
+    }
+
+    @Test("Retransmissions of packets that came are probes: not stored, counted apart")
+    func probes() {
+        let harness = Self.cameraHarness()
+        Self.send(harness, 0..<10)
+        harness.lastTrack?.endTurn()
+        let again = TestPacket(sequence: 5, timestamp: 4500).retransmitted(ssrc: 0x2222, payloadType: 97, sequence: 1)
+        #expect(harness.receive(again, at: at(101)) == .dropped(.rtpDuplicate))
+        var empty = again
+        empty.payload = []
+        empty.padding = 200
+        #expect(harness.receive(empty, at: at(102)) == .dropped(.rtpPaddingOnly))
+        var short = again
+        short.payload = [1]
+        #expect(harness.receive(short, at: at(103)) == .dropped(.rtxMalformed))
+    }
+
+    @Test("A retransmission before any media of its layer has nothing to repair")
+    func repairBeforeMedia() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(rids: ["q"]), at: at(0))
+        var packet = TestPacket(sequence: 5).retransmitted(ssrc: 0x2222, payloadType: 97, sequence: 1)
+        packet.extensions = [(4, Array("1".utf8)), (11, Array("q".utf8))]
+        #expect(harness.receive(packet, at: at(0)) == .dropped(.rtxUnknownStream))
+        let media = TestPacket(sequence: 5, extensions: [(4, Array("1".utf8)), (10, Array("q".utf8))])
+        #expect(harness.receive(media, at: at(1)) == .stored(layer: 0, sequence: 0x10000 + 5))
+        _ = harness.receive(TestPacket(sequence: 7), at: at(2))
+        let repair = TestPacket(sequence: 6).retransmitted(ssrc: 0x2222, payloadType: 97, sequence: 2)
+        #expect(harness.receive(repair, at: at(30)) == .stored(layer: 0, sequence: 0x10000 + 6))
+    }
+
+    @Test("No NACK for a stream that did not negotiate it")
+    func audioIsNotAskedFor() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.microphone(), at: at(0))
+        for number: UInt16 in [0, 1, 2, 5, 6, 7] {
+            harness.receive(
+                TestPacket(payloadType: 111, sequence: number, payload: [0x78, 1, 2]), at: at(Double(number) * 20))
+        }
+        harness.run(to: at(3000))
+        #expect(harness.nacked.isEmpty)
+    }
+
+    @Test("More missing than can be repaired asks for a keyframe at once")
+    func outage() {
+        let harness = Self.cameraHarness()
+        Self.send(harness, 0..<10)
+        harness.run(to: at(900))
+        harness.receive(TestPacket(sequence: 800, timestamp: 720_000), at: at(900))
+        harness.run(to: at(1000))
+        #expect(harness.nacked.isEmpty)
+        #expect(harness.keyframeRequests == [at(900)])
+    }
+
+    @Test("G5: 100 subscribers that join within 100 ms are at most two requests")
+    func joins() throws {
+        let harness = Self.cameraHarness()
+        let track = try #require(harness.uplink.tracks[0])
+        for number in UInt16(0)..<50 {
+            let now = at(Double(number) * 10)
+            harness.run(to: now)
+            // The keyframe comes 250 ms after the first request.
+            let payload = number == 35 ? TestPacket.vp8Keyframe() : TestPacket.vp8Delta
+            harness.receive(TestPacket(sequence: number, timestamp: UInt32(number) * 900, payload: payload), at: now)
+            if number >= 10 && number < 20 { for _ in 0..<10 { track.requestKeyframe(layer: 0) } }
+        }
+        harness.run(to: at(5000))
+        #expect(harness.keyframeRequests.count <= 2)
+        #expect(harness.keyframeRequests.first == at(110) || harness.keyframeRequests.first == at(100))
+    }
+
+    @Test("G5: requests are repeated until a keyframe comes, 500 ms apart, 1 s for a screen", arguments: [true, false])
+    func repeats(isScreen: Bool) throws {
+        let harness = Self.cameraHarness(
+            .camera(encodings: [EncodingDescription(ssrc: 0x1111)], source: isScreen ? .screen : .camera))
+        harness.receive(TestPacket(sequence: 0), at: at(0))
+        let track = try #require(harness.uplink.tracks[0])
+        track.requestKeyframe(layer: 0)
+        for number in UInt16(1)..<25 {
+            harness.run(to: at(Double(number) * 100))
+            harness.receive(
+                TestPacket(sequence: number, timestamp: UInt32(number) * 9000), at: at(Double(number) * 100))
+        }
+        let requests = harness.keyframeRequests
+        #expect(requests.count >= 2)
+        for (a, b) in zip(requests, requests.dropFirst()) {
+            #expect(b - a == (isScreen ? .seconds(1) : .milliseconds(500)))
+        }
+        harness.receive(TestPacket(sequence: 25, timestamp: 225_000, payload: TestPacket.vp8Keyframe()), at: at(2500))
+        let count = harness.keyframeRequests.count
+        harness.run(to: at(4000))
+        #expect(harness.keyframeRequests.count == count)
+    }
+
+    @Test("FIR for a sender that knows no PLI, counting commands; nothing for one that knows neither")
+    func intraRequest() throws {
+        let harness = Self.cameraHarness(.camera(encodings: [EncodingDescription(ssrc: 0x1111)], feedback: [.fir]))
+        harness.receive(TestPacket(sequence: 0), at: at(0))
+        try #require(harness.uplink.tracks[0]).requestKeyframe(layer: 0)
+        harness.run(to: at(600))
+        let commands = harness.packets.compactMap { item -> UInt8? in
+            guard case .fullIntraRequest(let request) = item.packet else { return nil }
+            return item.datagram.withUnsafeBytes { request.entry(at: 0, in: $0.bytes).sequenceNumber }
+        }
+        #expect(commands == [0, 1])
+        let silent = Self.cameraHarness(.camera(encodings: [EncodingDescription(ssrc: 0x1111)], feedback: []))
+        silent.receive(TestPacket(sequence: 0), at: at(0))
+        try #require(silent.uplink.tracks[0]).requestKeyframe(layer: 0)
+        silent.run(to: at(3000))
+        #expect(silent.keyframeRequests.isEmpty)
+    }
+
+    @Test("A sender that is silent is not asked again until it is heard")
+    func silentSender() throws {
+        let harness = Self.cameraHarness()
+        Self.send(harness, 0..<10)
+        try #require(harness.uplink.tracks[0]).requestKeyframe(layer: 0)
+        harness.run(to: at(60_000))
+        let count = harness.keyframeRequests.count
+        #expect(count <= 8)
+        harness.receive(TestPacket(sequence: 10, timestamp: 5_400_000), at: at(60_000))
+        harness.run(to: at(60_050))
+        #expect(harness.keyframeRequests.count == count + 1)
+    }
+}
