@@ -1,5 +1,6 @@
 import AccessTokens
 import Console
+import ControlAPI
 import Cryptography
 import EdgeSupport
 import HTTPServing
@@ -10,12 +11,13 @@ import Primitives
 import RoomService
 import Signalling
 import Telemetry
+import WHIP
 
 /// Everything that runs: workers, rooms, the public and the private listener. Started in that order, stopped in reverse.
 struct Server {
     private let configuration: Configuration
-    private let workers: MediaWorkerPool
-    private let rooms: RoomService
+    let workers: MediaWorkerPool
+    let rooms: RoomService
     private let roomsTask: Task<Void, Never>
     private let publicListener: HTTPServer
     private let privateListener: HTTPServer
@@ -82,6 +84,8 @@ struct Server {
         var router = Router(refuse: { Problem($0).response }, finish: { crossOrigin.apply($0, &$1) })
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
+        WHIPEdge(context: context).register(on: &router)
+        ControlAPIEdge(context: context, node: nodeReporter()).register(on: &router)
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
             DevelopmentTokens(

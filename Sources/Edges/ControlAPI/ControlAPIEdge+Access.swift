@@ -4,7 +4,7 @@ import HTTPServing
 import RoomService
 import Rooms
 
-extension ControlAPI {
+extension ControlAPIEdge {
     /// Refuses a request whose token lacks what `permits` asks for.
     func authorize(
         _ request: HTTPRequest, _ permits: (VideoGrant) -> Bool

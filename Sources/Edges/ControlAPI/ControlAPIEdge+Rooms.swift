@@ -4,7 +4,7 @@ import HTTPServing
 import RoomService
 import Rooms
 
-extension ControlAPI {
+extension ControlAPIEdge {
     func showNode(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorize(request) { $0.roomList }
         return .json(await node())

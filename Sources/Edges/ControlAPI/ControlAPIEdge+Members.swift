@@ -3,7 +3,7 @@ import HTTPServing
 import RoomService
 import Rooms
 
-extension ControlAPI {
+extension ControlAPIEdge {
     func listParticipants(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let detail = try await detail(request)
         return .json(["participants": detail.participants.map { ParticipantDetailModel($0) }])

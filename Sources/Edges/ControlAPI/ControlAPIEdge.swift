@@ -2,7 +2,7 @@ public import EdgeSupport
 public import HTTPServing
 
 /// The operators' API: JSON under `/v1`, described by `/openapi.json`.
-public struct ControlAPI: Sendable {
+public struct ControlAPIEdge: Sendable {
     let context: EdgeContext
     let node: @Sendable () async -> NodeReport
 
