@@ -1,11 +1,12 @@
 import AccessTokens
 import MediaControl
 import Primitives
+import TestSupport
 import Testing
 
 @testable import Rooms
 
-@Suite("Joining")
+@Suite("Joining and leaving")
 struct JoinTests {
     @Test("B18, B15: the same identity replaces the older session; alice and alice/screen are two")
     func duplicateIdentity() throws {
@@ -18,5 +19,184 @@ struct JoinTests {
         #expect(bench.takeEvents(first).last == .ended(.duplicateIdentity))
         try bench.step { (room, turn) throws(RoomError) in try room.removeParticipant("alice", turn: &turn) }
         #expect(bench.room.has(screen) && !bench.room.has(second))
+    }
+
+    @Test("B17: others are told once that somebody left, and nothing of it stays")
+    func leave() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.answerOffers(bob)
+        bench.leave(ada)
+        bench.leave(ada)
+        let left = bench.takeEvents(bob).filter { if case .participantLeft = $0 { true } else { false } }
+        #expect(left.count == 1)
+        #expect(bench.room.tracks.isEmpty && bench.room.subscriptions.isEmpty)
+        #expect(bench.takeEvents(ada).last == .ended(.left))
+        #expect(bench.room.peers.count == 1, "bob's receiving connection goes on")
+    }
+
+    @Test(
+        "B4: the token's room wins, then the asked one, then the standard one; an empty name is generated",
+        arguments: [
+            ("R1", nil, "R1"), ("R1", "R2", "R1"), (nil, nil, "Broadcast"), ("", nil, "Broadcast"), (nil, "R2", "R2"),
+        ] as [(String?, String?, String)])
+    func roomNames(granted: String?, asked: String?, expected: String) {
+        var turn = RoomTurn(at: .zero, wallClock: 0, random: RandomSource(seed: 1))
+        #expect(RoomNames.resolve(granted: granted, asked: asked, standard: "Broadcast", turn: &turn) == expected)
+        let generated = RoomNames.resolve(granted: nil, asked: "", standard: "Broadcast", turn: &turn)
+        #expect(generated.hasPrefix("room-") && generated.count > 12)
+    }
+
+    @Test(
+        "C12: the room is full at its limit; who replaces somebody takes no place, hidden members are counted by policy"
+    )
+    func roomFull() throws {
+        var policy = RoomPolicy()
+        policy.maxParticipants = 2
+        policy.countsPublishOnly = false
+        var bench = RoomBench(policy: policy)
+        try bench.join("a")
+        try bench.join("b")
+        #expect(throws: RoomError(.roomFull, "the room is full")) { try bench.join("c") }
+        try bench.join("b")
+        try bench.join("h") { $0.claims.video.hidden = true }
+        try bench.join("p") { $0.profile = .publishOnly }
+        #expect(bench.room.info.participants == 3)
+        #expect(throws: RoomError.self) { try bench.join("c") }
+    }
+
+    @Test("What is too long, nameless or not permitted is refused with its code")
+    func refusals() throws {
+        var bench = RoomBench()
+        func code(_ change: (inout JoinRequest) -> Void) -> RoomError.Code? {
+            do throws(RoomError) {
+                try bench.join("x", change)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        #expect(code { $0.claims.identity = nil } == .identityRequired)
+        #expect(code { $0.claims.identity = "" } == .identityRequired)
+        #expect(code { $0.claims.video.roomJoin = false } == .permissionDenied)
+        #expect(code { $0.claims.identity = String(repeating: "i", count: 257) } == .tooLarge)
+        #expect(code { $0.name = String(repeating: "n", count: 257) } == .tooLarge)
+        #expect(code { $0.metadata = String(repeating: "m", count: 8_193) } == .tooLarge)
+        #expect(code { $0.receivingConnection = String(repeating: "c", count: 65) } == .invalidRequest)
+        #expect(
+            code {
+                $0.profile = .publishOnly
+                $0.claims.video.canPublish = false
+            } == .permissionDenied)
+        #expect(bench.room.isEmpty)
+    }
+
+    @Test("B20, B2: a publish-only member gets no roster and nobody's events, until it asks")
+    func publishOnlyIsQuiet() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        try bench.offer(bob, [.audio("0")])
+        let caster = try bench.join("caster") { $0.profile = .publishOnly }
+        let snapshot = try bench.room.snapshot(caster)
+        #expect(snapshot.others.isEmpty && snapshot.subscriptions.isEmpty)
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        bench.media(.speakersChanged(bench.room.id, []))
+        #expect(bench.takeEvents(caster).isEmpty)
+        try bench.perform(.requestRoster, caster)
+        let roster = bench.takeEvents(caster)
+        #expect(roster.count == 2)
+        try bench.perform(.requestRoster, caster)
+        #expect(bench.takeEvents(caster).isEmpty)
+        #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: bench.trackSID(ada, .video)), caster) }
+    }
+
+    @Test("Hidden members see all and are seen by none")
+    func hidden() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let spy = try bench.join("spy") { $0.claims.video.hidden = true }
+        #expect(bench.takeEvents(bob).isEmpty)
+        #expect(try bench.room.snapshot(bob).others.isEmpty)
+        #expect(try bench.room.snapshot(spy).others.map(\.identity) == ["bob"])
+        bench.leave(spy)
+        #expect(bench.takeEvents(bob).isEmpty)
+    }
+}
+
+@Suite("Timers")
+struct TimerTests {
+    @Test("A7: a room with one participant never runs out")
+    func soleParticipant() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        for _ in 0..<60 {
+            bench.advance(by: .seconds(10))
+            try bench.step { (room, turn) throws(RoomError) in room.touch(ada, turn: &turn) }
+        }
+        #expect(bench.room.has(ada) && !bench.isOver)
+    }
+
+    @Test("An unused room ends after its empty timeout, a left one after its departure timeout")
+    func emptyRoom() throws {
+        var unused = RoomBench()
+        unused.advance(by: .seconds(299))
+        #expect(!unused.isOver)
+        unused.advance(by: .seconds(1))
+        #expect(unused.isOver && unused.commands.last == .removeRoom(unused.room.id))
+
+        var left = RoomBench()
+        left.leave(try left.join("ada"))
+        #expect(left.room.nextDeadline == left.now + .seconds(20))
+        left.advance(by: .seconds(19))
+        #expect(!left.isOver)
+        left.advance(by: .seconds(1))
+        #expect(left.isOver)
+        #expect(throws: RoomError.self) { try left.join("ada") }
+    }
+
+    @Test("D6: without a sign of life a member is removed and others are told once; with them it stays")
+    func keepAlive() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        for _ in 0..<10 {
+            bench.advance(by: .seconds(10))
+            try bench.step { (room, turn) throws(RoomError) in room.touch(bob, turn: &turn) }
+        }
+        #expect(bench.ended == [ada: .timeout])
+        #expect(
+            bench.takeEvents(bob).count { if case .participantLeft(_, "ada", .timeout) = $0 { true } else { false } }
+                == 1)
+    }
+
+    @Test("A dropped socket waits its window without touching media, and may come back")
+    func detach() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0")])
+        _ = bench.takeCommands()
+        try bench.step { (room, turn) throws(RoomError) in room.detach(ada, turn: &turn) }
+        bench.advance(by: .seconds(29))
+        try bench.step { (room, turn) throws(RoomError) in try room.attach(ada, turn: &turn) }
+        bench.advance(by: .seconds(29))
+        #expect(bench.room.has(ada) && bench.commands.isEmpty)
+        try bench.step { (room, turn) throws(RoomError) in room.detach(ada, turn: &turn) }
+        bench.advance(by: .seconds(30))
+        #expect(bench.ended == [ada: .timeout])
+    }
+
+    @Test("WHIP sessions have no socket and need no signs of life; their transport decides")
+    func whipKeepAlive() throws {
+        var bench = RoomBench()
+        let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
+        try bench.offer(caster, "main", [.video("0")])
+        bench.advance(by: .seconds(3_600))
+        #expect(bench.room.has(caster))
+        let peer = try #require(bench.room.connections(of: caster).first?.peer)
+        bench.media(.peerEnded(peer, .consentLost))
+        #expect(bench.ended == [caster: .connectionLost])
     }
 }

@@ -89,7 +89,14 @@ struct RoomBench {
 
     @discardableResult
     mutating func offer(
-        _ session: SessionID, _ connection: String = "pub", _ sections: [ClientDescriptions.Section],
+        _ session: SessionID, _ sections: [ClientDescriptions.Section]
+    ) throws(RoomError) -> ConnectionAnswer {
+        try offer(session, "pub", sections)
+    }
+
+    @discardableResult
+    mutating func offer(
+        _ session: SessionID, _ connection: String, _ sections: [ClientDescriptions.Section],
         ufrag: String = "clnt"
     ) throws(RoomError) -> ConnectionAnswer {
         let sdp = ClientDescriptions(ufrag: ufrag).offer(sections)

@@ -124,8 +124,8 @@ public struct ClientDescriptions: Sendable {
         for line in section.dropFirst() {
             switch line {
             case "a=sendonly": lines.append("a=recvonly")
-            case "a=recvonly": lines.append("a=inactive")
-            case "a=inactive", "a=rtcp-mux", "a=rtcp-rsize": lines.append(line)
+            case "a=recvonly": lines.append("a=sendonly")
+            case "a=inactive", "a=sendrecv", "a=rtcp-mux", "a=rtcp-rsize": lines.append(line)
             case _ where line.hasPrefix("a=mid:") || line.hasPrefix("a=extmap:"): lines.append(line)
             case _ where line.hasPrefix("a=rtpmap:") || line.hasPrefix("a=fmtp:") || line.hasPrefix("a=rtcp-fb:"):
                 let type = line.drop { $0 != ":" }.dropFirst().prefix { $0 != " " }

@@ -81,9 +81,10 @@ extension Room {
             turn.media(.updateTrack(description))
         }
         let isSimulcast = sending.encodings.count > 1
-        if track.info.simulcast != isSimulcast || track.info.clientTrackID != sending.trackID {
+        let clientTrackID = sending.trackID ?? track.info.clientTrackID
+        if track.info.simulcast != isSimulcast || track.info.clientTrackID != clientTrackID {
             tracks[track.id]?.info.simulcast = isSimulcast
-            tracks[track.id]?.info.clientTrackID = sending.trackID
+            tracks[track.id]?.info.clientTrackID = clientTrackID
             trackChanged(track.id, &turn)
         }
         guard !Self.subscribersSeeTheSame(track.formats, sending.formats) else { return }

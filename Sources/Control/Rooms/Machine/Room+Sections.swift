@@ -56,7 +56,8 @@ extension Room {
         _ id: SubscriptionID, _ section: NegotiatedSection, on connection: Connection, _ turn: inout RoomTurn
     ) {
         guard let subscription = subscriptions[id], let member = members[subscription.member] else { return }
-        if section.refusal == .noCommonCodec {
+        // A client that has none of the codecs answers with port 0.
+        if section.refusal == .noCommonCodec || section.refusal == .rejectedByRemote {
             if subscription.description != nil { turn.media(.unsubscribe(id)) }
             subscriptions[id]?.unbind()
             subscriptions[id]?.state = .noCommonCodec

@@ -114,7 +114,7 @@ extension RoomError {
         case .noPendingOffer: self.init(.unexpectedAnswer, error.description)
         case .tooLong, .tooManyLines, .lineTooLong, .tooManySections, .tooManyOwnSections:
             self.init(.tooLarge, error.description)
-        case .planB, .rtcpMuxRequired, .iceLitePeer, .sdesUnsupported, .weakFingerprint, .unsupportedVersion:
+        case .planB, .rtcpMuxRequired, .iceLitePeer, .sdesUnsupported, .weakFingerprint:
             self.init(.unsupportedDescription, error.description)
         default: self.init(.invalidDescription, error.description)
         }

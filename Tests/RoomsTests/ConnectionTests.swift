@@ -1,0 +1,142 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Connections")
+struct ConnectionTests {
+    @Test("D5: bye ends one connection, not the member; the other one goes on")
+    func bye() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        try bench.offer(bob, [.audio("0")])
+        try bench.answerOffers(ada)
+        _ = bench.takeCommands()
+        try bench.step { (room, turn) throws(RoomError) in try room.bye(bob, connection: "sub", turn: &turn) }
+        #expect(bench.room.connections(of: bob).map(\.id) == ["pub"])
+        #expect(bench.room.subscriptions(of: bob).isEmpty && bench.info(bob)?.tracks.count == 1)
+        #expect(bench.commands.count { if case .removePeer = $0 { true } else { false } } == 1)
+        #expect(throws: RoomError.self) {
+            try bench.step { (room, turn) throws(RoomError) in try room.bye(bob, connection: "sub", turn: &turn) }
+        }
+    }
+
+    @Test("B21: new credentials of the client restart ICE: same tracks, same SSRCs, no new participant")
+    func restart() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let first = try bench.offer(ada, "pub", [.audio("0"), .video("1")])
+        let tracks = bench.info(ada)?.tracks.map(\.sid)
+        _ = bench.takeCommands()
+        let second = try bench.offer(ada, "pub", [.audio("0"), .video("1")], ufrag: "fresh")
+        #expect(second.iceTag != first.iceTag && second.sdp.contains("a=ice-ufrag:\(second.iceTag)"))
+        #expect(bench.info(ada)?.tracks.map(\.sid) == tracks)
+        guard case .restartICE(_, let local) = bench.commands.first,
+            case .setRemoteTransport(_, let remote) = bench.commands.last
+        else {
+            Issue.record("\(bench.commands)")
+            return
+        }
+        #expect(local.ufrag == second.iceTag && remote.ice.ufrag == "fresh" && bench.commands.count == 2)
+    }
+
+    @Test("WHIP's PATCH: candidates change nothing, new credentials restart and are answered with a fragment")
+    func fragments() throws {
+        var bench = RoomBench()
+        let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
+        let answer = try bench.offer(caster, "main", [.audio("0")])
+        _ = bench.takeCommands()
+        let trickle =
+            "a=ice-ufrag:clnt\r\na=ice-pwd:0123456789abcdefghijklmn\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\n"
+            + "a=candidate:1 1 udp 1 192.0.2.9 5000 typ host\r\n"
+        let none = try bench.step { (room, turn) throws(RoomError) in
+            try room.fragment(caster, connection: "main", text: trickle, turn: &turn)
+        }
+        #expect(none == nil && bench.commands.isEmpty)
+        let restart = trickle.replacing("clnt", with: "newufrag")
+        let answered = try bench.step { (room, turn) throws(RoomError) in
+            try room.fragment(caster, connection: "main", text: restart, turn: &turn)
+        }
+        let reply = try #require(answered)
+        #expect(reply.iceTag != answer.iceTag && reply.fragment.contains("a=ice-ufrag:\(reply.iceTag)"))
+        #expect(try bench.room.iceTag(caster, connection: "main") == reply.iceTag)
+        #expect(bench.commands.count == 2)
+    }
+
+    @Test(
+        "A transport that ends is told with its reason; what it carried ends, what it should receive waits for another")
+    func peerEnded() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        let peer = try #require(bench.room.connections(of: bob).first?.peer)
+        _ = bench.takeEvents(bob)
+        bench.media(.peerEnded(peer, .consentLost))
+        #expect(
+            bench.takeEvents(bob).contains(.connectionChanged(connection: "sub", state: .ended, reason: "consentLost")))
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.pending, .pending])
+        #expect(
+            bench.log.contains(
+                .connectionChanged(
+                    participant: bench.info(bob)?.sid ?? "", connection: "sub", state: .ended, reason: "consentLost")))
+        try bench.perform(.subscribe(track: bench.trackSID(ada, .audio)), bob)
+        try bench.answerOffers(bob)
+        #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
+        let publisher = try #require(bench.room.connections(of: ada).first?.peer)
+        bench.media(.peerEnded(publisher, .dtlsFailed))
+        #expect(bench.room.has(ada) && bench.info(ada)?.tracks.isEmpty == true)
+        #expect(bench.room.subscriptions(of: bob).isEmpty)
+    }
+
+    @Test("D4: candidates of every kind, early and late, do no harm")
+    func candidates() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        for text in [nil, "", "candidate:1 1 udp 1 x.local 9 typ host", "nonsense"] {
+            try bench.room.checkCandidate(text, session: ada)
+        }
+        #expect(throws: RoomError.self) {
+            try bench.room.checkCandidate(String(repeating: "c", count: 2_000), session: ada)
+        }
+    }
+
+    @Test("An answer to nothing is refused")
+    func unexpectedAnswer() throws {
+        var (bench, _, bob) = try SubscribeTests.pair()
+        do throws(RoomError) {
+            try bench.step { (room, turn) throws(RoomError) in
+                try room.answer(bob, connection: "sub", sdp: ClientDescriptions().offer([.audio("0")]), turn: &turn)
+            }
+            Issue.record("accepted")
+        } catch {
+            #expect(error.code == .unexpectedAnswer)
+        }
+    }
+
+    @Test("Rooms with policy peerToPeer relay payloads and carry no media; others do not relay")
+    func relay() throws {
+        var policy = RoomPolicy()
+        policy.topology = .peerToPeer
+        var bench = RoomBench(policy: policy)
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.perform(.relay(to: "bob", payload: "{}"), ada)
+        #expect(
+            bench.takeEvents(bob).last == .relayed(from: bench.info(ada)?.sid ?? "", identity: "ada", payload: "{}"))
+        #expect(throws: RoomError.self) { try bench.perform(.relay(to: "nobody", payload: ""), ada) }
+        #expect(throws: RoomError.self) { try bench.perform(.relay(to: "ada", payload: ""), ada) }
+        #expect(throws: RoomError.self) {
+            try bench.perform(.relay(to: "bob", payload: String(repeating: "x", count: 65_537)), ada)
+        }
+        do throws(RoomError) {
+            try bench.offer(ada, [.audio("0")])
+        } catch {
+            #expect(error.code == .notRouted)
+        }
+        var (routed, _, other) = try SubscribeTests.pair()
+        do throws(RoomError) {
+            try routed.perform(.relay(to: "ada", payload: "{}"), other)
+        } catch {
+            #expect(error.code == .relayNotAllowed)
+        }
+    }
+}

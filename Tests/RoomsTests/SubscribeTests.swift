@@ -1,0 +1,240 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Subscribing")
+struct SubscribeTests {
+    static func subscribed(_ commands: [MediaCommand]) -> [SubscriptionDescription] {
+        commands.compactMap { if case .subscribe(let description) = $0 { description } else { nil } }
+    }
+
+    /// ada publishes voice and picture, bob receives both on "sub".
+    static func pair(policy: RoomPolicy = RoomPolicy()) throws -> (RoomBench, ada: SessionID, bob: SessionID) {
+        var bench = RoomBench(policy: policy)
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.answerOffers(bob)
+        return (bench, ada, bob)
+    }
+
+    @Test("A new track is offered to everybody once, and flows when the offer is answered")
+    func automatic() throws {
+        var (bench, ada, bob) = try Self.pair()
+        let descriptions = Self.subscribed(bench.commands)
+        #expect(descriptions.map(\.kind) == [.audio, .video])
+        #expect(descriptions[1].rtxSSRC != nil && descriptions[0].rtxSSRC == nil)
+        #expect(Set(descriptions.map(\.cname)) == [try #require(bench.info(ada)).sid], "one clock for both")
+        #expect(bench.room.subscriptions(of: bob).allSatisfy { $0.state == .active && $0.connection == "sub" })
+        let sid = bench.trackSID(ada, .video)
+        #expect(try #require(bench.lastOffer(bob)).tracks.values.contains(sid))
+        #expect(try bench.answerOffers(bob) == 0)
+    }
+
+    @Test("A late joiner is offered what is there, after its snapshot")
+    func lateJoiner() throws {
+        var (bench, ada, _) = try Self.pair()
+        let eve = try bench.join("eve")
+        let events = bench.takeEvents(eve)
+        guard case .offer("sub", _, let tracks) = events.first else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(Set(tracks.values) == [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)])
+        #expect(try bench.room.snapshot(eve).subscriptions.count == 2)
+    }
+
+    @Test("A3: stereo, bitrate and packet time of the publisher stand in every subscriber's description")
+    func voiceParameters() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        let fmtp = "stereo=1;sprop-stereo=1;maxaveragebitrate=128000;useinbandfec=1"
+        var section = ClientDescriptions.Section.audio("0", fmtp: fmtp)
+        section.extra = ["a=ptime:10"]
+        try bench.offer(ada, [section])
+        let sdp = try #require(bench.lastOffer(bob)).sdp
+        #expect(sdp.contains("stereo=1") && sdp.contains("sprop-stereo=1") && sdp.contains("maxaveragebitrate=128000"))
+        #expect(sdp.contains("a=ptime:10"))
+    }
+
+    @Test("Offers are serial: what changes while one is open goes into the next")
+    func coalesced() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        for count in 1...5 { try bench.offer(ada, (0..<count).map { .video("\($0)") }) }
+        let offers = (bench.events[bob] ?? []).count { if case .offer = $0.event { true } else { false } }
+        #expect(offers == 1)
+        #expect(try bench.answerOffers(bob) == 2)
+        #expect(Self.subscribed(bench.commands).count == 5)
+        #expect(bench.room.subscriptions(of: bob).allSatisfy { $0.state == .active })
+    }
+
+    @Test("D3: while the server's offer is open the client's is refused with glare, and comes through after the answer")
+    func glare() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob") { $0.receivingConnection = "main" }
+        try bench.offer(bob, "main", [.audio("0")])
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0")])
+        #expect(bench.lastOffer(bob)?.connection == "main")
+        do throws(RoomError) {
+            try bench.offer(bob, "main", [.audio("0"), .video("9")])
+            Issue.record("accepted")
+        } catch {
+            #expect(error.code == .glare)
+        }
+        try bench.answerOffers(bob)
+        #expect(Self.subscribed(bench.commands).count == 1)
+        #expect(bench.info(bob)?.tracks.count == 1, "the voice that bob published goes on")
+    }
+
+    @Test("One connection for both: receiving sections of the client's own offer are filled")
+    func singleConnection() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        let bob = try bench.join("bob") { $0.receivingConnection = "main" }
+        #expect(bench.lastOffer(bob) == nil, "the client makes its connection itself")
+        let answer = try bench.offer(
+            bob, "main",
+            [.audio("0", "sendonly"), .audio("1", "recvonly"), .video("2", "recvonly"), .video("3", "recvonly")])
+        #expect(answer.tracks["1"] == bench.trackSID(ada, .audio) && answer.tracks["2"] == bench.trackSID(ada, .video))
+        #expect(answer.tracks["3"] == nil)
+        #expect(Self.subscribed(bench.commands).map(\.mid) == ["1", "2"])
+        #expect(bench.lastOffer(bob) == nil)
+    }
+
+    @Test("D3: thirty renegotiations; untouched sections keep mid and SSRC, ended ones are used again")
+    func renegotiations() throws {
+        var (bench, ada, bob) = try Self.pair()
+        let voice = try #require(Self.subscribed(bench.commands).first)
+        _ = bench.takeCommands()
+        for round in 0..<30 {
+            let direction = round.isMultiple(of: 2) ? "inactive" : "sendonly"
+            try bench.offer(ada, [.audio("0"), .video("1", direction)])
+            try bench.answerOffers(bob)
+        }
+        let touched = bench.commands.filter {
+            switch $0 {
+            case .unsubscribe(voice.id), .updateSubscription, .removePeer, .restartICE, .addPeer: true
+            case .subscribe(let description): description.ssrc == voice.ssrc
+            default: false
+            }
+        }
+        #expect(touched.isEmpty)
+        #expect(bench.room.subscriptions(of: bob).count == 2)
+        let sections = try #require(bench.lastOffer(bob)).sdp.split(separator: "\r\nm=").count - 1
+        // A section is never used again for a track that it showed; each of the 15 pictures is a new track.
+        #expect(sections == 2, "\(sections) sections")
+    }
+
+    @Test("A8: a subscriber without the publisher's codec is told, and nothing black is forwarded")
+    func noCommonCodec() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .h264("1", profile: "640c1f")])
+        _ = bench.takeEvents(ada)
+        try bench.answerOffers(bob, without: ["H264"])
+        let states = bench.room.subscriptions(of: bob).map(\.state)
+        #expect(states == [.active, .noCommonCodec])
+        #expect(
+            bench.takeEvents(bob).contains {
+                if case .subscriptionUpdated(let info) = $0 { info.state == .noCommonCodec } else { false }
+            })
+        #expect(Self.subscribed(bench.commands).count == 1)
+        #expect(bench.log.contains { if case .noCommonCodec = $0 { true } else { false } })
+        #expect(try bench.answerOffers(bob) == 0, "it is not offered over and over")
+    }
+
+    @Test("C7: an audio-only member is never offered video, and may upgrade")
+    func audioOnly() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob") { $0.audioOnly = true }
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        let offered = try #require(bench.lastOffer(bob)).sdp
+        #expect(!offered.contains("m=video"))
+        try bench.answerOffers(bob)
+        try bench.perform(.setAudioOnly(false), bob)
+        try bench.answerOffers(bob)
+        #expect(bench.room.subscriptions(of: bob).map(\.kind) == [.audio, .video])
+        try bench.perform(.setAudioOnly(true), bob)
+        #expect(bench.room.subscriptions(of: bob).map(\.kind) == [.audio])
+    }
+
+    @Test("C10: one message pauses all video, one resumes it; tracks paused by hand stay paused")
+    func pauseAllVideo() throws {
+        var (bench, ada, bob) = try Self.pair()
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        try bench.answerOffers(bob)
+        let first = try #require(bench.info(ada)?.tracks[1].sid)
+        try bench.perform(.setPaused(track: first, true), bob)
+        _ = bench.takeCommands()
+        try bench.perform(.pauseAllVideo(true), bob)
+        try bench.perform(.pauseAllVideo(true), bob)
+        #expect(bench.takeCommands().count == 1)
+        #expect(bench.room.subscriptions(of: bob).filter { $0.kind == .video }.allSatisfy { $0.paused })
+        try bench.perform(.pauseAllVideo(false), bob)
+        #expect(bench.takeCommands().count == 1)
+        try bench.perform(.setPaused(track: first, false), bob)
+        #expect(bench.room.subscriptions(of: bob).allSatisfy { !$0.paused })
+    }
+
+    @Test("By hand: subscribe, layer preference, keyframe, unsubscribe, and again on a section that never showed it")
+    func byHand() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob") { $0.autoSubscribe = false }
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.video("1", rids: ["q", "h"])])
+        let sid = bench.trackSID(ada, .video)
+        #expect(bench.lastOffer(bob) == nil)
+        #expect(throws: RoomError.self) { try bench.perform(.setPreference(track: sid, .height(180)), bob) }
+        try bench.perform(.subscribe(track: sid), bob)
+        try bench.perform(.setPreference(track: sid, .height(180)), bob)
+        try bench.answerOffers(bob)
+        #expect(Self.subscribed(bench.commands).first?.preference == .height(180))
+        try bench.perform(.setPreference(track: sid, .rid("h")), bob)
+        #expect(bench.commands.contains { if case .setLayerPreference(_, .rid("h")) = $0 { true } else { false } })
+        try bench.perform(.requestKeyframe(track: sid), bob)
+        #expect(bench.commands.contains { if case .requestKeyframe = $0 { true } else { false } })
+        let mid = bench.room.subscriptions(of: bob).first?.mid
+        try bench.perform(.unsubscribe(track: sid), bob)
+        try bench.answerOffers(bob)
+        try bench.perform(.subscribe(track: sid), bob)
+        try bench.answerOffers(bob)
+        #expect(bench.room.subscriptions(of: bob).first?.mid != mid)
+        #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: sid), ada) }
+        #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: "TR_none"), bob) }
+    }
+
+    @Test("C8: no more videos than the member or the room allows; a freed place is filled")
+    func videoLimit() throws {
+        var policy = RoomPolicy()
+        policy.maxVideoSubscriptions = 2
+        var bench = RoomBench(policy: policy)
+        let bob = try bench.join("bob") { $0.maxVideoSubscriptions = 1 }
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        try bench.answerOffers(bob)
+        let tracks = try #require(bench.info(ada)?.tracks)
+        #expect(bench.room.subscriptions(of: bob).map(\.track) == [tracks[0].sid, tracks[1].sid])
+        #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: tracks[2].sid), bob) }
+        try bench.perform(.unsubscribe(track: tracks[1].sid), bob)
+        #expect(bench.room.subscriptions(of: bob).map(\.track) == [tracks[0].sid, tracks[2].sid])
+    }
+
+    @Test("Changed voice parameters of a publisher are offered anew to its subscribers")
+    func changedFormats() throws {
+        var (bench, ada, bob) = try Self.pair()
+        try bench.offer(ada, [.audio("0", fmtp: "stereo=1"), .video("1")])
+        #expect(try bench.answerOffers(bob) == 1)
+        #expect(try #require(bench.lastOffer(bob)).sdp.contains("stereo=1"))
+        #expect(bench.room.subscriptions(of: bob).count == 2)
+    }
+}
