@@ -131,9 +131,9 @@ let testTargets: [Target] = [
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "NetworkIO"),
-    tests(of: "MediaWorkers", also: ["MediaControl", "Cryptography", "NetworkIO"]),
+    tests(of: "MediaWorkers", also: ["MediaControl", "Cryptography", "NetworkIO", "Logging"]),
     tests(of: "RoomService", also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography"]),
-    tests(of: "HTTPServing"),
+    tests(of: "HTTPServing", also: ["Logging"]),
     .target(
         name: "EdgeTestSupport",
         dependencies: [

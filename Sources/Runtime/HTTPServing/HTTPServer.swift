@@ -1,4 +1,5 @@
 public import Logging
+import Synchronization
 
 /// Why a listener did not start.
 public enum HTTPServerError: Error, Sendable, Hashable {
@@ -21,26 +22,66 @@ public enum HTTPServerError: Error, Sendable, Hashable {
 /// await server.stop()
 /// ```
 public final class HTTPServer: Sendable {
+    private enum Phase {
+        case idle
+        case starting
+        case running(HTTPListener, port: UInt16)
+        case stopped
+    }
+
     private let configuration: HTTPServerConfiguration
+    private let logger: Logger
+    private let phase = Mutex(Phase.idle)
+    private let counters = ServerCounters()
 
     /// A server that does not listen yet.
     public init(configuration: HTTPServerConfiguration, logger: Logger) {
         self.configuration = configuration
+        self.logger = logger
     }
 
-    /// Listens and serves. Requests go to `handler` but for upgrades on the paths of `webSockets`.
+    /// Listens and serves. Requests go to `handler`, but for those on the paths of `webSockets`.
     public func start(
         webSockets: [WebSocketRoute] = [], handler: @escaping HTTPHandler
     ) async throws(HTTPServerError) {
+        let mayStart = phase.withLock { phase -> Bool in
+            guard case .idle = phase else { return false }
+            phase = .starting
+            return true
+        }
+        guard mayStart else { throw .alreadyStarted }
+        let listener = HTTPListener(
+            configuration: configuration, routes: webSockets, handler: handler, counters: counters, logger: logger)
+        do throws(HTTPServerError) {
+            let port = try await listener.listen()
+            phase.withLock { $0 = .running(listener, port: port) }
+            logger.info("listening", ["host": .text(configuration.host), "port": .number(port)])
+        } catch {
+            phase.withLock { $0 = .idle }
+            await listener.close()
+            listener.loop.stop()
+            throw error
+        }
     }
 
-    /// The port that is listened on; 0 before `start`.
-    public var port: UInt16 { 0 }
+    /// The port that is listened on; 0 before `start` and after `stop`.
+    public var port: UInt16 {
+        phase.withLock { if case .running(_, let port) = $0 { port } else { 0 } }
+    }
 
     /// Counters and gauges.
-    public var statistics: HTTPServerStatistics { HTTPServerStatistics() }
+    public var statistics: HTTPServerStatistics { counters.statistics }
 
     /// Stops listening, closes WebSockets with 1001, gives requests in work a moment, ends the thread.
     public func stop() async {
+        let listener = phase.withLock { phase -> HTTPListener? in
+            guard case .running(let listener, _) = phase else { return nil }
+            phase = .stopped
+            return listener
+        }
+        guard let listener else { return }
+        await listener.close()
+        // The thread has nothing left to do, so this waits for microseconds.
+        listener.loop.stop()
     }
 }

@@ -8,9 +8,11 @@ public struct Router: Sendable {
     public typealias ResponseHook = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
 
     private struct Route: Sendable {
-        let pattern: [String]
+        let pattern: PathPattern
         var handlers: [(method: HTTPMethod, handler: HTTPHandler)]
     }
+
+    private typealias Match = (route: Route, parameters: [String: String])
 
     private var routes: [Route] = []
     private let refuse: HTTPRefusalWriter
@@ -26,14 +28,12 @@ public struct Router: Sendable {
 
     /// Adds a route. The last one given for the same method and pattern wins.
     public mutating func on(_ method: HTTPMethod, _ pattern: String, _ handler: @escaping HTTPHandler) {
-        precondition(pattern.hasPrefix("/"), "a route's pattern begins with a slash")
-        let parts = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        let segments = parts == [""] ? [] : parts
-        if let index = routes.firstIndex(where: { $0.pattern == segments }) {
+        let pattern = PathPattern(pattern)
+        if let index = routes.firstIndex(where: { $0.pattern == pattern }) {
             routes[index].handlers.removeAll { $0.method == method }
             routes[index].handlers.append((method, handler))
         } else {
-            routes.append(Route(pattern: segments, handlers: [(method, handler)]))
+            routes.append(Route(pattern: pattern, handlers: [(method, handler)]))
         }
     }
 
@@ -45,24 +45,25 @@ public struct Router: Sendable {
     }
 
     private func answer(_ request: HTTPRequest) async -> HTTPResponse {
-        let matches = routes.filter { Self.matches($0.pattern, request.segments) }
-            .sorted { Self.isMoreSpecific($0.pattern, than: $1.pattern) }
+        let matches: [Match] = routes.compactMap { route in
+            route.pattern.match(request.segments).map { (route, $0) }
+        }.sorted { $0.route.pattern.isMoreSpecific(than: $1.route.pattern) }
         guard !matches.isEmpty else {
             return refuse(HTTPRefusal(status: 404, code: "not_found", detail: "There is nothing at this path."))
         }
         for method in request.method == .head ? [.head, .get] : [request.method] {
-            for route in matches {
-                guard let handler = route.handlers.first(where: { $0.method == method })?.handler else { continue }
+            for match in matches {
+                guard let entry = match.route.handlers.first(where: { $0.method == method }) else { continue }
                 var request = request
-                request.parameters = Self.parameters(route.pattern, request.segments)
-                return await handler(request)
+                request.parameters = match.parameters
+                return await entry.handler(request)
             }
         }
         return withoutHandler(request, matches)
     }
 
-    private func withoutHandler(_ request: HTTPRequest, _ matches: [Route]) -> HTTPResponse {
-        var methods = Set(matches.flatMap { $0.handlers.map(\.method) })
+    private func withoutHandler(_ request: HTTPRequest, _ matches: [Match]) -> HTTPResponse {
+        var methods = Set(matches.flatMap { $0.route.handlers.map(\.method) })
         if methods.contains(.get) { methods.insert(.head) }
         methods.insert(.options)
         let allow = methods.map(\.rawValue).sorted().joined(separator: ", ")
@@ -72,24 +73,4 @@ public struct Router: Sendable {
         response.headers["Allow"] = allow
         return response
     }
-
-    private static func matches(_ pattern: [String], _ segments: [String]) -> Bool {
-        pattern.count == segments.count
-            && zip(pattern, segments).allSatisfy { isParameter($0) ? !$1.isEmpty : $0 == $1 }
-    }
-
-    private static func isMoreSpecific(_ a: [String], than b: [String]) -> Bool {
-        for (x, y) in zip(a, b) where isParameter(x) != isParameter(y) { return isParameter(y) }
-        return false
-    }
-
-    private static func parameters(_ pattern: [String], _ segments: [String]) -> [String: String] {
-        var result: [String: String] = [:]
-        for (part, segment) in zip(pattern, segments) where isParameter(part) {
-            result[String(part.dropFirst().dropLast())] = segment
-        }
-        return result
-    }
-
-    private static func isParameter(_ part: String) -> Bool { part.hasPrefix("{") && part.hasSuffix("}") }
 }

@@ -1,51 +1,6 @@
-/// What a client sent.
-public enum WebSocketMessage: Sendable, Hashable {
-    case text(String)
-    case binary([UInt8])
-}
+import Synchronization
 
-/// The answer to an upgrade request, before anything is upgraded.
-public enum WebSocketDecision: Sendable {
-    /// Upgrade, then run `session` in a task of its own; when it returns the socket is closed with 1000.
-    case accept(session: @Sendable (WebSocketConnection) async -> Void)
-    /// Stay with HTTP and answer this.
-    case refuse(HTTPResponse)
-}
-
-/// Why a socket closed.
-public struct WebSocketClose: Sendable, Hashable {
-    /// The status code (RFC 6455 section 7.4); 1006 where the connection broke without one.
-    public var code: UInt16
-    /// The reason given, at most 123 bytes.
-    public var reason: String
-
-    /// A code and a reason.
-    public init(code: UInt16, reason: String) {
-        self.code = code
-        self.reason = reason
-    }
-}
-
-/// A path on which WebSockets are opened.
-public struct WebSocketRoute: Sendable {
-    /// A pattern as in `Router`: "/v1/signal" or "/rooms/{room}".
-    public var pattern: String
-    /// Subprotocols in order of preference; a client that offers others only is refused. Empty: any client.
-    public var protocols: [String]
-    /// Looks at the upgrade request (token, limits) and decides.
-    public var decide: @Sendable (HTTPRequest) async -> WebSocketDecision
-
-    /// A route with these parts.
-    public init(
-        _ pattern: String, protocols: [String], decide: @escaping @Sendable (HTTPRequest) async -> WebSocketDecision
-    ) {
-        self.pattern = pattern
-        self.protocols = protocols
-        self.decide = decide
-    }
-}
-
-/// One open WebSocket.
+/// One open WebSocket. All of it may be used from any thread.
 public final class WebSocketConnection: Sendable {
     /// The upgrade request, with the route's parameters.
     public let request: HTTPRequest
@@ -54,10 +9,43 @@ public final class WebSocketConnection: Sendable {
     /// What the client sends, in order; ends when the socket closes. One reader.
     public let messages: AsyncStream<WebSocketMessage>
 
-    init(request: HTTPRequest, subprotocol: String?, messages: AsyncStream<WebSocketMessage>) {
+    private enum Phase {
+        case open
+        /// A close frame follows what is queued.
+        case closing(WebSocketClose)
+        case closed(WebSocketClose)
+    }
+
+    private struct State {
+        var phase = Phase.open
+        var queue: [WebSocketMessage] = []
+        var head = 0
+        var queuedBytes = 0
+        var isFlushing = false
+        var wasTooSlow = false
+
+        mutating func dropQueue() {
+            queue = []
+            head = 0
+            queuedBytes = 0
+        }
+    }
+
+    private let state = Mutex(State())
+    private let limits: WebSocketLimits
+    private let incoming: AsyncStream<WebSocketMessage>.Continuation
+    /// Asks the HTTP thread to look at the queue.
+    private let requestFlush: @Sendable () -> Void
+
+    init(
+        request: HTTPRequest, subprotocol: String?, limits: WebSocketLimits,
+        requestFlush: @escaping @Sendable () -> Void
+    ) {
         self.request = request
         self.subprotocol = subprotocol
-        self.messages = messages
+        self.limits = limits
+        self.requestFlush = requestFlush
+        (messages, incoming) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(limits.maximumIncomingMessages))
     }
 
     /// Queues a text message; never waits.
@@ -65,18 +53,144 @@ public final class WebSocketConnection: Sendable {
     /// false when the socket is closed or its reader so slow that the queue is full; in the latter case the socket is
     /// being closed with 1013.
     @discardableResult
-    public func send(_ text: String) -> Bool { false }
+    public func send(_ text: String) -> Bool { enqueue(.text(text), size: text.utf8.count) }
 
     /// Queues a binary message; as `send(_:)`.
     @discardableResult
-    public func send(_ bytes: [UInt8]) -> Bool { false }
+    public func send(_ bytes: [UInt8]) -> Bool { enqueue(.binary(bytes), size: bytes.count) }
 
     /// Sends what is queued, then a close frame. The first call wins.
-    public func close(code: UInt16 = 1000, reason: String = "") {}
+    public func close(code: UInt16 = 1000, reason: String = "") {
+        let reason = Self.shortened(reason)
+        let needsFlush = state.withLock { state -> Bool in
+            guard case .open = state.phase else { return false }
+            state.phase = .closing(WebSocketClose(code: code, reason: reason))
+            defer { state.isFlushing = true }
+            return !state.isFlushing
+        }
+        if needsFlush { requestFlush() }
+    }
 
     /// Whether the socket takes messages.
-    public var isOpen: Bool { false }
+    public var isOpen: Bool {
+        state.withLock { if case .open = $0.phase { true } else { false } }
+    }
 
     /// Why it closed; nil while it is open.
-    public var closed: WebSocketClose? { nil }
+    public var closed: WebSocketClose? {
+        state.withLock { if case .closed(let close) = $0.phase { close } else { nil } }
+    }
+
+    private func enqueue(_ message: WebSocketMessage, size: Int) -> Bool {
+        let (isTaken, needsFlush) = state.withLock { state -> (Bool, Bool) in
+            guard case .open = state.phase else { return (false, false) }
+            let isFull =
+                state.queuedBytes + size > limits.maximumQueuedBytes
+                || state.queue.count - state.head >= limits.maximumQueuedMessages
+            if isFull {
+                state.phase = .closing(WebSocketClose(code: 1013, reason: "the reader is too slow"))
+                state.wasTooSlow = true
+                state.dropQueue()
+            } else {
+                state.queue.append(message)
+                state.queuedBytes += size
+            }
+            defer { state.isFlushing = true }
+            return (!isFull, isFull || !state.isFlushing)
+        }
+        if needsFlush { requestFlush() }
+        return isTaken
+    }
+
+    /// At most 123 bytes, what a close frame holds (RFC 6455 section 5.5), cut between characters.
+    private static func shortened(_ reason: String) -> String {
+        var reason = reason
+        while reason.utf8.count > 123 { reason.removeLast() }
+        return reason
+    }
+}
+
+// What the HTTP thread does with it.
+extension WebSocketConnection {
+    /// What to do next with the socket.
+    enum Next {
+        case send(WebSocketMessage)
+        case close(WebSocketClose)
+        case nothing
+    }
+
+    /// The next message in the queue, then the close frame. After `nothing` a new flush will be asked for.
+    func next() -> Next {
+        state.withLock { state in
+            if state.head < state.queue.count {
+                let message = state.queue[state.head]
+                state.head += 1
+                state.queuedBytes -= message.size
+                if state.head == state.queue.count {
+                    state.queue.removeAll(keepingCapacity: state.head <= 64)
+                    state.head = 0
+                } else if state.head >= 256 {
+                    state.queue.removeFirst(state.head)
+                    state.head = 0
+                }
+                return .send(message)
+            }
+            if case .closing(let close) = state.phase { return .close(close) }
+            state.isFlushing = false
+            return .nothing
+        }
+    }
+
+    /// Closes without what is queued: the client has closed, or broke a rule.
+    func closeNow(_ close: WebSocketClose) {
+        state.withLock { state in
+            if case .closed = state.phase { return }
+            state.phase = .closing(WebSocketClose(code: close.code, reason: Self.shortened(close.reason)))
+            state.dropQueue()
+        }
+    }
+
+    /// Whether it is being closed because its reader was too slow; true once.
+    func takeSlowReader() -> Bool {
+        state.withLock { state in
+            defer { state.wasTooSlow = false }
+            return state.wasTooSlow
+        }
+    }
+
+    /// Hands a message to the reader; false when too many wait already.
+    func deliver(_ message: WebSocketMessage) -> Bool {
+        switch incoming.yield(message) {
+        case .enqueued, .terminated: true
+        case .dropped: false
+        @unknown default: false
+        }
+    }
+
+    /// The socket is gone: ends the stream of messages.
+    func finish(_ close: WebSocketClose) {
+        state.withLock { state in
+            switch state.phase {
+            case .closed: return
+            // A connection that broke while it was being closed ends with the reason for closing.
+            case .closing(let own) where close.code == 1006: state.phase = .closed(own)
+            case .closing, .open: state.phase = .closed(close)
+            }
+            state.dropQueue()
+        }
+        incoming.finish()
+    }
+
+    /// Nobody reads any more: what comes in is thrown away.
+    func stopReading() { incoming.finish() }
+}
+
+extension WebSocketMessage {
+    /// Bytes of its payload.
+    var size: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .binary(let bytes): bytes.count
+        }
+    }
 }

@@ -1,2 +1,51 @@
 #pragma once
+// libsoup, with the cast macros and types that Swift does not import. No logic.
 #include <libsoup/soup.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+/// The type of `SoupServer`; SOUP_TYPE_SERVER is a macro.
+static inline GType csoup_server_type(void) { return SOUP_TYPE_SERVER; }
+/// TRUE as a value for a construct property.
+static inline GValue csoup_true_value(void) {
+    GValue value = G_VALUE_INIT;
+    g_value_init(&value, G_TYPE_BOOLEAN);
+    g_value_set_boolean(&value, TRUE);
+    return value;
+}
+/// The address of an Internet socket address; NULL for other families.
+static inline GInetAddress *csoup_inet_address(GSocketAddress *address) {
+    return G_IS_INET_SOCKET_ADDRESS(address) ? g_inet_socket_address_get_address(G_INET_SOCKET_ADDRESS(address)) : NULL;
+}
+/// The port of an Internet socket address; 0 for other families.
+static inline guint16 csoup_inet_port(GSocketAddress *address) {
+    return G_IS_INET_SOCKET_ADDRESS(address) ? g_inet_socket_address_get_port(G_INET_SOCKET_ADDRESS(address)) : 0;
+}
+/// A stream's input side as a pollable one; NULL when it is not.
+static inline GPollableInputStream *csoup_pollable_input(GIOStream *stream) {
+    GInputStream *input = g_io_stream_get_input_stream(stream);
+    return G_IS_POLLABLE_INPUT_STREAM(input) ? G_POLLABLE_INPUT_STREAM(input) : NULL;
+}
+/// A stream's output side as a pollable one; NULL when it is not.
+static inline GPollableOutputStream *csoup_pollable_output(GIOStream *stream) {
+    GOutputStream *output = g_io_stream_get_output_stream(stream);
+    return G_IS_POLLABLE_OUTPUT_STREAM(output) ? G_POLLABLE_OUTPUT_STREAM(output) : NULL;
+}
+/// Reads what is there: a count, 0 at the end, -1 when nothing is there now, -2 when the stream is broken.
+static inline gssize csoup_read(GPollableInputStream *input, void *bytes, gsize count) {
+    GError *error = NULL;
+    gssize n = g_pollable_input_stream_read_nonblocking(input, bytes, count, NULL, &error);
+    if (n >= 0) return n;
+    gboolean again = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
+    g_error_free(error);
+    return again ? -1 : -2;
+}
+/// Writes what fits: a count, -1 when nothing fits now, -2 when the stream is broken.
+static inline gssize csoup_write(GPollableOutputStream *output, const void *bytes, gsize count) {
+    GError *error = NULL;
+    gssize n = g_pollable_output_stream_write_nonblocking(output, bytes, count, NULL, &error);
+    if (n >= 0) return n;
+    gboolean again = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
+    g_error_free(error);
+    return again ? -1 : -2;
+}

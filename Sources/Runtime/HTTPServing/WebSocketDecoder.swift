@@ -1,0 +1,172 @@
+/// Reads a client's frames (RFC 6455 section 5): bytes in, messages out, under one limit for a whole message.
+///
+/// libsoup has a reader of its own, but up to 3.6.5 it bounds a frame and not a message, so that a client could fill the memory
+/// with fragments, and it breaks the connection before a close frame with 1009 is read. Hence this one.
+struct WebSocketDecoder {
+    /// What was read.
+    enum Event: Equatable {
+        case message(WebSocketMessage)
+        case ping([UInt8])
+        case pong
+        /// The client's close frame; nothing follows.
+        case close(WebSocketClose)
+        /// The client broke a rule or a limit; the code to close with. Nothing follows.
+        case failure(WebSocketClose)
+    }
+
+    private enum State {
+        case header
+        case payload(Frame)
+        case ended
+    }
+
+    private struct Frame {
+        var opcode: WebSocketOpcode
+        var isFinal: Bool
+        var remaining: Int
+        var mask: UInt32
+        /// Which byte of the mask is next.
+        var phase = 0
+    }
+
+    private let maximumMessageBytes: Int
+    private var state = State.header
+    private var header: [UInt8] = []
+    /// The message whose fragments are coming in, and its kind.
+    private var message: [UInt8] = []
+    private var messageKind: WebSocketOpcode?
+    /// The payload of the control frame that is coming in.
+    private var control: [UInt8] = []
+
+    init(maximumMessageBytes: Int) {
+        self.maximumMessageBytes = maximumMessageBytes
+        header.reserveCapacity(14)
+    }
+
+    /// Takes bytes as they come and appends what they say.
+    mutating func receive(_ bytes: UnsafeRawBufferPointer, events: inout [Event]) {
+        var rest = bytes[...]
+        while true {
+            switch state {
+            case .ended: return
+            case .header:
+                guard let byte = rest.popFirst() else { return }
+                header.append(byte)
+                readHeader(&events)
+            case .payload(var frame):
+                let part = rest.prefix(frame.remaining)
+                rest = rest.dropFirst(part.count)
+                unmask(part, &frame)
+                frame.remaining -= part.count
+                if frame.remaining > 0 {
+                    state = .payload(frame)
+                    return
+                }
+                header.removeAll(keepingCapacity: true)
+                state = .header
+                finish(frame, &events)
+            }
+        }
+    }
+
+    private mutating func readHeader(_ events: inout [Event]) {
+        guard header.count >= 2 else { return }
+        let short = Int(header[1] & 0x7f)
+        let lengthBytes = short == 126 ? 2 : short == 127 ? 8 : 0
+        // Refuse before waiting for the rest: the first two bytes hold nearly all rules.
+        if header.count == 2, let failure = fault(short: short) { return fail(failure, &events) }
+        guard header.count == 2 + lengthBytes + 4 else { return }
+        let length = lengthBytes == 0 ? UInt64(short) : header[2..<(2 + lengthBytes)].reduce(0) { $0 << 8 | UInt64($1) }
+        guard let opcode = WebSocketOpcode(rawValue: header[0] & 0x0f) else { return }
+        if !opcode.isControl && length > UInt64(maximumMessageBytes - message.count) {
+            let reason = "a message may have \(maximumMessageBytes) bytes"
+            return fail(WebSocketClose(code: 1009, reason: reason), &events)
+        }
+        if opcode == .text || opcode == .binary { messageKind = opcode }
+        let mask = header.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
+        let isFinal = header[0] & 0x80 != 0
+        state = .payload(Frame(opcode: opcode, isFinal: isFinal, remaining: Int(length), mask: mask))
+        if length == 0 { receive(UnsafeRawBufferPointer(start: nil, count: 0), events: &events) }
+    }
+
+    /// The rule that the first two bytes break, if any.
+    private func fault(short: Int) -> WebSocketClose? {
+        func broken(_ reason: String) -> WebSocketClose { WebSocketClose(code: 1002, reason: reason) }
+        guard header[0] & 0x70 == 0 else { return broken("reserved bits are set") }
+        guard let opcode = WebSocketOpcode(rawValue: header[0] & 0x0f) else { return broken("unknown opcode") }
+        guard header[1] & 0x80 != 0 else { return broken("a client masks its frames") }
+        if opcode.isControl {
+            let isShortAndWhole = short <= 125 && header[0] & 0x80 != 0
+            return isShortAndWhole ? nil : broken("a control frame is short and whole")
+        }
+        if (opcode == .continuation) != (messageKind != nil) { return broken("fragments are out of order") }
+        return nil
+    }
+
+    private mutating func unmask(_ part: Slice<UnsafeRawBufferPointer>, _ frame: inout Frame) {
+        let mask = frame.mask
+        var phase = frame.phase
+        let clear = part.lazy.map { byte -> UInt8 in
+            defer { phase = (phase + 1) & 3 }
+            return byte ^ UInt8(truncatingIfNeeded: mask >> UInt32(24 - 8 * phase))
+        }
+        if frame.opcode.isControl {
+            for byte in clear { control.append(byte) }
+        } else {
+            message.reserveCapacity(message.count + part.count)
+            for byte in clear { message.append(byte) }
+        }
+        frame.phase = phase
+    }
+
+    private mutating func finish(_ frame: Frame, _ events: inout [Event]) {
+        switch frame.opcode {
+        case .ping: events.append(.ping(takeControl()))
+        case .pong:
+            control.removeAll(keepingCapacity: true)
+            events.append(.pong)
+        case .close: finishClose(takeControl(), &events)
+        case .text, .binary, .continuation:
+            guard frame.isFinal else { return }
+            let isText = messageKind == .text
+            messageKind = nil
+            let bytes = message
+            message = []
+            if !isText { return events.append(.message(.binary(bytes))) }
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                return fail(WebSocketClose(code: 1007, reason: "text is UTF-8"), &events)
+            }
+            events.append(.message(.text(text)))
+        }
+    }
+
+    private mutating func takeControl() -> [UInt8] {
+        defer { control = [] }
+        return control
+    }
+
+    /// Section 5.5.1 and 7.4: no code, or a code that may be sent and a reason in UTF-8.
+    private mutating func finishClose(_ payload: [UInt8], _ events: inout [Event]) {
+        if payload.isEmpty {
+            state = .ended
+            return events.append(.close(WebSocketClose(code: 1005, reason: "")))
+        }
+        guard payload.count >= 2 else { return fail(WebSocketClose(code: 1002, reason: "half a code"), &events) }
+        let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+        switch code {
+        case 1000...1003, 1007...1014, 3000...4999: break
+        default: return fail(WebSocketClose(code: 1002, reason: "not a code to send"), &events)
+        }
+        guard let reason = String(validating: payload[2...], as: UTF8.self) else {
+            return fail(WebSocketClose(code: 1007, reason: "text is UTF-8"), &events)
+        }
+        state = .ended
+        events.append(.close(WebSocketClose(code: code, reason: reason)))
+    }
+
+    private mutating func fail(_ close: WebSocketClose, _ events: inout [Event]) {
+        state = .ended
+        message = []
+        events.append(.failure(close))
+    }
+}

@@ -1,0 +1,262 @@
+import Logging
+import Primitives
+import Testing
+
+@testable import HTTPServing
+
+@Suite("HTTP server over real sockets", .serialized, .timeLimit(.minutes(1)))
+struct HTTPServerTests {
+    @Test(
+        "Every method reaches the handler with path, query, headers and body",
+        arguments: ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+    func methods(_ method: String) async throws {
+        try await ServerFixture.with(handler: { request in
+            var response = HTTPResponse(
+                text: "\(request.method) \(request.segments) \(request.query["a"] ?? "-") \(request.text ?? "-")")
+            response.headers["X-Echo"] = request.headers["x-question"]
+            return response
+        }) { server in
+            let client = try TCPClient(port: server.port)
+            let answer = try #require(
+                try await client.request(
+                    method, "/a%2Fb/c?a=1+%262", headers: ["X-Question": "why"], body: method == "GET" ? "" : "hello"))
+            #expect(answer.status == 200)
+            #expect(answer.body == "\(method) [\"a/b\", \"c\"] 1 &2 \(method == "GET" ? "" : "hello")")
+            #expect(answer.headers["x-echo"] == "why")
+            #expect(answer.headers["content-length"] == String(answer.body.utf8.count))
+        }
+    }
+
+    @Test("One connection carries many requests, one after the other and pipelined")
+    func keepAlive() async throws {
+        try await ServerFixture.with { server in
+            let client = try TCPClient(port: server.port)
+            for index in 0..<20 {
+                #expect(try await client.request("GET", "/\(index)")?.body == "GET /\(index) 0")
+            }
+            try await client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\nGET /y HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await Answer(from: client)?.body == "GET /x 0")
+            #expect(try await Answer(from: client)?.body == "GET /y 0")
+            #expect(server.statistics.connections == 1)
+            #expect(server.statistics.responses[2] == 22)
+        }
+    }
+
+    @Test("HEAD answers as GET without the body")
+    func head() async throws {
+        var router = Router()
+        router.on(.get, "/x") { _ in HTTPResponse(text: "hello") }
+        try await ServerFixture.with(handler: { [router] in await router.handle($0) }) { server in
+            let client = try TCPClient(port: server.port)
+            let answer = try await client.request("HEAD", "/x")
+            #expect(answer?.status == 200)
+            #expect(answer?.headers["content-length"] == "5")
+            #expect(try await client.request("GET", "/x")?.body == "hello")
+        }
+    }
+
+    @Test("A body over the limit is 413, announced or chunked, and never kept")
+    func bodyLimit() async throws {
+        try await ServerFixture.with(configure: { $0.maximumBodyBytes = 1_000 }) { server in
+            let fits = try await TCPClient(port: server.port).request(
+                "POST", "/", body: String(repeating: "a", count: 1_000))
+            #expect(fits?.body == "POST / 1000")
+            let announced = try await TCPClient(port: server.port)
+                .request("POST", "/", body: String(repeating: "a", count: 300_000))
+            #expect(announced?.status == 413)
+            #expect(announced?.headers["connection"] == "close")
+            let chunked = try TCPClient(port: server.port)
+            try await chunked.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for _ in 0..<3 { try await chunked.send("200\r\n\(String(repeating: "a", count: 512))\r\n") }
+            try await chunked.send("0\r\n\r\n")
+            #expect(try await Answer(from: chunked)?.status == 413)
+        }
+    }
+
+    @Test("A client that waits for 100 Continue is refused before it sends its body")
+    func expectContinue() async throws {
+        try await ServerFixture.with(configure: { $0.maximumBodyBytes = 1_000 }) { server in
+            let client = try TCPClient(port: server.port)
+            try await client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n")
+            #expect(try await Answer(from: client)?.status == 413)
+            let polite = try TCPClient(port: server.port)
+            try await polite.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+            #expect(try await polite.head()?.hasPrefix("HTTP/1.1 100") == true)
+            try await polite.send("hello")
+            #expect(try await Answer(from: polite)?.body == "POST / 5")
+        }
+    }
+
+    @Test("Long targets are 414, large headers 431, broken ones 400")
+    func headLimits() async throws {
+        try await ServerFixture.with(configure: {
+            $0.maximumTargetBytes = 100
+            $0.maximumHeaderBytes = 1_000
+        }) { server in
+            let long = "/" + String(repeating: "a", count: 100)
+            #expect(try await TCPClient(port: server.port).request("GET", long)?.status == 414)
+            let headers = ["X-Large": String(repeating: "a", count: 1_000)]
+            #expect(try await TCPClient(port: server.port).request("GET", "/", headers: headers)?.status == 431)
+            #expect(try await TCPClient(port: server.port).request("GET", "/%ff")?.status == 400)
+            #expect(try await TCPClient(port: server.port).request("GET", "/a?b=%0")?.status == 400)
+            let garbage = try TCPClient(port: server.port)
+            try await garbage.send("\u{1}\u{2}\u{3}\r\n\r\n")
+            let answer = try await Answer(from: garbage)
+            #expect(answer == nil || answer?.status == 400)
+            #expect(try await TCPClient(port: server.port).request("GET", "/ok")?.status == 200)
+        }
+    }
+
+    @Test("A handler that does not answer is given up with 504, and its late answer goes nowhere")
+    func timeout() async throws {
+        let gate = Gate()
+        try await ServerFixture.with(
+            configure: { $0.requestTimeout = .milliseconds(50) },
+            handler: { request in
+                if request.path == "/slow" { await gate.wait() }
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let client = try TCPClient(port: server.port)
+            #expect(try await client.request("GET", "/slow")?.status == 504)
+            #expect(server.statistics.requestTimeouts == 1)
+            gate.open()
+            #expect(try await client.request("GET", "/quick")?.status == 200)
+        }
+    }
+
+    @Test("A request that never ends is cut off, and so is a silent connection")
+    func silence() async throws {
+        try await ServerFixture.with(configure: {
+            $0.requestTimeout = .milliseconds(50)
+            $0.idleTimeout = .seconds(1)
+        }) { server in
+            let stuck = try TCPClient(port: server.port)
+            try await stuck.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc")
+            #expect(try await stuck.isEnded())
+            #expect(try await TCPClient(port: server.port).isEnded())
+        }
+    }
+
+    @Test("More requests than the bound are 503, and the others finish")
+    func overload() async throws {
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(
+            configure: { $0.maximumConcurrentRequests = 1 },
+            handler: { _ in
+                entered.open()
+                await gate.wait()
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let first = try TCPClient(port: server.port)
+            async let answer = first.request("GET", "/")
+            await entered.wait()
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 503)
+            gate.open()
+            let status = try await answer?.status
+            #expect(status == 200)
+            #expect(server.statistics.overloads == 1)
+        }
+    }
+
+    @Test("More connections than the bound are closed at once")
+    func connectionBound() async throws {
+        try await ServerFixture.with(configure: { $0.maximumConnections = 2 }) { server in
+            let one = try TCPClient(port: server.port)
+            let two = try TCPClient(port: server.port)
+            #expect(try await one.request("GET", "/")?.status == 200)
+            #expect(try await two.request("GET", "/")?.status == 200)
+            #expect(try await TCPClient(port: server.port).request("GET", "/") == nil)
+            #expect(try await one.request("GET", "/")?.status == 200)
+        }
+    }
+
+    @Test("C16: only loopback is served where asked, by the address that a trusted proxy names")
+    func loopbackOnly() async throws {
+        let showAddress: HTTPHandler = { HTTPResponse(text: "\($0.remoteAddress) \($0.isLoopback) \($0.origin)") }
+        let fields = ["X-Forwarded-For": "127.0.0.1, 203.0.113.7", "X-Forwarded-Proto": "https"]
+        try await ServerFixture.with(configure: { $0.servesLoopbackOnly = true }, handler: showAddress) { server in
+            let answer = try await TCPClient(port: server.port).request("GET", "/", headers: fields)
+            #expect(answer?.body == "127.0.0.1 true http://test", "a client's own words do not count")
+        }
+        try await ServerFixture.with(
+            configure: {
+                $0.servesLoopbackOnly = true
+                $0.trustsForwardedFields = true
+            }, handler: showAddress
+        ) { server in
+            let answer = try await TCPClient(port: server.port).request("GET", "/", headers: fields)
+            #expect(answer?.status == 403)
+        }
+        try await ServerFixture.with(configure: { $0.trustsForwardedFields = true }, handler: showAddress) { server in
+            let answer = try await TCPClient(port: server.port).request("GET", "/", headers: fields)
+            #expect(answer?.body == "203.0.113.7 false https://test")
+        }
+    }
+
+    @Test("A response cannot smuggle lines into the head")
+    func headerInjection() async throws {
+        try await ServerFixture.with(handler: { _ in
+            HTTPResponse(status: 200, headers: ["X-A": "1\r\nX-B: 2", "X-C": "3", "Content-Length": "99"])
+        }) { server in
+            let answer = try await TCPClient(port: server.port).request("GET", "/")
+            #expect(answer?.headers["x-b"] == nil)
+            #expect(answer?.headers["x-a"] == nil)
+            #expect(answer?.headers["x-c"] == "3")
+            #expect(answer?.headers["content-length"] == "0")
+        }
+    }
+
+    @Test("A client that leaves while its handler works does no harm")
+    func clientLeaves() async throws {
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(handler: { request in
+            if request.path == "/slow" {
+                entered.open()
+                await gate.wait()
+            }
+            return HTTPResponse(text: String(repeating: "x", count: 100_000))
+        }) { server in
+            do {
+                let client = try TCPClient(port: server.port)
+                try await client.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+                await entered.wait()
+            }
+            gate.open()
+            for _ in 0..<3 {
+                #expect(try await TCPClient(port: server.port).request("GET", "/")?.body.count == 100_000)
+            }
+        }
+    }
+
+    @Test("start tells what is wrong")
+    func startErrors() async throws {
+        try await ServerFixture.with { running in
+            let taken = HTTPServer(
+                configuration: HTTPServerConfiguration(host: "127.0.0.1", port: running.port), logger: .quiet)
+            await #expect(
+                performing: { try await taken.start { _ in HTTPResponse(status: 200) } },
+                throws: { error in
+                    if case .cannotListen? = error as? HTTPServerError { true } else { false }
+                })
+            await #expect(throws: HTTPServerError.alreadyStarted) {
+                try await running.start { _ in HTTPResponse(status: 200) }
+            }
+        }
+        let nowhere = HTTPServer(configuration: HTTPServerConfiguration(host: "example", port: 0), logger: .quiet)
+        await #expect(throws: HTTPServerError.invalidAddress("example")) {
+            try await nowhere.start { _ in HTTPResponse(status: 200) }
+        }
+        var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
+        configuration.tls = TLSFiles(certificatePath: "/nonexistent", keyPath: "/nonexistent")
+        let insecure = HTTPServer(configuration: configuration, logger: .quiet)
+        await #expect(
+            performing: { try await insecure.start { _ in HTTPResponse(status: 200) } },
+            throws: { error in
+                if case .invalidCertificate? = error as? HTTPServerError { true } else { false }
+            })
+    }
+}

@@ -1,0 +1,63 @@
+import Logging
+import Synchronization
+
+@testable import HTTPServing
+
+/// A server on a free port of loopback.
+struct ServerFixture {
+    let server: HTTPServer
+    var port: UInt16 { server.port }
+
+    init(
+        webSockets: [WebSocketRoute] = [], configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+        handler: @escaping HTTPHandler = { request in
+            HTTPResponse(text: "\(request.method) \(request.path) \(request.body.count)")
+        }
+    ) async throws {
+        var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
+        configure(&configuration)
+        server = HTTPServer(configuration: configuration, logger: .quiet)
+        try await server.start(webSockets: webSockets, handler: handler)
+    }
+
+    /// Runs `body` against a server and stops it afterwards.
+    static func with(
+        webSockets: [WebSocketRoute] = [], configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+        handler: @escaping HTTPHandler = { request in
+            HTTPResponse(text: "\(request.method) \(request.path) \(request.body.count)")
+        },
+        _ body: (HTTPServer) async throws -> Void
+    ) async throws {
+        let fixture = try await ServerFixture(webSockets: webSockets, configure: configure, handler: handler)
+        do {
+            try await body(fixture.server)
+        } catch {
+            await fixture.server.stop()
+            throw error
+        }
+        await fixture.server.stop()
+    }
+}
+
+/// Opens once; tests wait at it instead of sleeping.
+final class Gate: Sendable {
+    private let state = Mutex<(isOpen: Bool, waiters: [CheckedContinuation<Void, Never>])>((false, []))
+
+    func open() {
+        let waiters = state.withLock { state in
+            defer { state = (true, []) }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.withLock { state in
+                if !state.isOpen { state.waiters.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+}
