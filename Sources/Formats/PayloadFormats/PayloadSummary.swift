@@ -107,13 +107,13 @@ extension PayloadCodec {
     /// Summarises `payload` (RTP payload without padding); nil when it is malformed or empty.
     ///
     /// `descriptor` is what a `DependencyDescriptorReader` of the stream made of the packet's extension, if it had one.
-    /// AV1 needs it for layers; H.264 gets its temporal layers from it; VP8 and VP9 say all in the payload.
+    /// AV1 needs it for layers; H.264 gets its temporal layers from it, and VP8 where the payload leaves them out.
     public func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {
         switch self {
-        case .vp8: VP8.summary(of: payload, marker: marker)
-        case .vp9: VP9.summary(of: payload, marker: marker)
+        case .vp8: VP8.summary(of: payload, marker: marker, descriptor: descriptor)
+        case .vp9: VP9.summary(of: payload, marker: marker, descriptor: descriptor)
         case .h264: H264.summary(of: payload, marker: marker, descriptor: descriptor)
         case .av1: AV1.summary(of: payload, marker: marker, descriptor: descriptor)
         case .opus: Opus.summary(of: payload)
@@ -132,6 +132,29 @@ extension PayloadCodec {
 }
 
 extension PayloadSummary {
+    /// Takes over what a dependency descriptor says about the frame.
+    mutating func apply(_ descriptor: DependencyDescriptor) {
+        note(descriptor)
+        takeTemporalLayer(of: descriptor)
+        startsFrame = descriptor.isFirstPacketInFrame
+        endsFrame = descriptor.isLastPacketInFrame
+        spatialLayer = descriptor.spatialLayer
+        isDiscardable = descriptor.isDiscardable
+    }
+
+    /// Takes over what only a descriptor says.
+    mutating func note(_ descriptor: DependencyDescriptor) {
+        hasDescriptor = true
+        frameNumber = descriptor.frameNumber
+        decodeTargetIndications = descriptor.decodeTargetIndications
+    }
+
+    /// Takes over the temporal layer.
+    mutating func takeTemporalLayer(of descriptor: DependencyDescriptor) {
+        temporalLayer = descriptor.temporalLayer
+        isSwitchingPoint = descriptor.isSwitchingPoint
+    }
+
     /// A packet of sound: a frame of its own, good to begin with.
     static func sound(samples: Int) -> PayloadSummary {
         var summary = PayloadSummary()

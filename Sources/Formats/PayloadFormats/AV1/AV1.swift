@@ -1,4 +1,4 @@
-public import Primitives
+import Primitives
 
 /// The AV1 payload format (RTP Payload Format For AV1 1.0 section 4): an aggregation header, then OBU elements.
 ///

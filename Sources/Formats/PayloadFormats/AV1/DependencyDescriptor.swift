@@ -62,7 +62,8 @@ public struct DependencyDescriptor: Sendable {
 
     /// What the frame is to decode target `target`, below `decodeTargetCount`.
     @inlinable public func indication(for target: Int) -> DecodeTargetIndication {
-        DecodeTargetIndication(rawValue: UInt8(truncatingIfNeeded: decodeTargetIndications >> (2 * UInt64(target)) & 3))!
+        let bits = decodeTargetIndications >> (2 * UInt64(target)) & 3
+        return DecodeTargetIndication(rawValue: UInt8(truncatingIfNeeded: bits))!
     }
 
     /// How far back reference number `index` lies, in frame numbers.
@@ -81,9 +82,14 @@ public struct DependencyDescriptor: Sendable {
         return true
     }
 
-    /// The target of the frame's own layers may be received from here on.
+    /// The target of the frame's own layers may be received from here on: the frame says so, or it is discardable there,
+    /// which senders say of layers whose frames refer to lower layers only.
     public var isSwitchingPoint: Bool {
-        if let ownTarget { return indication(for: ownTarget) == .switch }
+        if let ownTarget {
+            let indication = indication(for: ownTarget)
+            return indication == .switch || indication == .discardable
+        }
+        // A high bit without its low bit: switch, in any target.
         return decodeTargetIndications & 0xaaaa_aaaa_aaaa_aaaa & ~(decodeTargetIndications << 1) != 0
     }
 

@@ -48,18 +48,3 @@ extension H264 {
         unit.dataOffset < payload.byteCount && payload.readUInt8(unit.dataOffset) & 0x80 != 0
     }
 }
-
-extension PayloadSummary {
-    /// Takes over what a dependency descriptor says about the frame.
-    mutating func apply(_ descriptor: DependencyDescriptor) {
-        hasDescriptor = true
-        startsFrame = descriptor.isFirstPacketInFrame
-        endsFrame = descriptor.isLastPacketInFrame
-        frameNumber = descriptor.frameNumber
-        spatialLayer = descriptor.spatialLayer
-        temporalLayer = descriptor.temporalLayer
-        isSwitchingPoint = descriptor.isSwitchingPoint
-        isDiscardable = descriptor.isDiscardable
-        decodeTargetIndications = descriptor.decodeTargetIndications
-    }
-}

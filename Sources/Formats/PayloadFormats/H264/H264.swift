@@ -1,4 +1,4 @@
-public import Primitives
+import Primitives
 
 /// The H.264 payload format (RFC 6184): single NAL units, STAP-A and FU-A, which is all of packetization modes 0 and 1.
 ///

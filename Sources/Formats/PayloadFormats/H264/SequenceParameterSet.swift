@@ -1,4 +1,4 @@
-public import Primitives
+import Primitives
 
 /// What a sequence parameter set says about profile and size (ITU-T H.264 section 7.3.2.1.1).
 public struct SequenceParameterSet: Sendable, Hashable {

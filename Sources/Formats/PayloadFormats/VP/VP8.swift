@@ -18,7 +18,12 @@ import Primitives
 /// ```
 public enum VP8 {
     /// Summarises a payload; nil when it is shorter than its descriptor says or has no data.
-    public static func summary(of payload: RawSpan, marker: Bool) -> PayloadSummary? {
+    ///
+    /// A sender that uses the dependency descriptor extension leaves picture id and layers out of the payload
+    /// (libwebrtc does): then they come from `descriptor`.
+    public static func summary(
+        of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
+    ) -> PayloadSummary? {
         let count = payload.byteCount
         guard count > 0 else { return nil }
         let first = payload.readUInt8(0)
@@ -30,6 +35,10 @@ public enum VP8 {
             summary.isSwitchingPoint = true
         }
         guard offset < count else { return nil }
+        if let descriptor {
+            summary.note(descriptor)
+            if summary.pictureIDOffset == 0 { summary.takeTemporalLayer(of: descriptor) }
+        }
         summary.isDiscardable = first & 0x20 != 0
         summary.startsFrame = first & 0x10 != 0 && first & 0x07 == 0
         summary.endsFrame = marker

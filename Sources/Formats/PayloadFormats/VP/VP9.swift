@@ -1,4 +1,4 @@
-public import Primitives
+import Primitives
 
 /// The VP9 payload descriptor (RFC 9628 section 4.2).
 ///
@@ -18,8 +18,11 @@ public import Primitives
 /// V:   | SS            |
 /// ```
 public enum VP9 {
-    /// Summarises a payload; nil when it is shorter than its descriptor says or has no data.
-    public static func summary(of payload: RawSpan, marker: Bool) -> PayloadSummary? {
+    /// Summarises a payload; nil when it is shorter than its descriptor says or has no data. Layers come from the payload
+    /// always; frame number and indications from `descriptor` if there is one.
+    public static func summary(
+        of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
+    ) -> PayloadSummary? {
         let count = payload.byteCount
         guard count > 0 else { return nil }
         let first = payload.readUInt8(0)
@@ -38,6 +41,7 @@ public enum VP9 {
             offset += structure.length
         }
         guard offset < count else { return nil }
+        if let descriptor { summary.note(descriptor) }
         summary.startsFrame = first & 0x08 != 0
         summary.endsFrame = first & 0x04 != 0
         summary.endsPicture = marker

@@ -12,6 +12,7 @@ public struct AudioLevel: Sendable, Hashable {
     /// Whether the sender heard voice.
     public var isVoice: Bool
 
+    /// A value of these parts.
     public init(level: UInt8, isVoice: Bool) {
         self.level = level
         self.isVoice = isVoice
@@ -41,6 +42,7 @@ public struct VideoOrientation: Sendable, Hashable {
     /// Whether it comes from the back camera.
     public var isBackCamera: Bool
 
+    /// A value of these parts.
     public init(rotation: Int, isFlipped: Bool = false, isBackCamera: Bool = false) {
         self.rotation = rotation
         self.isFlipped = isFlipped
@@ -68,6 +70,7 @@ public struct AbsoluteSendTime: Sendable, Hashable {
     /// The 24 bits.
     public var value: UInt32
 
+    /// A value of these parts.
     public init(value: UInt32) { self.value = value & 0xff_ffff }
 
     /// The value for a moment on any clock.
@@ -102,6 +105,7 @@ public struct TransportSequenceNumber: Sendable, Hashable {
     /// The number; counts all packets of a transport.
     public var value: UInt16
 
+    /// A value of these parts.
     public init(_ value: UInt16) { self.value = value }
 
     /// Reads the value; version 2's feedback request is left alone.
@@ -125,6 +129,7 @@ public struct PlayoutDelay: Sendable, Hashable {
     /// Longest delay in 10 ms, 0 to 4095.
     public var maximum: UInt16
 
+    /// A value of these parts.
     public init(minimum: UInt16, maximum: UInt16) {
         self.minimum = minimum & 0xfff
         self.maximum = maximum & 0xfff
@@ -152,6 +157,7 @@ public struct AbsoluteCaptureTime: Sendable, Hashable {
     /// Offset from the capturer's clock to the sender's, 32.32 fixed point; nil when not told.
     public var clockOffset: Int64?
 
+    /// A value of these parts.
     public init(timestamp: UInt64, clockOffset: Int64? = nil) {
         self.timestamp = timestamp
         self.clockOffset = clockOffset
@@ -181,6 +187,7 @@ public struct VideoContentType: Sendable, Hashable {
     /// The byte as sent; bit 0 says screen.
     public var value: UInt8
 
+    /// A value of these parts.
     public init(value: UInt8) { self.value = value }
 
     /// Whether it is a screen.

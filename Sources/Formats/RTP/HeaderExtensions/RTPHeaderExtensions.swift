@@ -17,6 +17,7 @@ public struct RTPHeaderExtensions: Sendable {
         /// Bytes of the value; 0 is possible with two-byte headers.
         public var length: Int
 
+        /// A value of these parts.
         public init(id: UInt8, offset: Int, length: Int) {
             self.id = id
             self.offset = offset

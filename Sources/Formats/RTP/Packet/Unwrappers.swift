@@ -6,6 +6,7 @@ public struct SequenceUnwrapper: Sendable, Hashable {
     /// The last extended number; nil before the first.
     public private(set) var last: Int64?
 
+    /// One that has seen nothing.
     public init() {}
 
     /// The extended number of `sequenceNumber`; it becomes the reference for the next.
@@ -30,6 +31,7 @@ public struct TimestampUnwrapper: Sendable, Hashable {
     /// The last extended timestamp; nil before the first.
     public private(set) var last: Int64?
 
+    /// One that has seen nothing.
     public init() {}
 
     /// The extended value of `timestamp`; it becomes the reference for the next.

@@ -9,6 +9,7 @@ public struct GenericNACK: Sendable, Hashable {
         /// Bit i set: packetID + i + 1 is missing too.
         public var bitmask: UInt16
 
+        /// A value of these parts.
         public init(packetID: UInt16, bitmask: UInt16) {
             self.packetID = packetID
             self.bitmask = bitmask
@@ -67,6 +68,7 @@ extension GenericNACK.Entry: Sequence {
         }
     }
 
+    /// Walks the numbers from the first.
     @inlinable public func makeIterator() -> Iterator { Iterator(self) }
 }
 
@@ -93,6 +95,7 @@ public struct FullIntraRequest: Sendable, Hashable {
         /// Counts commands; the same number again is a repetition of the same command.
         public var sequenceNumber: UInt8
 
+        /// A value of these parts.
         public init(ssrc: UInt32, sequenceNumber: UInt8) {
             self.ssrc = ssrc
             self.sequenceNumber = sequenceNumber

@@ -7,6 +7,7 @@ public struct PacketArrival: Sendable, Hashable {
     /// When it came.
     public var time: MonotonicTime
 
+    /// A value of these parts.
     public init(sequence: Int64, time: MonotonicTime) {
         self.sequence = sequence
         self.time = time

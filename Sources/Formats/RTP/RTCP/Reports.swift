@@ -19,6 +19,7 @@ public struct ReportBlock: Sendable, Hashable {
     /// Delay since that report in 1/65536 s.
     public var delaySinceLastSenderReport: UInt32
 
+    /// A value of these parts.
     public init(
         ssrc: UInt32, fractionLost: UInt8, cumulativeLost: Int32, highestSequence: UInt32, jitter: UInt32,
         lastSenderReport: UInt32, delaySinceLastSenderReport: UInt32
@@ -187,6 +188,7 @@ public struct DelaySinceLastReceiverReport: Sendable, Hashable {
         /// Delay since that came, in 1/65536 s.
         public var delay: UInt32
 
+        /// A value of these parts.
         public init(ssrc: UInt32, lastReceiverReport: UInt32, delay: UInt32) {
             self.ssrc = ssrc
             self.lastReceiverReport = lastReceiverReport
