@@ -1,0 +1,271 @@
+import Cryptography
+import MediaControl
+import MediaEngine
+import Primitives
+import RTP
+import Simulation
+
+/// One RTP packet that a client received, clear, with what its header says.
+struct ReceivedPacket {
+    var time: MonotonicTime
+    var bytes: [UInt8]
+    var header: RTPHeader
+
+    var payload: ArraySlice<UInt8> { bytes[header.payloadOffset..<(header.payloadOffset + header.payloadLength)] }
+
+    /// The value of the header extension with this id.
+    func element(_ id: UInt8) -> [UInt8]? {
+        bytes.withUnsafeBytes { raw in
+            guard header.extensionLength > 0 else { return nil }
+            var elements = RTPHeaderExtensions(header)
+            while let element = elements.next(in: raw.bytes) {
+                guard element.id == id else { continue }
+                return Array(bytes[element.offset..<(element.offset + element.length)])
+            }
+            return nil
+        }
+    }
+}
+
+/// A client with an address of its own.
+final class TestClient {
+    let id: PeerID
+    var address: SocketAddress
+    let transport: ClientTransport
+    var rtp: [ReceivedPacket] = []
+    var rtcp: [(time: MonotonicTime, bytes: [UInt8])] = []
+    /// Datagrams and bytes that came, whatever they were.
+    var datagrams = 0
+    var bytes = 0
+    /// Packets to this client that are lost: told by the clear packet's place among all RTP packets.
+    var losesRTP: (Int) -> Bool = { _ in false }
+    private(set) var rtpCount = 0
+
+    init(id: PeerID, address: SocketAddress, transport: ClientTransport) {
+        self.id = id
+        self.address = address
+        self.transport = transport
+    }
+
+    func take(_ slot: UnsafeMutableRawBufferPointer, _ received: ClientReceived, at now: MonotonicTime) {
+        switch received {
+        case .rtp(let length):
+            rtpCount += 1
+            guard !losesRTP(rtpCount - 1) else { return }
+            let bytes = Array(slot[..<length])
+            guard let header = bytes.withUnsafeBytes({ RTPHeader($0.bytes) }) else { preconditionFailure("bad RTP") }
+            rtp.append(ReceivedPacket(time: now, bytes: bytes, header: header))
+        case .rtcp(let length): rtcp.append((now, Array(slot[..<length])))
+        case .nothing, .dropped: break
+        }
+    }
+
+    /// The RTCP packets that came.
+    var feedback: [(time: MonotonicTime, packet: RTCPPacket)] {
+        rtcp.flatMap { item in
+            item.bytes.withUnsafeBytes { raw in
+                var list: [(time: MonotonicTime, packet: RTCPPacket)] = []
+                guard var compound = RTCPCompound(raw.bytes) else { preconditionFailure("bad RTCP") }
+                while let packet = compound.next(in: raw.bytes) { list.append((item.time, packet)) }
+                precondition(!compound.isMalformed, "malformed RTCP")
+                return list
+            }
+        }
+    }
+
+    /// Moments at which it was asked for a keyframe.
+    var keyframeRequests: [MonotonicTime] {
+        feedback.compactMap { if case .pictureLoss = $0.packet { $0.time } else { nil } }
+    }
+}
+
+/// An engine and its clients in virtual time, with a network that delivers at once.
+final class EngineHarness {
+    static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
+    let engine: MediaEngine
+    let certificate: Certificate
+    let clientContext: ClientContext
+    private(set) var now = MonotonicTime(milliseconds: 1_000)
+    var clients: [TestClient] = []
+    var events: [MediaEvent] = []
+    private var planned = EventQueue<() -> Void>()
+    private var batch: OutboundBatch
+    private var clientBatch = OutboundBatch(datagrams: 256, bytes: 400_000)
+    private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+    private var nextPeer: UInt64 = 1
+    /// Flushes that were needed because the batch was full.
+    private(set) var flushes = 0
+
+    init(
+        configuration: EngineConfiguration = .init(), batchDatagrams: Int = 512, profiles: String? = nil
+    ) throws {
+        certificate = try Certificate.selfSigned()
+        engine = try MediaEngine(configuration: configuration, certificate: certificate, seed: 7)
+        let own = try Certificate.selfSigned()
+        clientContext =
+            try profiles.map { try ClientContext(certificate: own, profiles: $0) } ?? ClientContext(certificate: own)
+        batch = OutboundBatch(datagrams: batchDatagrams, bytes: max(batchDatagrams * 1_500, 32_768))
+    }
+
+    deinit { slot.deallocate() }
+
+    // MARK: - Control
+
+    func apply(_ command: MediaCommand) {
+        engine.apply(command, at: now, into: &batch)
+        endTurn()
+    }
+
+    /// Adds a peer and its client; `connect` makes it connected before the call returns.
+    func addClient(
+        room: RoomID, profile: PeerProfile = .full, behaviour: ClientBehaviour = .init(), connect: Bool = true
+    ) -> TestClient {
+        let id = PeerID(nextPeer)
+        nextPeer += 1
+        let local = ICECredentials(ufrag: "srv\(id.rawValue)", password: "serverpasswordserverpassword")
+        let remote = ICECredentials(ufrag: "cli\(id.rawValue)", password: "clientpasswordclientpassword")
+        let transport = ClientTransport(
+            context: clientContext, behaviour: behaviour, local: remote, server: local,
+            serverFingerprint: certificate.fingerprintSHA256, destination: Self.server)
+        let client = TestClient(
+            id: id, address: SocketAddress(ipv4: 0x0a00_0000 | UInt32(id.rawValue), port: 40_000), transport: transport)
+        clients.append(client)
+        apply(
+            .addPeer(
+                PeerDescription(
+                    id: id, room: room, profile: profile, localICE: local,
+                    remote: RemoteTransport(
+                        ice: remote, fingerprintSHA256: clientContext.certificate.fingerprintSHA256, localRole: .server),
+                    feedbackSSRC: 0xf000_0000 | UInt32(id.rawValue))))
+        if connect {
+            for _ in 0..<400 where !events.contains(.peerConnected(id)) { run(for: .milliseconds(5)) }
+            precondition(events.contains(.peerConnected(id)), "a client did not connect")
+        }
+        return client
+    }
+
+    // MARK: - Media
+
+    /// Sends a clear RTP packet from `client` now.
+    func send(_ packet: [UInt8], from client: TestClient) {
+        slot.copyBytes(from: packet)
+        guard let length = client.transport.protectRTP(slot, length: packet.count) else {
+            preconditionFailure("not protected")
+        }
+        receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<length]), from: client.address)
+    }
+
+    /// Sends one RTCP compound from `client` now.
+    func sendRTCP(from client: TestClient, _ build: (inout RTCPWriter) -> Void) {
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<1_200]))
+        build(&writer)
+        guard let length = client.transport.protectRTCP(slot, length: writer.length) else {
+            preconditionFailure("not protected")
+        }
+        receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<length]), from: client.address)
+    }
+
+    /// Gives raw bytes to the engine.
+    func sendRaw(_ bytes: [UInt8], from address: SocketAddress) {
+        slot.copyBytes(from: bytes)
+        receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count]), from: address)
+    }
+
+    private func receive(_ datagram: UnsafeMutableRawBufferPointer, from address: SocketAddress) {
+        engine.receive(datagram, from: address, at: now, into: &batch)
+        if !isGathering { endTurn() }
+    }
+
+    /// Everything sent in `body` comes in one turn.
+    func inOneTurn(_ body: () -> Void) {
+        isGathering = true
+        body()
+        isGathering = false
+        endTurn()
+    }
+    private var isGathering = false
+
+    // MARK: - Time
+
+    /// Plans something `delay` from now.
+    func plan(in delay: TimeInterval, _ body: @escaping () -> Void) { planned.plan(body, at: now + delay) }
+
+    /// Lets time pass, from one thing to the next.
+    func run(for interval: TimeInterval) {
+        let end = now + interval
+        while true {
+            var next = min(engine.nextDeadline, planned.nextTime ?? .distantFuture)
+            for client in clients { next = min(next, client.transport.nextDeadline) }
+            guard next <= end else { break }
+            now = max(now, next)
+            while let due = planned.take(until: now) { due.event() }
+            for client in clients where client.transport.nextDeadline <= now {
+                client.transport.advance(to: now, into: &clientBatch)
+                deliver(from: client)
+            }
+            endTurn()
+        }
+        now = end
+    }
+
+    private func endTurn() {
+        if engine.nextDeadline <= now {
+            while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
+        }
+        while engine.endTurn(at: now, into: &batch) == .needsFlush {
+            flushes += 1
+            flush()
+        }
+        events += engine.takeEvents()
+        flush()
+    }
+
+    /// Carries the engine's datagrams to the clients, and their answers back.
+    private func flush() {
+        let datagrams = batch.entries.map { entry in
+            (
+                entry.destination,
+                Array(
+                    UnsafeRawBufferPointer(
+                        rebasing: UnsafeRawBufferPointer(batch.arena)[entry.offset..<(entry.offset + entry.length)]))
+            )
+        }
+        batch.removeAll()
+        var answering: [TestClient] = []
+        for (destination, bytes) in datagrams {
+            guard let client = clients.first(where: { $0.address == destination }) else { continue }
+            client.datagrams += 1
+            client.bytes += bytes.count
+            slot.copyBytes(from: bytes)
+            let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
+            let received = client.transport.receive(datagram, from: Self.server, at: now, into: &clientBatch)
+            client.take(datagram, received, at: now)
+            if clientBatch.count > 0 {
+                outbox.append(contentsOf: takeClientBatch().map { (client, $0) })
+                answering.append(client)
+            }
+        }
+        if !answering.isEmpty { planned.plan({ [unowned self] in self.deliverOutbox() }, at: now) }
+    }
+    private var outbox: [(TestClient, [UInt8])] = []
+
+    private func deliverOutbox() {
+        let waiting = outbox
+        outbox = []
+        for (client, bytes) in waiting { sendRaw(bytes, from: client.address) }
+    }
+
+    private func deliver(from client: TestClient) {
+        for bytes in takeClientBatch() { sendRaw(bytes, from: client.address) }
+    }
+
+    private func takeClientBatch() -> [[UInt8]] {
+        let all = clientBatch.entries.map { entry in
+            Array(
+                UnsafeRawBufferPointer(
+                    rebasing: UnsafeRawBufferPointer(clientBatch.arena)[entry.offset..<(entry.offset + entry.length)]))
+        }
+        clientBatch.removeAll()
+        return all
+    }
+}
