@@ -23,7 +23,11 @@ extension SessionDescription {
                 }
                 origin = parsed
             case UInt8(ascii: "s") where sections.isEmpty: name = line.value
-            default: append(line)
+            default:
+                append(line)
+                guard attributes.count <= limits.maximumSessionAttributes else {
+                    throw NegotiationError(.tooManyLines, .line(reader.number))
+                }
             }
         }
         guard !origin.sessionID.isEmpty else { throw NegotiationError(.malformedLine, .line(2)) }

@@ -26,8 +26,9 @@ struct BundleReading {
     private static func group(_ session: SessionDescription, _ readings: [SectionReading]) -> [String]? {
         let groups = session.attributes.all("group").map { $0.words.map(String.init) }.filter { $0.first == "BUNDLE" }
             .map { Array($0.dropFirst()) }
-        return groups.first { mids in
-            readings.contains { reading in
+        return groups.first { group in
+            let mids = Set(group)
+            return readings.contains { reading in
                 (reading.port != 0 || reading.isBundleOnly) && mids.contains(reading.mid ?? "")
             }
         } ?? groups.first

@@ -50,7 +50,9 @@ extension Negotiation {
         let tagged = group?.first ?? accepted.first
         let setup = offer.transport?.localSetup ?? .passive
         var description = SessionDescription(origin: nextOrigin(), headers: [DescriptionLine("t", "0 0")])
-        if let group { description.attributes.append(DescriptionAttribute("group", (["BUNDLE"] + group).spaced)) }
+        if let group, !group.isEmpty {
+            description.attributes.append(DescriptionAttribute("group", (["BUNDLE"] + group).spaced))
+        }
         description.attributes.append(DescriptionAttribute("ice-lite"))
         if offer.transport?.supportsTrickle ?? false {
             description.attributes.append(DescriptionAttribute("ice-options", "trickle"))

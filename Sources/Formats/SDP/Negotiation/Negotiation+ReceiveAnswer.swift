@@ -13,7 +13,8 @@ extension Negotiation {
         let restarted = try transport?.follow(book.remote, setup: accepted.first?.transport.setup) ?? false
         var sections: [NegotiatedSection] = []
         for reading in bundle.readings {
-            sections.append(apply(reading, to: &next.lines[reading.index]))
+            let old = reading.index < book.lines.count ? book.lines[reading.index] : nil
+            sections.append(apply(reading, to: &next.lines[reading.index], after: old))
             next.payloadTypes.reserve(reading.formats)
         }
         if let transport { next.remote = transport }
@@ -32,8 +33,14 @@ extension Negotiation {
         }
     }
 
-    private func apply(_ reading: SectionReading, to line: inout MediaLine) -> NegotiatedSection {
-        if reading.port == 0, !line.isRejected { line.reject(.rejectedByRemote) }
+    private func apply(_ reading: SectionReading, to line: inout MediaLine, after old: MediaLine?) -> NegotiatedSection
+    {
+        if reading.port == 0, !line.isRejected {
+            // A client answers something new with port 0 when it knows none of the formats, and something that it has
+            // taken before when it has stopped the section (RFC 9429 section 5.3.1).
+            let isNew = line.sending.map { new in !(old?.sending?.isSameStream(as: new) ?? false) } ?? false
+            line.reject(isNew ? .noCommonCodec : .rejectedByRemote)
+        }
         var facts = NegotiatedSection(
             index: reading.index, mid: line.mid, kind: line.kind ?? .application, direction: .inactive,
             isRejected: line.isRejected, refusal: line.refusal)

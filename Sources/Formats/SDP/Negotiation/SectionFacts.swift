@@ -35,6 +35,23 @@ public struct RemoteSending: Sendable, Hashable {
     public var contentHint: String?
     /// `a=ptime` in milliseconds.
     public var packetTime: Int?
+
+    /// What is sent; everything but the formats may be unknown.
+    public init(
+        formats: [NegotiatedFormat], encodings: [RemoteEncoding] = [RemoteEncoding()],
+        extensions: [ExtensionMapping] = [], feedback: FeedbackSet = [], streamID: String? = nil,
+        trackID: String? = nil, cname: String? = nil, contentHint: String? = nil, packetTime: Int? = nil
+    ) {
+        self.formats = formats
+        self.encodings = encodings
+        self.extensions = extensions
+        self.feedback = feedback
+        self.streamID = streamID
+        self.trackID = trackID
+        self.cname = cname
+        self.contentHint = contentHint
+        self.packetTime = packetTime
+    }
 }
 
 /// What the server wants to send on a section.
@@ -128,6 +145,12 @@ public struct DataChannelFacts: Sendable, Hashable {
     public var sctpPort: UInt16
     /// `a=max-message-size` in bytes; 0 means any.
     public var maximumMessageSize: Int
+
+    /// What the section says.
+    public init(sctpPort: UInt16, maximumMessageSize: Int) {
+        self.sctpPort = sctpPort
+        self.maximumMessageSize = maximumMessageSize
+    }
 }
 
 /// A remote offer as understood.

@@ -37,8 +37,9 @@ extension SectionReading {
             guard let rid = sent.first(where: { $0.id == id }) else { continue }
             if let types = rid.payloadTypes, !formats.contains(where: { types.contains($0.payloadType) }) { continue }
             taken.append(rid)
+            if taken.count == policy.maximumEncodings { break }
         }
-        return Array(taken.prefix(policy.maximumEncodings))
+        return taken
     }
 
     /// Several `msid` values, told apart only by SSRC lines, in one section: every track but the first would be lost.

@@ -56,7 +56,7 @@ struct FormatTable: Hashable {
         guard parts.count >= 2, let clock = UInt32(parts[1]) else { return }
         entries[index].name = parts[0].lowercased()
         entries[index].clockRateHz = clock
-        entries[index].channels = parts.count > 2 ? Int(parts[2]) ?? 1 : 1
+        entries[index].channels = parts.count > 2 ? UInt8(parts[2]).map(Int.init) ?? 1 : 1
     }
 
     private mutating func readParameters(_ value: String) {

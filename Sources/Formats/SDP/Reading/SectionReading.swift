@@ -49,7 +49,7 @@ struct SectionReading: Hashable {
         isBundleOnly = attributes.has("bundle-only")
         direction = Self.direction(attributes) ?? Self.direction(session.attributes) ?? .sendrecv
         extensions = Self.extensions(attributes, session: session.attributes)
-        rids = attributes.all("rid").compactMap(RID.init(parsing:))
+        rids = Array(attributes.all("rid").lazy.compactMap(RID.init(parsing:)).prefix(Self.maximumRIDs))
         simulcast = attributes.first("simulcast").map(Simulcast.init(parsing:))
         sources = Sources(attributes: attributes)
         msid = Self.msid(attributes, sources)
@@ -83,6 +83,9 @@ struct SectionReading: Hashable {
 }
 
 extension SectionReading {
+    /// More layers than anybody sends in both directions together.
+    private static let maximumRIDs = 16
+
     /// A token of at most 16 characters: the longest value of a one-byte header extension (RFC 8285 section 4.2).
     static func isValid(mid: String) -> Bool {
         (1...16).contains(mid.utf8.count) && mid.utf8.allSatisfy(\.isTokenCharacter)

@@ -1,0 +1,206 @@
+import Primitives
+import SDP
+import Testing
+
+@Suite("Renegotiation")
+struct RenegotiationTests {
+    private let vp8 = NegotiatedFormat(codec: .vp8, clockRateHz: 90000)
+
+    /// Offers, and lets a willing browser answer.
+    @discardableResult
+    private func push(_ negotiation: inout Negotiation, _ sending: [LocalSending]) throws -> (
+        mids: [String], text: String
+    ) {
+        let offer = try negotiation.makeOffer(sending: sending)
+        _ = try negotiation.receiveAnswer(OfferMakingTests.answer(to: offer.text))
+        return (offer.mids, offer.text)
+    }
+
+    private func stream(_ number: UInt32) -> LocalSending { SDPTests.stream(.video, number, formats: [vp8]) }
+
+    @Test("D3: untouched sections keep mid and lines, freed ones serve other tracks of their kind")
+    func recycling() throws {
+        var negotiation = makeNegotiation()
+        let first = try push(&negotiation, [stream(1), stream(2), SDPTests.stream(.audio, 3)])
+        #expect(first.mids == ["0", "1", "2"])
+        let second = try push(&negotiation, [stream(1), SDPTests.stream(.audio, 3)])
+        #expect(second.mids == ["0", "2"])
+        #expect(second.text.section(1).contains("a=inactive"))
+        #expect(second.text.section(0) == first.text.section(0))
+        let third = try push(&negotiation, [stream(1), SDPTests.stream(.audio, 3), stream(4)])
+        #expect(third.mids == ["0", "2", "1"])
+        #expect(third.text.section(2) == first.text.section(2))
+        #expect(third.text.sdpLines.contains("a=group:BUNDLE 0 1 2"))
+    }
+
+    @Test("A track never comes back on a section that carried it: clients would not notice")
+    func sameTrackElsewhere() throws {
+        var negotiation = makeNegotiation()
+        try push(&negotiation, [stream(1)])
+        try push(&negotiation, [])
+        var again = stream(1)
+        again.ssrc = 99
+        #expect(try push(&negotiation, [again]).mids == ["1"])
+        try push(&negotiation, [])
+        #expect(try push(&negotiation, [stream(2), stream(1)]).mids == ["0", "2"])
+    }
+
+    @Test("A section that the client rejected is used again under a new mid, by any kind")
+    func rejectedSlot() throws {
+        var negotiation = makeNegotiation()
+        let offer = try negotiation.makeOffer(sending: [stream(1), stream(2)])
+        let rejecting = OfferMakingTests.answer(to: offer.text).components(prefix: "m=")
+        _ = try negotiation.receiveAnswer(
+            rejecting[0] + rejecting[1].replacing("m=video 7900", "m=video 0") + rejecting[2])
+        let next = try push(&negotiation, [stream(2), SDPTests.stream(.audio, 3)])
+        #expect(next.mids == ["1", "2"])
+        #expect(next.text.section(0)[0].hasPrefix("m=audio"))
+        #expect(next.text.section(0).contains("a=mid:2"))
+    }
+
+    @Test("D3: 30 renegotiations by the client keep every mid in its place")
+    func thirty() throws {
+        var random = RandomSource(seed: 3)
+        var negotiation = makeNegotiation()
+        var sections: [(mid: String, isVideo: Bool, dead: Bool)] = []
+        var nextMid = 0
+        for round in 1...30 {
+            // Only what both sides have seen dead may be used again.
+            let slot = round % 3 == 0 ? sections.firstIndex(where: \.dead) : nil
+            for index in sections.indices where random.next() % 4 == 0 { sections[index].dead.toggle() }
+            let fresh = (String(nextMid), random.next() % 2 == 0, false)
+            nextMid += 1
+            if let slot { sections[slot] = fresh } else { sections.append(fresh) }
+            let lines = sections.map { section in
+                let make = section.isVideo ? videoSection : audioSection
+                return make(section.mid, "sendonly", section.dead ? 0 : 9)
+            }
+            let outcome = try negotiation.receiveOffer(SDPTests.offer(lines, version: round))
+            #expect(outcome.sections.map(\.mid) == sections.map(\.mid))
+            #expect(!outcome.iceRestarted)
+            let answer = try negotiation.makeAnswer()
+            #expect(answer.sections.map { !$0.isRejected } == sections.map { !$0.dead })
+            let parsed = try SessionDescription(parsing: answer.text)
+            #expect(parsed.sections.map { $0.attributes.first("mid") } == sections.map(\.mid))
+            #expect(parsed.origin.version == String(round))
+        }
+        #expect(sections.count < 31)
+    }
+
+    @Test("D3: 30 renegotiations by the server with changing streams keep the untouched ones where they are")
+    func thirtyPushed() throws {
+        var random = RandomSource(seed: 4)
+        var negotiation = makeNegotiation()
+        var sending: [LocalSending] = []
+        var home: [String: String] = [:]
+        for round in 1...30 {
+            sending.removeAll { _ in random.next() % 3 == 0 }
+            sending.append(SDPTests.stream(random.next() % 2 == 0 ? .audio : .video, UInt32(round)))
+            let mids = try push(&negotiation, sending).mids
+            #expect(Set(mids).count == mids.count)
+            let now = Dictionary(uniqueKeysWithValues: zip(sending.map(\.trackID), mids))
+            for (track, mid) in now { #expect(home[track] == nil || home[track] == mid) }
+            home = now
+            #expect(
+                negotiation.currentSending.mapValues(\.trackID)
+                    == Dictionary(uniqueKeysWithValues: zip(mids, sending.map(\.trackID))))
+        }
+    }
+
+    @Test("Sections may not vanish, move or change kind")
+    func continuity() throws {
+        let base = [audioSection("0", "sendonly"), videoSection("1", "sendonly")]
+        let cases: [([[String]], NegotiationError)] = [
+            ([base[0]], NegotiationError(.sectionRemoved)),
+            ([base[1], base[0]], NegotiationError(.sectionReplaced, .section(0, mid: "1"))),
+            ([base[0], audioSection("1", "sendonly")], NegotiationError(.sectionReplaced, .section(1, mid: "1"))),
+            ([base[0], videoSection("2", "sendonly")], NegotiationError(.sectionReplaced, .section(1, mid: "2"))),
+        ]
+        var negotiation = makeNegotiation()
+        _ = try negotiation.receiveOffer(offer(base))
+        _ = try negotiation.makeAnswer()
+        for (sections, error) in cases {
+            #expect(throws: error) { try negotiation.receiveOffer(offer(sections)) }
+            #expect(negotiation.state == .stable)
+        }
+        #expect(try negotiation.receiveOffer(offer(base + [videoSection("2", "sendonly")])).sections.count == 3)
+    }
+
+    @Test("What was sent is told, goes on where it is named again, and ends where it is not")
+    func goesOn() throws {
+        var negotiation = makeNegotiation()
+        _ = try negotiation.receiveOffer(offer([videoSection("0", "recvonly"), videoSection("1", "recvonly")]))
+        _ = try negotiation.makeAnswer(["0": SectionAnswer(sending: stream(1)), "1": SectionAnswer(sending: stream(2))])
+        let again = offer(
+            [videoSection("0", "recvonly"), videoSection("1", "recvonly"), videoSection("2", "recvonly")], version: 2)
+        let outcome = try negotiation.receiveOffer(again)
+        #expect(outcome.sections.map { $0.sending?.trackID } == ["track1", "track2", nil])
+        // 2 stays, 3 takes what 1 leaves, and 1 itself may not come back there.
+        var old = stream(1)
+        old.ssrc = 77
+        let (placed, unplaced) = negotiation.place([stream(2), old, stream(3)])
+        #expect(placed.mapValues(\.trackID) == ["1": "track2", "2": "track1", "0": "track3"])
+        #expect(unplaced.isEmpty)
+        _ = try negotiation.makeAnswer(["1": SectionAnswer(sending: stream(2))])
+        #expect(negotiation.currentSending.mapValues(\.trackID) == ["1": "track2"])
+    }
+
+    @Test("Both sides offer on one connection: payload types and ids stay what they were")
+    func bothSides() throws {
+        var negotiation = makeNegotiation()
+        _ = try negotiation.receiveOffer(try Vectors.text("whip_chromium_vp8_sim3.offer"))
+        let published = try negotiation.makeAnswer()
+        let pushed = try negotiation.makeOffer(sending: [stream(9)])
+        #expect(pushed.mids == ["2"])
+        // What is received goes on, layers included, with the numbers that the client chose.
+        #expect(
+            pushed.text.section(0).filter { $0.hasPrefix("a=rid") || $0.hasPrefix("a=simulcast") }
+                == published.text.section(0).filter { $0.hasPrefix("a=rid") || $0.hasPrefix("a=simulcast") })
+        #expect(pushed.text.section(0).contains("a=recvonly"))
+        let section = pushed.text.section(2)
+        #expect(section[0].hasSuffix("SAVPF 96 97"))
+        #expect(section.contains("a=extmap:9 \(ExtensionURI.mid)"))
+        #expect(section.contains("a=extmap:3 \(ExtensionURI.videoOrientation)"))
+        let accepted = try negotiation.receiveAnswer(
+            OfferMakingTests.answer(to: pushed.text, ufrag: "ZSIY").replacing("a=rid:q recv", "a=rid:q send")
+                .sdpLines.map { $0.hasPrefix("a=fingerprint") ? published.fingerprintOfClient : $0 }
+                .joined(separator: "\r\n"))
+        #expect(accepted.sections[2].sending?.formats.map(\.payloadType) == [96])
+        #expect(accepted.sections[0].receiving?.formats.map(\.payloadType) == [96])
+    }
+
+    @Test("D3: glare is an error; who yields rolls back and goes on")
+    func glare() throws {
+        var negotiation = makeNegotiation()
+        let offered = offer([audioSection("0", "sendonly")])
+        let mine = try negotiation.makeOffer(sending: [stream(1)])
+        #expect(throws: NegotiationError(.glare)) { try negotiation.receiveOffer(offered) }
+        #expect(throws: NegotiationError(.offerPending)) { try negotiation.makeOffer(sending: []) }
+        #expect(negotiation.state == .haveLocalOffer)
+        negotiation.rollback()
+        #expect(negotiation.state == .stable)
+        #expect(negotiation.currentSending.isEmpty)
+        _ = try negotiation.receiveOffer(offered)
+        #expect(throws: NegotiationError(.noPendingOffer)) { try negotiation.receiveAnswer(mine.text) }
+        _ = try negotiation.makeAnswer()
+        // The withdrawn section comes again behind the client's.
+        #expect(try negotiation.makeOffer(sending: [stream(1)]).mids == ["1"])
+    }
+
+    @Test("A remote offer may be rolled back or replaced before it is answered")
+    func replaced() throws {
+        var negotiation = makeNegotiation()
+        _ = try negotiation.receiveOffer(offer([audioSection("0", "sendonly")]))
+        negotiation.rollback()
+        _ = try negotiation.receiveOffer(offer([videoSection("v", "sendonly")]))
+        _ = try negotiation.receiveOffer(offer([videoSection("w", "sendonly")]))
+        #expect(try negotiation.makeAnswer().sections.map(\.mid) == ["w"])
+    }
+}
+
+extension AnswerOutcome {
+    /// The fingerprint line of the captured publisher.
+    fileprivate var fingerprintOfClient: String {
+        "a=fingerprint:sha-256 AA:74:3D:81:B1:3B:6A:4A:07:48:66:12:D3:BC:D9:3D:8E:F9:AB:3D:3D:0B:94:BC:97:1F:67:3A:E0:19:9F:CC"
+    }
+}
