@@ -1,0 +1,179 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Follow mode")
+struct FollowTests {
+    private func viewer(
+        _ bench: inout RoomBench, _ target: FollowTarget, _ sections: [ClientDescriptions.Section]
+    ) throws -> SessionID {
+        let viewer = try bench.join("viewer", isSignalled: false, follow: target) { $0.profile = .viewer }
+        try bench.offer(viewer, "main", sections)
+        return viewer
+    }
+
+    private let sections: [ClientDescriptions.Section] = [.audio("0", "recvonly"), .video("1", "recvonly")]
+
+    @Test("A viewer follows the dominant speaker by switching behind its sections, without renegotiation")
+    func dominantSpeaker() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(bob, [.audio("0"), .video("1")])
+        _ = bench.takeCommands()
+        let viewer = try viewer(&bench, .dominantSpeaker, sections)
+        let subscribed = SubscribeTests.subscribed(bench.commands)
+        #expect(subscribed.map(\.mid) == ["0", "1"])
+        let first = bench.room.subscriptions(of: viewer).map(\.track)
+        #expect(first == [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)], "somebody is shown at once")
+        _ = bench.takeCommands()
+        let voice = try #require(bench.room.members[bob]?.tracks.first)
+        bench.media(.dominantSpeakerChanged(bench.room.id, voice))
+        let switches = bench.commands.compactMap {
+            if case .switchSubscription(let id, let to) = $0 { (id, to) } else { nil }
+        }
+        #expect(switches.map(\.0) == subscribed.map(\.id) && bench.commands.count == 2)
+        #expect(
+            bench.room.subscriptions(of: viewer).map(\.track) == [
+                bench.trackSID(bob, .audio), bench.trackSID(bob, .video),
+            ])
+        bench.media(.dominantSpeakerChanged(bench.room.id, nil))
+        #expect(bench.room.subscriptions(of: viewer).map(\.publisher) == [bench.info(bob)?.sid, bench.info(bob)?.sid])
+    }
+
+    @Test("When the dominant speaker leaves, somebody else is shown; when nobody is left, nothing")
+    func leaving() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(bob, [.audio("0"), .video("1")])
+        let viewer = try viewer(&bench, .dominantSpeaker, sections)
+        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.members[bob]?.tracks.first))
+        bench.leave(bob)
+        #expect(bench.room.subscriptions(of: viewer).map(\.publisher) == [bench.info(ada)?.sid, bench.info(ada)?.sid])
+        bench.leave(ada)
+        #expect(bench.room.subscriptions(of: viewer).map(\.track) == [nil, nil])
+        #expect(bench.room.subscriptions(of: viewer).count == 2, "the sections wait")
+    }
+
+    @Test("A speaker without a camera keeps the picture of whoever was shown")
+    func voiceOnly() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(bob, [.audio("0")])
+        let viewer = try viewer(&bench, .dominantSpeaker, sections)
+        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.members[bob]?.tracks.first))
+        #expect(
+            bench.room.subscriptions(of: viewer).map(\.track) == [
+                bench.trackSID(bob, .audio), bench.trackSID(ada, .video),
+            ])
+    }
+
+    @Test("A viewer of one participant waits for it, shows its screen before its camera, and survives its return")
+    func identity() throws {
+        var bench = RoomBench()
+        let viewer = try viewer(&bench, .identity("ada"), sections + [.video("2", "recvonly")])
+        #expect(bench.room.subscriptions(of: viewer).map(\.state) == [.active, .active, .active])
+        for _ in 0..<2 {
+            let ada = try bench.join("ada")
+            try bench.offer(ada, [.audio("0"), .video("1")])
+            #expect(
+                bench.room.subscriptions(of: viewer).map(\.track) == [
+                    bench.trackSID(ada, .audio), bench.trackSID(ada, .video), nil,
+                ])
+            try bench.perform(
+                .announce(clientTrackID: "s", source: .screen, name: nil, muted: false, width: nil, height: nil), ada)
+            try bench.offer(ada, [.audio("0"), .video("1"), .video("2", track: "s")])
+            let shown = bench.room.subscriptions(of: viewer).map(\.track)
+            let tracks = try #require(bench.info(ada)?.tracks)
+            #expect(shown == [tracks[0].sid, tracks[2].sid, tracks[1].sid])
+        }
+    }
+
+    @Test("Viewers publish nothing and are never offered to")
+    func viewersAreQuiet() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let viewer = try viewer(&bench, .dominantSpeaker, [.audio("0", "sendrecv"), .video("1", "recvonly")])
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        #expect(bench.info(viewer)?.tracks.isEmpty == true)
+        #expect(bench.events[viewer] == nil)
+    }
+}
+
+@Suite("Media events")
+struct MediaEventTests {
+    @Test("D9, D10, A6: first packets, sizes, silence and codecs of tracks reach those who watch")
+    func tracks() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        let id = try #require(bench.room.members[ada]?.tracks.last)
+        let subscription = try #require(bench.room.members[bob]?.subscriptions.last)
+        _ = bench.takeEvents(bob)
+        bench.media(.trackStarted(id, .vp8))
+        bench.media(.trackDimensions(id, layer: 0, width: 320, height: 180))
+        bench.media(.trackDimensions(id, layer: 2, width: 1280, height: 720))
+        bench.media(.trackDimensions(id, layer: 1, width: 640, height: 360))
+        bench.media(.trackSilent(id))
+        bench.media(.trackSilent(id))
+        bench.media(.trackResumed(id))
+        bench.media(.subscriptionStarted(subscription))
+        let events = bench.takeEvents(bob)
+        let infos = events.compactMap { if case .trackUpdated(let info) = $0 { info } else { nil } }
+        #expect(
+            infos.count == 5 && infos.last?.codec == .vp8 && infos.last?.width == 1280
+                && infos.map(\.silent) == [false, false, false, true, false])
+        #expect(
+            events.last
+                == .subscriptionStarted(
+                    subscription: bench.room.subscriptions(of: bob)[1].sid, track: bench.trackSID(ada, .video)))
+        bench.media(.subscriptionHasNoCommonCodec(subscription))
+        #expect(bench.room.subscriptions(of: bob)[1].state == .noCommonCodec)
+    }
+
+    @Test("Speakers go to those who asked, the dominant speaker to everybody with a roster")
+    func speakers() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        try bench.perform(.wantSpeakers(true), bob)
+        _ = bench.takeEvents(bob)
+        _ = bench.takeEvents(ada)
+        let voice = try #require(bench.room.members[ada]?.tracks.first)
+        bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
+        bench.media(.dominantSpeakerChanged(bench.room.id, voice))
+        bench.media(.dominantSpeakerChanged(bench.room.id, voice))
+        let sid = bench.info(ada)?.sid ?? ""
+        #expect(
+            bench.takeEvents(bob) == [
+                .speakersChanged([SpeakerInfo(participant: sid, track: bench.trackSID(ada, .audio), loudness: 90)]),
+                .dominantSpeakerChanged(participant: sid),
+            ])
+        #expect(bench.takeEvents(ada) == [.dominantSpeakerChanged(participant: sid)])
+        #expect(try bench.room.snapshot(bob).dominantSpeaker == sid)
+    }
+
+    @Test("Events about what is gone are ignored")
+    func stale() throws {
+        var (bench, ada, bob) = try SubscribeTests.pair()
+        let track = try #require(bench.room.members[ada]?.tracks.first)
+        let peer = try #require(bench.room.connections(of: ada).first?.peer)
+        let subscription = try #require(bench.room.members[bob]?.subscriptions.first)
+        bench.leave(ada)
+        _ = bench.takeEvents(bob)
+        _ = bench.takeCommands()
+        for event in [
+            MediaEvent.peerConnected(peer), .peerMoved(peer), .peerEnded(peer, .consentLost),
+            .trackStarted(track, .opus),
+            .trackSilent(track), .trackDimensions(track, layer: 0, width: 1, height: 1),
+            .subscriptionStarted(subscription),
+            .subscriptionHasNoCommonCodec(subscription), .dominantSpeakerChanged(bench.room.id, track),
+            .speakersChanged(bench.room.id, [SpeakerLevel(track: track, loudness: 1)]),
+        ] { bench.media(event) }
+        #expect(bench.takeEvents(bob).isEmpty && bench.commands.isEmpty)
+    }
+}
