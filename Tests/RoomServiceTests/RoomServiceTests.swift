@@ -7,17 +7,35 @@ import Testing
 
 @testable import RoomService
 
-func request(_ identity: String, room: String? = "R") -> JoinRequest {
-    JoinRequest(
+func request(_ identity: String, room: String? = "R", _ change: (inout JoinRequest) -> Void = { _ in }) -> JoinRequest {
+    var request = JoinRequest(
         claims: AccessClaims(apiKey: "k", identity: identity, expiresAt: 0, video: .join(nil)), room: room)
+    change(&request)
+    return request
 }
 
-/// Takes what waits in a session's stream now; the stream must hold at least `count`.
+/// Takes `count` events; the stream must bring them.
 func take(_ count: Int, from events: SessionEvents) async -> [SequencedEvent] {
     var taken: [SequencedEvent] = []
     var iterator = events.makeAsyncIterator()
     while taken.count < count, let event = await iterator.next() { taken.append(event) }
     return taken
+}
+
+/// Takes all events of a stream that has ended.
+func rest(of events: SessionEvents) async -> [SequencedEvent] {
+    var taken: [SequencedEvent] = []
+    for await event in events { taken.append(event) }
+    return taken
+}
+
+func code(_ body: () async throws -> Void) async -> RoomError.Code? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return (error as? RoomError)?.code
+    }
 }
 
 @Suite("Room service")
@@ -33,7 +51,7 @@ struct RoomServiceTests {
         let answer = try await service.offer(
             ada.session, connection: "pub", sdp: client.offer([.audio("0"), .video("1")]))
         #expect(answer.tracks.count == 2)
-        #expect(answer.sdp.contains("192.0.2.1 7901 typ host"))
+        #expect(answer.sdp.contains("192.0.2.1 7901 typ host"), "the port of the room's worker")
         let commands = plane.commands
         #expect(commands.contains { if case .addTrack(let track) = $0 { track.kind == .video } else { false } })
         let events = await take(6, from: bob.events)
@@ -49,5 +67,119 @@ struct RoomServiceTests {
         let detail = try await service.room(named: "R")
         #expect(
             detail.participants.first { $0.info.identity == "bob" }?.subscriptions.map(\.state) == [.active, .active])
+    }
+
+    @Test("C2: fifty first joins at once make exactly one room")
+    func oneRoom() async throws {
+        let service = RoomService(media: plane)
+        await withTaskGroup(of: Void.self) { group in
+            for index in 0..<50 { group.addTask { _ = try? await service.join(request("m\(index)", room: "new")) } }
+        }
+        #expect(await service.listRooms().map(\.participants) == [50])
+        #expect(plane.commands.count { if case .addRoom = $0 { true } else { false } } == 1)
+        #expect(await service.statistics().roomsCreated == 1)
+    }
+
+    @Test("B4: the room is the token's, the asked, the default or a generated one")
+    func roomNames() async throws {
+        let service = RoomService(media: plane)
+        func joined(_ granted: String?, _ asked: String?) async throws -> String {
+            try await service.join(request("x", room: asked) { $0.claims.video.room = granted }).snapshot.room.name
+        }
+        #expect(try await joined("R1", "R2") == "R1")
+        #expect(try await joined(nil, nil) == "Broadcast")
+        #expect(try await joined(nil, "").hasPrefix("room-"))
+    }
+
+    @Test("A refused join leaves no room behind")
+    func refusedJoin() async throws {
+        let service = RoomService(media: plane)
+        #expect(await code { _ = try await service.join(request("")) } == .identityRequired)
+        #expect(
+            await code { _ = try await service.join(request("a", room: String(repeating: "r", count: 300))) }
+                == .invalidRequest)
+        #expect(await service.listRooms().isEmpty)
+        #expect(await service.statistics().refusals == ["identity_required": 1, "invalid_request": 1])
+        #expect(plane.commands.contains { if case .removeRoom = $0 { true } else { false } })
+    }
+
+    @Test("Admission: rooms, participants, joins a second, draining, rooms made by operators only")
+    func admission() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxRooms = 1
+        configuration.maxParticipants = 3
+        let service = RoomService(configuration: configuration, media: plane)
+        for index in 0..<3 { _ = try await service.join(request("\(index)")) }
+        #expect(await code { _ = try await service.join(request("4")) } == .overloaded)
+        await service.startDraining()
+        #expect(await code { _ = try await service.join(request("0")) } == .draining)
+
+        configuration = RoomServiceConfiguration()
+        configuration.maxJoinsPerSecond = 2
+        configuration.autoCreateRooms = false
+        let slow = RoomService(configuration: configuration, media: plane)
+        #expect(await code { _ = try await slow.join(request("0")) } == .roomNotFound)
+        _ = try await slow.createRoom(named: "R", policy: nil, metadata: "")
+        #expect(await code { _ = try await slow.createRoom(named: "R", policy: nil, metadata: "") } == .roomExists)
+        _ = try await slow.join(request("0"))
+        #expect(await code { _ = try await slow.join(request("0")) } == .rateLimited)
+        plane.pass(.seconds(1))
+        _ = try await slow.join(request("0"))
+    }
+
+    @Test("Operators: list, look, mute, remove, delete; members are told why")
+    func operators() async throws {
+        let service = RoomService(media: plane)
+        let bob = try await service.join(request("bob"))
+        let ada = try await service.join(request("ada"))
+        let answer = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        let sid = try #require(answer.tracks["0"])
+        #expect(try await service.setMuted(true, track: sid, in: "R").muted)
+        #expect(await code { _ = try await service.setMuted(false, track: sid, in: "R") } == .permissionDenied)
+        #expect(await code { _ = try await service.setMuted(true, track: "TR_x", in: "R") } == .trackNotFound)
+        #expect(try await service.participant("ada", in: "R").info.tracks.first?.muted == true)
+        try await service.remove("ada", from: "R")
+        #expect(await rest(of: ada.events).last?.event == .ended(.removed))
+        #expect(await code { _ = try await service.participant("ada", in: "R") } == .participantNotFound)
+        try await service.deleteRoom(named: "R")
+        #expect(await rest(of: bob.events).last?.event == .ended(.roomDeleted))
+        #expect(await code { _ = try await service.room(named: "R") } == .roomNotFound)
+        #expect(await code { try await service.perform(.wantSpeakers(true), in: bob.session) } == .sessionNotFound)
+        let totals = await service.statistics()
+        #expect(totals.departures == ["removed": 1, "room_deleted": 1] && totals.participants == 0)
+    }
+
+    @Test("Graceful end: every member is told, every room ends, nobody comes in")
+    func shutDown() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        let bob = try await service.join(request("bob", room: "other"))
+        await service.shutDown()
+        #expect(await rest(of: ada.events).last?.event == .ended(.serverShutdown))
+        #expect(await rest(of: bob.events).last?.event == .ended(.serverShutdown))
+        #expect(plane.commands.count { if case .removeRoom = $0 { true } else { false } } == 2)
+        #expect(await code { _ = try await service.join(request("eve")) } == .draining)
+    }
+
+    @Test("The log is told what happens, in order")
+    func log() async throws {
+        let entries = Recorder()
+        let service = RoomService(media: plane) { entries.append($0) }
+        let ada = try await service.join(request("ada"))
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        await service.leave(ada.session)
+        let kinds = entries.all.map { entry -> String in
+            switch entry.event {
+            case .roomStarted: "start"
+            case .participantJoined: "join"
+            case .trackPublished: "publish"
+            case .trackUnpublished: "unpublish"
+            case .connectionChanged: "connection"
+            case .participantLeft: "leave"
+            default: "other"
+            }
+        }
+        #expect(kinds == ["start", "join", "publish", "unpublish", "connection", "leave"])
+        #expect(entries.all.allSatisfy { $0.room == "R" && $0.at == 1_700_000_000_000 })
     }
 }

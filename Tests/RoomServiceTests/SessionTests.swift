@@ -1,0 +1,190 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import Rooms
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+/// Collects log entries.
+final class Recorder: Sendable {
+    private let entries = Mutex<[RoomLogEntry]>([])
+    var all: [RoomLogEntry] { entries.withLock { $0 } }
+    func append(_ entry: RoomLogEntry) { entries.withLock { $0.append(entry) } }
+}
+
+@Suite("Sessions")
+struct SessionTests {
+    let plane = FakePlane()
+    let client = ClientDescriptions()
+
+    @Test("Resume: a dropped socket misses nothing, media is not touched, the older stream ends")
+    func resume() async throws {
+        let service = RoomService(media: plane)
+        let bob = try await service.join(request("bob"))
+        for index in 0..<3 { _ = try await service.join(request("m\(index)")) }
+        #expect(await take(2, from: bob.events).map(\.sequence) == [1, 2])
+        await service.detach(bob.session)
+        _ = try await service.join(request("m3"))
+        #expect(await service.statistics().detachedSessions == 1)
+        _ = plane.takeCommands()
+        let resumed = try await service.resume(bob.session, after: 2)
+        #expect(await take(2, from: resumed.events).map(\.sequence) == [3, 4])
+        let again = try await service.resume(bob.session, after: 4)
+        #expect(await rest(of: resumed.events).isEmpty)
+        _ = try await service.join(request("m4"))
+        #expect(await take(1, from: again.events).map(\.sequence) == [5])
+        #expect(plane.commands.isEmpty)
+        #expect(await code { _ = try await service.resume(bob.session, after: 99) } == .resumeTooLate)
+        #expect(await code { _ = try await service.resume(SessionID("SE_x"), after: 0) } == .sessionNotFound)
+    }
+
+    @Test("D6: keep-alive and the resume window end sessions; signs of life keep them")
+    func timeouts() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        let bob = try await service.join(request("bob"))
+        for _ in 0..<6 {
+            plane.pass(.seconds(10))
+            await service.keepAlive(ada.session)
+            await service.tick()
+        }
+        #expect(await rest(of: bob.events).last?.event == .ended(.timeout))
+        #expect(await service.listRooms().map(\.participants) == [1])
+        await service.detach(ada.session)
+        plane.pass(.seconds(31))
+        await service.tick()
+        #expect(await code { _ = try await service.resume(ada.session, after: 0) } == .sessionNotFound)
+        plane.pass(.seconds(21))
+        await service.tick()
+        #expect(await service.listRooms().isEmpty)
+    }
+
+    @Test("A reader that does not keep up loses its stream, disturbs nobody, and may resume")
+    func slowReader() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxQueuedEvents = 4
+        let service = RoomService(configuration: configuration, media: plane)
+        let slow = try await service.join(request("slow"))
+        for index in 0..<6 { _ = try await service.join(request("m\(index)") { $0.wantsRoster = false }) }
+        #expect(await rest(of: slow.events).map(\.sequence) == [1, 2, 3, 4])
+        #expect(await service.statistics().slowReaders == 1)
+        #expect(await service.statistics().detachedSessions == 1)
+        let resumed = try await service.resume(slow.session, after: 4)
+        #expect(await take(2, from: resumed.events).map(\.sequence) == [5, 6])
+    }
+
+    @Test("Replay is bounded: what is no longer kept asks for a new join")
+    func replayBound() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxReplayEvents = 3
+        let service = RoomService(configuration: configuration, media: plane)
+        let bob = try await service.join(request("bob"))
+        for index in 0..<5 { _ = try await service.join(request("m\(index)")) }
+        #expect(await code { _ = try await service.resume(bob.session, after: 1) } == .resumeTooLate)
+        let resumed = try await service.resume(bob.session, after: 2)
+        #expect(await take(3, from: resumed.events).map(\.sequence) == [3, 4, 5])
+    }
+
+    @Test("WHIP: joins and publishes in one step; what publishes nothing is refused and leaves nothing")
+    func whip() async throws {
+        let service = RoomService(media: plane)
+        let session = try await service.joinPublisher(request("cam"), offer: client.offer([.audio("0"), .video("1")]))
+        #expect(
+            session.room == "R" && session.participant.tracks.count == 2 && session.participant.profile == .publishOnly)
+        #expect(session.answer.iceTag == (try await service.iceTag(session.session, connection: "main")))
+        #expect(
+            await code {
+                let only = request("x") { $0.claims.video.canPublishSources = [.screenShareAudio] }
+                _ = try await service.joinPublisher(only, offer: client.offer([.video("0")]))
+            } == .permissionDenied)
+        #expect(
+            await code { _ = try await service.joinPublisher(request("y", room: "Q"), offer: "nonsense") }
+                == .invalidDescription)
+        #expect(await service.listRooms().map(\.name) == ["R"])
+        await service.leave(session.session)
+        #expect(await code { _ = try await service.iceTag(session.session, connection: "main") } == .sessionNotFound)
+    }
+
+    @Test("WHEP: plays one participant or follows the dominant speaker")
+    func whep() async throws {
+        let service = RoomService(media: plane)
+        let offer = client.offer([.audio("0", "recvonly"), .video("1", "recvonly")])
+        let cam = try await service.joinPublisher(request("cam"), offer: client.offer([.audio("0"), .video("1")]))
+        let viewer = try await service.joinViewer(request("v1"), offer: offer, follow: .identity("cam"))
+        #expect(Set(viewer.answer.tracks.values) == Set(cam.answer.tracks.values))
+        _ = try await service.joinViewer(request("v2"), offer: offer, follow: .dominantSpeaker)
+        #expect(
+            await code {
+                let denied = request("v3") { $0.claims.video.canSubscribe = false }
+                _ = try await service.joinViewer(denied, offer: offer, follow: .dominantSpeaker)
+            } == .permissionDenied)
+        #expect(plane.commands.count { if case .subscribe = $0 { true } else { false } } == 4)
+    }
+
+    @Test("Media events find their room by number; a WHIP session ends with its transport")
+    func mediaEvents() async throws {
+        let service = RoomService(media: plane)
+        let watcher = try await service.join(request("watcher"))
+        _ = try await service.joinPublisher(request("cam"), offer: client.offer([.audio("0")]))
+        guard case .addPeer(let peer)? = plane.commands.first(where: { if case .addPeer = $0 { true } else { false } })
+        else {
+            Issue.record("no peer")
+            return
+        }
+        await service.receive([
+            .peerConnected(peer.id), .peerConnected(PeerID(12 << 32)), .peerEnded(peer.id, .consentLost),
+        ])
+        let events = await take(7, from: watcher.events)
+        guard case .participantLeft(_, "cam", .connectionLost)? = events.last?.event else {
+            Issue.record("\(events.map(\.event))")
+            return
+        }
+        #expect(await service.statistics().connectionsEnded == ["consentLost": 1])
+    }
+
+    @Test("Statistics of the worker come back with the names of the control plane")
+    func report() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        let answer = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        var (room, peer, track) = (RoomID(0), PeerID(0), TrackID(0))
+        for command in plane.commands {
+            switch command {
+            case .addRoom(let id): room = id
+            case .addPeer(let description): peer = description.id
+            case .addTrack(let description): track = description.id
+            default: continue
+            }
+        }
+        var statistics = RoomStatistics()
+        var peerStatistics = PeerStatistics(peer: peer)
+        peerStatistics.isConnected = true
+        statistics.peers = [peerStatistics, PeerStatistics(peer: PeerID(99))]
+        statistics.tracks = [TrackStatistics(track: track, kind: .audio)]
+        plane.set(statistics, for: room)
+        let report = try await service.report(onRoom: "R")
+        #expect(report.participants.count == 1 && report.participants[0].identity == "ada")
+        #expect(report.participants[0].connections.map(\.id) == ["pub"])
+        #expect(report.participants[0].tracks.map(\.info.sid) == [answer.tracks["0"]])
+        await service.measureQuality()
+        await service.measureQuality()
+        let events = await take(2, from: ada.events)
+        #expect(
+            events.last?.event
+                == .qualityChanged([ParticipantQuality(participant: report.participants[0].sid, quality: 5)]))
+        #expect(await code { _ = try await service.report(onRoom: "none") } == .roomNotFound)
+    }
+
+    @Test(
+        "Network quality by loss and round trip",
+        arguments: [
+            (0.0, nil, 5), (0.02, 50, 4), (0.05, 50, 3), (0.1, 50, 2), (0.5, 50, 1), (0.0, 400, 4), (0.0, 900, 3),
+            (0.5, 900, 1),
+        ] as [(Double, Int64?, Int)])
+    func quality(loss: Double, roundTrip: Int64?, expected: Int) {
+        #expect(RoomService.score(loss: loss, roundTrip: roundTrip.map { .milliseconds($0) }) == expected)
+    }
+}
