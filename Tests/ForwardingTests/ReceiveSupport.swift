@@ -88,6 +88,7 @@ final class UplinkHarness {
     @discardableResult
     func receive(_ bytes: [UInt8], at now: MonotonicTime) -> IngestResult {
         buffer.copyBytes(from: bytes)
+        clock = max(clock, now)
         lastTrack = nil
         let result = uplink.receiveRTP(buffer, length: bytes.count, at: now, track: &lastTrack)
         events += uplink.takeEvents()

@@ -51,11 +51,12 @@ extension PublishedTrack {
     /// When the track falls silent if nothing more comes.
     var silenceDeadline: MonotonicTime {
         guard !isSilent, format != nil else { return .distantFuture }
-        var last = MonotonicTime.zero
+        var last: MonotonicTime?
         for index in 0..<layerCount where !layerStorage[index].hasEnded {
-            last = max(last, layerStorage[index].lastMedia)
+            last = max(last ?? .zero, layerStorage[index].lastMedia)
         }
-        return last + TrackActivity.limit
+        // All have said goodbye: at once.
+        return last.map { $0 + TrackActivity.limit } ?? .zero
     }
 }
 

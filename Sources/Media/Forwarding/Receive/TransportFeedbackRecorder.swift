@@ -20,10 +20,10 @@ struct TransportFeedbackRecorder: ~Copyable {
     static let chunk = 256
     /// Told at the latest when so many wait, however short ago the last feedback was.
     static let flush: Int64 = 512
-    /// Senders' estimators want an answer within a frame or two; less often than 250 ms slows their start.
+    /// Senders' estimators want an answer within a frame or two; less often than 280 ms slows their start.
     static let shortest = TimeInterval.milliseconds(50)
     static let longest = TimeInterval.milliseconds(100)
-    static let longestOnBudget = TimeInterval.milliseconds(250)
+    static let longestOnBudget = TimeInterval.milliseconds(280)
     /// IPv4 and UDP headers and the SRTCP trailer of a feedback packet on its own.
     private static let overheadBytes: Int64 = 28 + 20
 
@@ -46,7 +46,7 @@ struct TransportFeedbackRecorder: ~Copyable {
     deinit { times?.deallocate() }
 
     /// A publish-only peer's downlink is to be next to nothing: 5 kbit/s with its reports (B2).
-    mutating func setBudget(_ profile: PeerProfile) { budget = profile == .publishOnly ? 3_500 : nil }
+    mutating func setBudget(_ profile: PeerProfile) { budget = profile == .publishOnly ? 3_300 : nil }
 
     /// The packet with transport-wide number `number` came.
     @inline(__always) mutating func record(_ number: UInt16, mediaSSRC: UInt32, at now: MonotonicTime) {
@@ -124,7 +124,7 @@ struct TransportFeedbackRecorder: ~Copyable {
         }
     }
 
-    /// The next distance, so that the feedback's own rate keeps to its budget: 50 to 100 ms, and up to 250 ms for a peer
+    /// The next distance, so that the feedback's own rate keeps to its budget: 50 to 100 ms, and up to 280 ms for a peer
     /// whose downlink is to be kept quiet.
     private mutating func adaptInterval(at now: MonotonicTime) {
         let elapsed = max(now - lastSent, Self.shortest)
