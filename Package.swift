@@ -130,8 +130,9 @@ let testTargets: [Target] = [
         also: ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation"]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
+    tests(of: "Logging"),
     tests(of: "NetworkIO"),
-    tests(of: "MediaWorkers", also: ["MediaControl", "Cryptography", "NetworkIO", "Logging"]),
+    tests(of: "MediaWorkers", also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging"]),
     tests(of: "RoomService", also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography"]),
     tests(of: "HTTPServing", also: ["Logging"]),
     .target(

@@ -1,0 +1,100 @@
+import Primitives
+import Synchronization
+import Testing
+
+@testable import Logging
+
+@Suite("Logger")
+struct LoggerTests {
+    /// Keeps the lines.
+    final class Lines: Sendable {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func output(level: LogLevel = .info, format: LogFormat = .text, showAddresses: Bool = false) -> LogOutput {
+            LogOutput(level: level, format: format, showAddresses: showAddresses) { line in
+                self.lines.withLock { $0.append(line) }
+            }
+        }
+    }
+
+    @Test("A line below the level costs no evaluation and writes nothing")
+    func levels() {
+        let lines = Lines()
+        let logger = Logger("test", output: lines.output(level: .warning))
+        var evaluations = 0
+        func value() -> String {
+            evaluations += 1
+            return "x"
+        }
+        logger.info(value(), ["field": .text(value())])
+        logger.debug(value())
+        #expect(evaluations == 0)
+        logger.warning(value(), ["field": .text(value())])
+        logger.named("other").error(value())
+        #expect(evaluations == 3)
+        #expect(
+            lines.all.map { $0.split(separator: " ", maxSplits: 1)[1] } == [
+                "warning test: x field=x", "error other: x",
+            ])
+    }
+
+    @Test("Text lines quote what would not be one word, and no value begins a line of its own")
+    func text() {
+        let formatter = LogFormatter(format: .text, showAddresses: false)
+        let line = formatter.line(
+            seconds: 1_767_225_599, milliseconds: 7, level: .info, component: "http", message: "a\nb",
+            fields: ["n": .number(42), "s": "two words", "q": "a\"b", "e": "", "r": 0.5, "f": true, "l": "x\ny"])
+        #expect(
+            line == #"2025-12-31T23:59:59.007Z info http: a\nb n=42 s="two words" q="a\"b" e="" r=0.5 f=true l="x\ny""#)
+    }
+
+    @Test("JSON lines are JSON, whatever is in them")
+    func json() {
+        let formatter = LogFormatter(format: .json, showAddresses: false)
+        let line = formatter.line(
+            seconds: 0, milliseconds: 0, level: .error, component: "c", message: "\u{1}\"\\é",
+            fields: ["n": .number(UInt64.max), "nan": .real(.nan), "flag": false])
+        let expected =
+            #"{"time":"1970-01-01T00:00:00.000Z","level":"error","component":"c","message":"\u0001\"\\é","#
+            + #""n":9223372036854775807,"nan":null,"flag":false}"#
+        #expect(line == expected)
+    }
+
+    @Test("Addresses are shortened unless asked for")
+    func addresses() {
+        let address = SocketAddress(ipv4: 0xc000_0207, port: 5)
+        let lines = Lines()
+        Logger("a", output: lines.output()).info("m", ["from": .address(address), "host": .host("2001:db8:1::5")])
+        Logger("a", output: lines.output(showAddresses: true)).info("m", ["from": .address(address)])
+        #expect(lines.all[0].hasSuffix("from=192.0.x.x host=2001:db8:x"))
+        #expect(lines.all[1].hasSuffix("from=192.0.2.7"))
+    }
+
+    @Test(
+        "What is left of an address",
+        arguments: [
+            ("192.0.2.7", "192.0.x.x"), ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("2001:db8::1", "2001:db8:x"),
+            ("example.org", "x"), ("", "x"),
+        ])
+    func redaction(_ host: String, _ shown: String) {
+        #expect(redactedHost(host) == shown)
+    }
+
+    @Test("Levels have words, and words have levels")
+    func words() {
+        for level in LogLevel.allCases { #expect(LogLevel(word: level.word) == level) }
+        #expect(LogLevel(word: "loud") == nil)
+        #expect(LogLevel.debug < .error)
+    }
+
+    @Test("Lines of many tasks stay whole")
+    func threads() async {
+        let lines = Lines()
+        let logger = Logger("t", output: lines.output())
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<100 { group.addTask { logger.info("line", ["number": .number(number)]) } }
+        }
+        #expect(lines.all.count == 100)
+        #expect(Set(lines.all.map { $0.split(separator: " ").last }).count == 100)
+    }
+}

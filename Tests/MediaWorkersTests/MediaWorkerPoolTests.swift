@@ -1,0 +1,138 @@
+import Cryptography
+import Logging
+import MediaControl
+import MediaEngine
+import NetworkIO
+import Primitives
+import Testing
+
+@testable import MediaWorkers
+
+@Suite("Media workers", .timeLimit(.minutes(1)))
+struct MediaWorkerPoolTests {
+    static func pool(
+        workers: Int = 2, configure: (inout MediaWorkerConfiguration) -> Void = { _ in }
+    ) throws -> MediaWorkerPool {
+        var configuration = MediaWorkerConfiguration()
+        configuration.workers = workers
+        configuration.udpBasePort = 0
+        configuration.bindAddress = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        configuration.seed = 1
+        configure(&configuration)
+        return try MediaWorkerPool(configuration: configuration, certificate: try .selfSigned(), logger: .quiet)
+    }
+
+    static func peer(_ id: UInt64, room: RoomID) -> PeerDescription {
+        let local = ICECredentials(ufrag: "ufrag\(id)", password: "0123456789012345678901\(id)")
+        return PeerDescription(
+            id: PeerID(id), room: room, profile: .full, localICE: local, remote: nil, feedbackSSRC: 1)
+    }
+
+    @Test("Each worker has its port, its thread and its turn; stop ends them")
+    func lifecycle() async throws {
+        let pool = try Self.pool(workers: 3)
+        #expect(Set(pool.workers.map(\.port)).count == 3)
+        #expect(pool.workers.map(\.index) == [0, 1, 2])
+        #expect(pool.candidates(of: pool.workers[1]) == [SocketAddress(ipv4: 0x7f00_0001, port: pool.workers[1].port)])
+        for worker in pool.workers { await worker.apply([.addRoom(RoomID(1))]) }
+        for statistics in await pool.statistics() {
+            #expect(statistics.rooms == 1)
+            #expect(statistics.turns > 0)
+        }
+        await pool.stop()
+        var batches = 0
+        for await _ in pool.events { batches += 1 }
+        #expect(batches == 0, "the stream of events has ended")
+        // Late callers are answered, not left waiting.
+        #expect(await pool.workers[0].statistics().rooms == 1)
+        await pool.stop()
+    }
+
+    @Test("Commands are carried out in order, before the next call looks")
+    func commands() async throws {
+        let pool = try Self.pool(workers: 1)
+        let worker = pool.leastLoadedWorker()
+        let room = RoomID(7)
+        await worker.apply([.addRoom(room), .addPeer(Self.peer(1, room: room)), .addPeer(Self.peer(2, room: room))])
+        #expect(await worker.roomStatistics(room)?.peers.map(\.peer) == [PeerID(1), PeerID(2)])
+        #expect(worker.load == 3)
+        await worker.apply([.removePeer(PeerID(1)), .removePeer(PeerID(2)), .removeRoom(room)])
+        #expect(await worker.roomStatistics(room) == nil)
+        #expect(worker.load == 0)
+        await pool.stop()
+    }
+
+    @Test("Many tasks may command one worker at once")
+    func concurrency() async throws {
+        let pool = try Self.pool(workers: 2)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    let worker = pool.workers[number % 2]
+                    await worker.apply([.addRoom(RoomID(UInt64(number)))])
+                    if number % 4 < 2 { await worker.apply([.removeRoom(RoomID(UInt64(number)))]) }
+                }
+            }
+        }
+        let rooms = await pool.statistics().map(\.rooms)
+        #expect(rooms == [50, 50])
+        await pool.stop()
+    }
+
+    @Test("Rooms go to the worker with the least to do, and spread before they have members")
+    func placement() async throws {
+        let pool = try Self.pool(workers: 3)
+        #expect(Set((0..<3).map { _ in pool.leastLoadedWorker().index }) == [0, 1, 2])
+        await pool.workers[0].apply([.addRoom(RoomID(1))])
+        await pool.workers[2].apply([.addRoom(RoomID(2))])
+        for _ in 0..<4 { #expect(pool.leastLoadedWorker().index == 1) }
+        await pool.stop()
+    }
+
+    @Test("Datagrams from strangers are fetched and counted")
+    func strangers() async throws {
+        let pool = try Self.pool(workers: 1)
+        let worker = pool.workers[0]
+        var client = try UDPSocket(UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0))
+        var batch = OutboundBatch(datagrams: 64, bytes: 10_000)
+        for _ in 0..<50 {
+            let isTaken = [UInt8](repeating: 0x80, count: 100).withUnsafeBytes {
+                batch.append($0, to: SocketAddress(ipv4: 0x7f00_0001, port: worker.port))
+            }
+            #expect(isTaken)
+        }
+        client.send(batch)
+        // The first call may be served just before the turn that fetches them.
+        _ = await worker.statistics()
+        let statistics = await worker.statistics()
+        #expect(statistics.drops.total == 50)
+        #expect(statistics.receiveBufferDrops == 0)
+        await pool.stop()
+    }
+
+    @Test("The loop wakes for the engine's deadlines and tells what happened")
+    func deadlines() async throws {
+        let pool = try Self.pool(workers: 2) { $0.engine.setupTimeout = .milliseconds(20) }
+        let room = RoomID(1)
+        var peer = Self.peer(5, room: room)
+        peer.remote = RemoteTransport(
+            ice: ICECredentials(ufrag: "theirs", password: "their-password-of-22-characters"),
+            fingerprintSHA256: [UInt8](repeating: 1, count: 32), localRole: .server)
+        await pool.workers[1].apply([.addRoom(room), .addPeer(peer)])
+        var events = pool.events.makeAsyncIterator()
+        #expect(await events.next() == [.peerEnded(PeerID(5), .iceTimeout)])
+        await pool.stop()
+    }
+
+    @Test("A taken port is told with the worker's number")
+    func takenPort() async throws {
+        let holder = try UDPSocket(UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0))
+        do {
+            _ = try Self.pool(workers: 1) { $0.udpBasePort = holder.port }
+            Issue.record("started on a taken port")
+        } catch MediaWorkerError.system(let index, let error) {
+            #expect(index == 0)
+            #expect(error.call == "bind")
+        }
+    }
+}

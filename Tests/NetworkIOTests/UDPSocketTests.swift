@@ -1,0 +1,197 @@
+import Primitives
+import Testing
+
+@testable import NetworkIO
+
+@Suite("UDP over loopback")
+struct UDPSocketTests {
+    static let loopback = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+
+    /// A receiver that takes datagrams one by one, or joined.
+    static func receiver(joins: Bool = false) throws -> UDPSocket {
+        var configuration = UDPSocketConfiguration(address: loopback, port: 0)
+        configuration.joinsReceived = joins
+        return try UDPSocket(configuration)
+    }
+
+    static func sender() throws -> UDPSocket { try UDPSocket(UDPSocketConfiguration(port: 0)) }
+
+    /// Everything that waits at `socket`. Loopback delivers within the send call, so nothing has to be waited for.
+    static func drain(_ socket: inout UDPSocket) -> [[UInt8]] {
+        var datagrams: [[UInt8]] = []
+        while let run = socket.receive() {
+            for index in 0..<run.count { datagrams.append(Array(run[index])) }
+        }
+        return datagrams
+    }
+
+    /// A datagram whose bytes tell its place.
+    static func datagram(_ number: Int, _ size: Int) -> [UInt8] {
+        (0..<size).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0) }
+    }
+
+    static func address(_ socket: borrowing UDPSocket) -> SocketAddress {
+        SocketAddress(ipv4: 0x7f00_0001, port: socket.port)
+    }
+
+    static func append(_ bytes: [UInt8], to address: SocketAddress, _ batch: inout OutboundBatch) {
+        let isTaken = bytes.withUnsafeBytes { batch.append($0, to: address) }
+        precondition(isTaken, "the test's batch is large enough")
+    }
+
+    @Test(
+        "Runs of one size leave in one piece and arrive as they were, the last may be shorter",
+        arguments: [false, true])
+    func runs(_ joins: Bool) throws {
+        var one = try Self.receiver(joins: joins)
+        var two = try Self.receiver(joins: joins)
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        // To one: 10 equal and a shorter one, then two of other sizes. To two: a single, then a pair.
+        let toOne =
+            (0..<10).map { Self.datagram($0, 1_200) } + [Self.datagram(10, 300)]
+            + [Self.datagram(11, 900), Self.datagram(12, 1_000)]
+        for bytes in toOne { Self.append(bytes, to: Self.address(one), &batch) }
+        let toTwo = [Self.datagram(13, 100), Self.datagram(14, 700), Self.datagram(15, 700)]
+        for bytes in toTwo { Self.append(bytes, to: Self.address(two), &batch) }
+        sender.send(batch)
+        #expect(Self.drain(&one) == toOne)
+        #expect(Self.drain(&two) == toTwo)
+        #expect(sender.counters.sent == 16)
+        #expect(sender.counters.segmented == 13)
+        #expect(sender.counters.sendCalls == 1, "all of it fits one system call")
+        #expect(one.counters.received == 13)
+        if joins { #expect(one.counters.receiveCalls < 13, "the kernel joined the run") }
+    }
+
+    @Test("A growing size ends a run: a short one in the middle would shift bytes")
+    func growing() throws {
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        let sizes = [500, 500, 499, 500, 500, 501, 1, 1_400, 1_400, 1]
+        let datagrams = sizes.enumerated().map { Self.datagram($0, $1) }
+        for bytes in datagrams { Self.append(bytes, to: Self.address(receiver), &batch) }
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == datagrams)
+    }
+
+    @Test("Long runs are cut at 64 datagrams and at 65,507 bytes", arguments: [(200, 100), (200, 1_400), (3, 30_000)])
+    func long(_ count: Int, _ size: Int) throws {
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        let datagrams = (0..<count).map { Self.datagram($0, size) }
+        for bytes in datagrams { Self.append(bytes, to: Self.address(receiver), &batch) }
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == datagrams)
+        #expect(sender.counters.sendRefused == 0)
+    }
+
+    @Test("What the kernel refuses is counted and stops nobody else")
+    func refused() throws {
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        let nowhere = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        Self.append(Self.datagram(0, 10), to: Self.address(receiver), &batch)
+        Self.append(Self.datagram(1, 10), to: nowhere, &batch)
+        for number in 2..<5 { Self.append(Self.datagram(number, 20), to: nowhere, &batch) }
+        Self.append(Self.datagram(5, 10), to: Self.address(receiver), &batch)
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == [Self.datagram(0, 10), Self.datagram(5, 10)])
+        #expect(sender.counters.sent == 2)
+        #expect(sender.counters.sendRefused == 4)
+    }
+
+    @Test("More than 64 messages leave in several calls, in order")
+    func manyMessages() throws {
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        // Growing sizes never join.
+        let datagrams = (0..<150).map { Self.datagram($0, 10 + $0) }
+        for bytes in datagrams { Self.append(bytes, to: Self.address(receiver), &batch) }
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == datagrams)
+        #expect(sender.counters.sendCalls == 3)
+        #expect(sender.counters.segmented == 0)
+    }
+
+    @Test("Segmentation can be switched off, and then everything arrives all the same")
+    func unsegmented() throws {
+        var receiver = try Self.receiver()
+        var configuration = UDPSocketConfiguration(port: 0)
+        configuration.segmentsSent = false
+        var sender = try UDPSocket(configuration)
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        let datagrams = (0..<70).map { Self.datagram($0, 1_000) }
+        for bytes in datagrams { Self.append(bytes, to: Self.address(receiver), &batch) }
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == datagrams)
+        #expect(sender.counters.segmented == 0)
+    }
+
+    @Test("One socket serves both families, and an answer reaches who asked")
+    func families() throws {
+        var server = try UDPSocket(UDPSocketConfiguration(port: 0))
+        var client = try Self.receiver()
+        var batch = OutboundBatch(datagrams: 16, bytes: 10_000)
+        Self.append([1, 2, 3], to: Self.address(server), &batch)
+        client.send(batch)
+        let received = server.receive()
+        let run = try #require(received)
+        #expect(run.source == Self.address(client))
+        #expect(run.source.isIPv4)
+        batch.removeAll()
+        Self.append([4], to: run.source, &batch)
+        server.send(batch)
+        #expect(Self.drain(&client) == [[4]])
+        guard server.isIPv6 else { return }
+        let six = SocketAddress(high: 0, low: 1, port: 0)
+        var other = try UDPSocket(UDPSocketConfiguration(address: six, port: 0))
+        batch.removeAll()
+        Self.append([5, 6], to: SocketAddress(high: 0, low: 1, port: server.port), &batch)
+        other.send(batch)
+        let answer = server.receive()
+        let second = try #require(answer)
+        #expect(second.source == SocketAddress(high: 0, low: 1, port: other.port))
+        #expect(Array(second[0]) == [5, 6])
+    }
+
+    @Test("An empty datagram is one datagram")
+    func empty() throws {
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 16, bytes: 100)
+        for _ in 0..<2 { Self.append([], to: Self.address(receiver), &batch) }
+        Self.append([1], to: Self.address(receiver), &batch)
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == [[], [], [1]])
+    }
+
+    @Test("A taken port says so")
+    func takenPort() throws {
+        let first = try UDPSocket(UDPSocketConfiguration(port: 0))
+        do {
+            _ = try UDPSocket(UDPSocketConfiguration(port: first.port))
+            Issue.record("two sockets on one port")
+        } catch {
+            #expect(error.description == "bind: Address already in use")
+        }
+    }
+
+    @Test("What nobody fetches in time is counted by the kernel")
+    func receiveDrops() throws {
+        var configuration = UDPSocketConfiguration(address: Self.loopback, port: 0)
+        configuration.receiveBufferBytes = 1
+        var receiver = try UDPSocket(configuration)
+        var sender = try Self.sender()
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        for number in 0..<100 { Self.append(Self.datagram(number, 1_000 + number), to: Self.address(receiver), &batch) }
+        sender.send(batch)
+        let arrived = Self.drain(&receiver).count
+        #expect(arrived < 100)
+        #expect(receiver.receiveBufferDrops == UInt64(100 - arrived))
+    }
+}
