@@ -38,8 +38,8 @@ extension SignallingSession {
         let joined = try await asking { () async throws(RoomError) in
             try await context.rooms.join(fields.request(claims, queryRoom: queryRoom))
         }
-        state.session = joined.session
-        return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], events: joined.events)
+        state.attachment = Attachment(session: joined.session, events: joined.events, number: joined.attachment)
+        return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
     }
 
     /// A session is resumed only with a token of the identity that joined.
@@ -49,12 +49,13 @@ extension SignallingSession {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
         let resumed = try await asking { () async throws(RoomError) in
-            let identity = try await context.rooms.snapshot(session).participant.identity
-            guard claims.identity == identity else { throw RoomError(.sessionNotFound, "There is no such session.") }
+            guard let identity = await context.rooms.identity(of: session), identity == claims.identity else {
+                throw RoomError(.sessionNotFound, "There is no such session.")
+            }
             return try await context.rooms.resume(session, after: sequence)
         }
-        state.session = session
-        return Outcome(replies: [.resumed(id: id, session, sequence: sequence)], events: resumed.events)
+        state.attachment = Attachment(session: session, events: resumed.events, number: resumed.attachment)
+        return Outcome(replies: [.resumed(id: id, session, sequence: sequence)], isNew: true)
     }
 
     private func perform(

@@ -24,27 +24,27 @@ struct SignallingSession: Sendable {
             socket.close(code: CloseCode.joinTimeout, reason: "no join in time")
         }
         var state = State(budget: RequestBudget(at: context.now()))
-        var pump: Task<EventPumpEnd, Never>?
+        var pump: Task<Void, Never>?
         for await message in socket.messages {
             guard let frame = admit(message, &state, socket) else { continue }
             let outcome = await handle(frame, &state)
             for reply in outcome.replies { socket.send(reply.text) }
-            if let events = outcome.events {
+            if outcome.isNew, let attachment = state.attachment {
                 deadline.cancel()
-                pump = Task { await EventPump(events: events, socket: socket).run() }
+                pump = Task { await attachment.pump(to: socket, rooms: context.rooms) }
             }
             if outcome.leaves, let session = state.session { await context.rooms.leave(session) }
             if outcome.closes { socket.close(code: CloseCode.policyViolation, reason: "too many joins") }
         }
         deadline.cancel()
         pump?.cancel()
-        guard let session = state.session, await pump?.value == .socketGone else { return }
-        await context.rooms.detach(session)
+        await state.attachment?.detach(from: context.rooms)
     }
 
     /// What the socket knows between two requests.
     struct State: Sendable {
-        var session: SessionID?
+        var attachment: Attachment?
+        var session: SessionID? { attachment?.session }
         var joins = 0
         var budget: RequestBudget
 
@@ -73,8 +73,8 @@ struct SignallingSession: Sendable {
 /// What came of one frame.
 struct Outcome: Sendable {
     var replies: [ServerMessage] = []
-    /// The events to pump from now on.
-    var events: SessionEvents?
+    /// The socket has a session from now on, whose events are to be pumped after the replies.
+    var isNew = false
     /// The session is to be left after the replies.
     var leaves = false
     var closes = false

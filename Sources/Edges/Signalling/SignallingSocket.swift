@@ -19,6 +19,7 @@ enum CloseCode {
     static let goingAway: UInt16 = 1001
     static let unsupportedData: UInt16 = 1003
     static let policyViolation: UInt16 = 1008
+    static let tryAgainLater: UInt16 = 1013
     static let joinTimeout: UInt16 = 4001
     static let resumedElsewhere: UInt16 = 4002
     static let removed: UInt16 = 4003

@@ -12,7 +12,9 @@ extension RoomService {
             let snapshot = try room.snapshot(session)
             let events = self.openMailbox(session, room.name)
             room.settle(turn: &turn)
-            return JoinedSession(session: session, snapshot: snapshot, events: events)
+            return JoinedSession(
+                session: session, snapshot: snapshot, events: events,
+                attachment: self.mailboxes[session]?.attachment ?? 0)
         }
     }
 
@@ -72,11 +74,16 @@ extension RoomService {
     static let onlyConnection = "main"
 
     /// The socket is gone: the session waits for `resume` as long as the configuration says; media goes on.
-    public func detach(_ session: SessionID) {
-        guard let hosted = try? hosted(of: session) else { return }
+    ///
+    /// `attachment` names the stream that the socket read. false, and nothing is done, when another socket has resumed the session
+    /// since, or when the session has ended: a socket that dies late must not detach its successor.
+    @discardableResult
+    public func detach(_ session: SessionID, attachment: UInt64) -> Bool {
+        guard let hosted = try? hosted(of: session), mailboxes[session]?.attachment == attachment else { return false }
         mailboxes[session]?.close()
         var turn = newTurn()
         hosted.room.detach(session, turn: &turn)
+        return true
     }
 
     /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end.
@@ -88,7 +95,8 @@ extension RoomService {
         var turn = newTurn()
         try hosted.room.attach(session, turn: &turn)
         totals.resumes += 1
-        return ResumedSession(session: session, events: events)
+        return ResumedSession(
+            session: session, events: events, attachment: mailboxes[session]?.attachment ?? 0)
     }
 
     /// Whose session it is; for checking that whoever resumes it may.

@@ -4,6 +4,8 @@ import Rooms
 /// resume. Never waits for a reader.
 struct SessionMailbox {
     private var continuation: SessionEvents.Continuation?
+    /// Which stream is the current one; grows with each.
+    private(set) var attachment: UInt64 = 0
     /// Kept for resume, oldest first.
     private var past: [SequencedEvent] = []
     private var pastBytes = 0
@@ -27,6 +29,7 @@ struct SessionMailbox {
             bufferingPolicy: .bufferingOldest(maxQueued + missed.count))
         for event in missed { continuation.yield(event) }
         self.continuation = continuation
+        attachment += 1
         return stream
     }
 

@@ -9,11 +9,14 @@ public struct JoinedSession: Sendable {
     public let session: SessionID
     public let snapshot: SessionSnapshot
     public let events: SessionEvents
+    /// Names this stream of events; for `detach`.
+    public let attachment: UInt64
 
-    init(session: SessionID, snapshot: SessionSnapshot, events: SessionEvents) {
+    init(session: SessionID, snapshot: SessionSnapshot, events: SessionEvents, attachment: UInt64) {
         self.session = session
         self.snapshot = snapshot
         self.events = events
+        self.attachment = attachment
     }
 }
 
@@ -21,10 +24,13 @@ public struct JoinedSession: Sendable {
 public struct ResumedSession: Sendable {
     public let session: SessionID
     public let events: SessionEvents
+    /// Names this stream of events; for `detach`.
+    public let attachment: UInt64
 
-    init(session: SessionID, events: SessionEvents) {
+    init(session: SessionID, events: SessionEvents, attachment: UInt64) {
         self.session = session
         self.events = events
+        self.attachment = attachment
     }
 }
 

@@ -1,0 +1,45 @@
+import RoomService
+import Rooms
+
+/// A session as one socket holds it: until the session ends, the socket is gone, or another socket resumes it.
+struct Attachment: Sendable {
+    let session: SessionID
+    let events: SessionEvents
+    /// Which stream it is, so that a socket that dies late does not detach its successor.
+    let number: UInt64
+
+    /// The session goes on without this socket. false: it had ended, or another socket has it.
+    @discardableResult
+    func detach(from rooms: RoomService) async -> Bool { await rooms.detach(session, attachment: number) }
+
+    /// Takes the events to the socket, in order, and closes it when there are no more.
+    func pump(to socket: some SignallingSocket, rooms: RoomService) async {
+        for await event in events {
+            socket.send(ServerMessage.event(event).text)
+            guard case .ended(let reason) = event.event else { continue }
+            return socket.close(code: reason.closeCode, reason: reason.rawValue)
+        }
+        guard !Task.isCancelled else { return }
+        if await detach(from: rooms) {
+            socket.close(code: CloseCode.tryAgainLater, reason: "reads too slowly")
+        } else {
+            socket.close(code: CloseCode.resumedElsewhere, reason: "resumed on another socket")
+        }
+    }
+}
+
+extension LeaveReason {
+    /// The close code of a socket whose session ended for this reason.
+    var closeCode: UInt16 {
+        switch self {
+        case .left: CloseCode.left
+        case .serverShutdown: CloseCode.goingAway
+        case .removed: CloseCode.removed
+        case .duplicateIdentity: CloseCode.duplicateIdentity
+        case .roomDeleted: CloseCode.roomDeleted
+        case .tooSlow: CloseCode.tooSlow
+        case .timeout: CloseCode.timeout
+        case .connectionLost: CloseCode.ended
+        }
+    }
+}

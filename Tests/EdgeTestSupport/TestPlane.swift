@@ -1,0 +1,45 @@
+public import EdgeSupport
+import Logging
+public import MediaControl
+public import Primitives
+public import RoomService
+import Synchronization
+
+/// A media plane that takes every command and does nothing.
+public final class TestPlane: MediaPlane {
+    private let statistics = Mutex<[RoomID: RoomStatistics]>([:])
+    private let clock = Mutex(MonotonicTime(milliseconds: 1_000))
+    /// Nothing ever happens.
+    public let events = AsyncStream<[MediaEvent]> { $0.finish() }
+    public let fingerprintSHA256 = [UInt8](repeating: 7, count: 32)
+
+    public init() {}
+
+    public func candidates(of worker: WorkerIndex) -> [SocketAddress] {
+        [SocketAddress(ipv4: 0xc000_0201, port: 7_900)]
+    }
+    public func leastLoadedWorker() -> WorkerIndex? { WorkerIndex(0) }
+    public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {}
+    public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
+        statistics.withLock { $0[room] } ?? RoomStatistics()
+    }
+    public func now() -> MonotonicTime { clock.withLock { $0 } }
+    public func pass(_ interval: TimeInterval) { clock.withLock { $0 = $0 + interval } }
+    public func wallClockMilliseconds() -> Int64 { TestTokens.now * 1_000 }
+}
+
+/// Rooms without media, and an edge's context over them.
+public struct TestRooms: Sendable {
+    public let plane = TestPlane()
+    public let rooms: RoomService
+    public let context: EdgeContext
+
+    /// Rooms with this configuration; `iceServers` are told to clients.
+    public init(configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: [ICEServer] = []) {
+        let plane = plane
+        rooms = RoomService(configuration: configuration, media: plane)
+        context = EdgeContext(
+            rooms: rooms, gate: TestTokens.gate, iceServers: iceServers, server: "martlet/test", logger: .quiet,
+            now: { plane.now() })
+    }
+}

@@ -1,0 +1,71 @@
+import EdgeTestSupport
+import Primitives
+import RoomService
+import TestSupport
+import Testing
+
+@testable import Signalling
+
+@Suite("martlet.v1: resume")
+struct ResumeTests {
+    @Test("A dropped socket is resumed with the events that it missed, and nobody noticed")
+    func missedEvents() async throws {
+        let house = TestRooms()
+        var ada = try await Client("ada", to: house)
+        let joined = try #require(await ada.join())
+        let session = try #require(joined.text("session"))
+        let start = try #require(joined.seq)
+        ada.socket.vanish()
+        await ada.server.value
+        #expect(await house.rooms.statistics().detachedSessions == 1)
+        var bob = try await Client("bob", to: house)
+        let roster = try #require(await bob.join())
+        #expect(roster.list("participants")?.count == 1)
+        var again = try await Client("ada", to: house)
+        #expect(await again.ask("resume", "\"session\":\"\(session)\",\"seq\":\(start)")?.type == "resumed")
+        let missed = await again.ears.next()
+        #expect(missed?.seq == start + 1)
+        #expect(await house.rooms.statistics().detachedSessions == 0)
+        #expect(await again.ask("ping")?.type == "pong")
+    }
+
+    @Test("The older socket is closed with 4002, and its end does not detach the newer one")
+    func takenOver() async throws {
+        let house = TestRooms()
+        var old = try await Client("ada", to: house)
+        let joined = try #require(await old.join())
+        let session = try #require(joined.text("session"))
+        var new = try await Client("ada", to: house)
+        #expect(await new.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.type == "resumed")
+        #expect(await old.ears.closeCode() == 4002)
+        await old.server.value
+        let statistics = await house.rooms.statistics()
+        #expect(statistics.detachedSessions == 0)
+        #expect(statistics.participants == 1)
+        #expect(await new.ask("ping")?.type == "pong")
+    }
+
+    @Test("Only the identity that joined resumes; unknown sessions and future numbers are refused")
+    func refused() async throws {
+        let house = TestRooms()
+        var ada = try await Client("ada", to: house)
+        let session = try #require(await ada.join()?.text("session"))
+        var eve = try await Client("eve", to: house)
+        #expect(await eve.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.code == "session_not_found")
+        #expect(await eve.ask("resume", "\"session\":\"SE_none\",\"seq\":0")?.code == "session_not_found")
+        var again = try await Client("ada", to: house)
+        #expect(await again.ask("resume", "\"session\":\"\(session)\",\"seq\":99")?.code == "resume_too_late")
+        #expect(await again.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.type == "resumed")
+    }
+
+    @Test("B18: a newer session of the same identity ends the older one with 4004")
+    func duplicate() async throws {
+        let house = TestRooms()
+        var old = try await Client("ada", to: house)
+        await old.join()
+        var new = try await Client("ada", to: house)
+        #expect(await new.join()?.type == "joined")
+        #expect(await old.ears.closeCode() == 4004)
+        #expect(await house.rooms.statistics().participants == 1)
+    }
+}
