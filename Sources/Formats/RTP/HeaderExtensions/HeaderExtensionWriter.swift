@@ -35,12 +35,11 @@ public struct HeaderExtensionWriter {
     public mutating func append(id: UInt8, length: Int) -> Int? {
         guard id != 0, length >= 0, length <= 255, count < Self.maximumElements else { return nil }
         if !isTwoByte, id > 14 || length == 0 || length > 16 {
-            guard allowsTwoByte, end + count + 2 + length <= packet.count else { return nil }
+            guard allowsTwoByte, fits(count + 2 + length) else { return nil }
             becomeTwoByte()
         }
         let header = isTwoByte ? 2 : 1
-        // Up to three bytes of padding follow the last element.
-        guard end + header + length <= packet.count else { return nil }
+        guard fits(header + length) else { return nil }
         if isTwoByte {
             packet[end] = id
             packet[end + 1] = UInt8(length)
@@ -83,10 +82,6 @@ public struct HeaderExtensionWriter {
             return start
         }
         while (end - start) & 3 != 0 {
-            guard end < packet.count else {
-                packet[0] &= ~0x10
-                return start
-            }
             packet[end] = 0
             end += 1
         }
@@ -95,6 +90,9 @@ public struct HeaderExtensionWriter {
         packet[0] |= 0x10
         return end
     }
+
+    /// Whether `more` bytes, and the padding to a word behind them, have room.
+    private func fits(_ more: Int) -> Bool { start + ((end + more - start + 3) & ~3) <= packet.count }
 
     /// Gives each written element one more header byte, from the last to the first.
     private mutating func becomeTwoByte() {

@@ -1,0 +1,156 @@
+import Primitives
+import RTP
+import TestSupport
+import Testing
+
+@Suite("Header extensions (RFC 8285)")
+struct HeaderExtensionTests {
+    private func elements(_ hex: String) throws -> [RTPHeaderExtensions.Element] {
+        let packet = try unwrapped(CapturedPackets.bytes("9060 0001 00000002 00000003" + hex))
+        let header = try unwrapped(RTPHeader(packet.span.bytes))
+        var elements = RTPHeaderExtensions(header)
+        var found: [RTPHeaderExtensions.Element] = []
+        while let element = elements.next(in: packet.span.bytes) { found.append(element) }
+        return found
+    }
+
+    @Test("One-byte headers: the example of section 4.2 with padding between elements")
+    func oneByte() throws {
+        let found = try elements("bede0003 10aa 21bbbb 0000 33cccccccc")
+        #expect(found.map(\.id) == [1, 2, 3])
+        #expect(found.map(\.length) == [1, 2, 4])
+        #expect(found.map(\.offset) == [17, 19, 24])
+    }
+
+    @Test("Two-byte headers: the example of section 4.3, an empty value and application bits")
+    func twoByte() throws {
+        let found = try elements("1003 0003 0100 0201bb 00 0304cccccccc")
+        #expect(found.map(\.id) == [1, 2, 3])
+        #expect(found.map(\.length) == [0, 1, 4])
+    }
+
+    @Test(
+        "A broken rest ends the walk and keeps what came before",
+        arguments: [
+            ("bede0001 10aa f0bb", 1),  // 15 is reserved.
+            ("bede0001 10aa 03bb", 1),  // 0 with a length.
+            ("bede0001 10aa 2fbb", 1),  // Longer than the extension.
+            ("10000001 0101 aa02", 1),  // A header cut in half.
+            ("10000001 0103 aa02", 0),
+            ("bede0000", 0),
+            ("12340001 10aa0000", 0),  // Another profile.
+        ])
+    func broken(_ hex: String, _ count: Int) throws {
+        #expect(try elements(hex).count == count)
+    }
+
+    @Test("Elements are found by id, and compared")
+    func find() throws {
+        let packet = try unwrapped(CapturedPackets.bytes("9060 0001 00000002 00000003 bede0002 10aa 92 666f6f 0000"))
+        let header = try unwrapped(RTPHeader(packet.span.bytes))
+        let element = try unwrapped(RTPHeaderExtensions.find(9, header, in: packet.span.bytes))
+        #expect(element.text(in: packet.span.bytes) == "foo")
+        #expect(element.equals(Array("foo".utf8), in: packet.span.bytes) == true)
+        #expect(element.equals(Array("fob".utf8), in: packet.span.bytes) == false)
+        #expect(RTPHeaderExtensions.find(3, header, in: packet.span.bytes) == nil)
+    }
+}
+
+@Suite("Writing header extensions")
+struct HeaderExtensionWriterTests {
+    private let plain = CapturedPackets.bytes("8060 0001 00000002 00000003")!
+
+    private func read(_ slot: UnsafeMutableRawBufferPointer, _ length: Int) throws -> (RTPHeader, [UInt8: [UInt8]]) {
+        let bytes = [UInt8](slot[..<length])
+        let header = try unwrapped(RTPHeader(bytes.span.bytes))
+        var elements = RTPHeaderExtensions(header)
+        var found: [UInt8: [UInt8]] = [:]
+        while let element = elements.next(in: bytes.span.bytes) {
+            found[element.id] = Array(bytes[element.offset..<(element.offset + element.length)])
+        }
+        return (header, found)
+    }
+
+    @Test("G2: one-byte form while it can express everything")
+    func oneByte() throws {
+        try plain.withSlot { slot in
+            var writer = HeaderExtensionWriter(slot, at: 12)
+            #expect(writer.append(id: 1, UInt8(0xaa)) == true)
+            #expect(writer.append(id: 14, UInt16(0xbbcc)) == true)
+            let end = writer.finish()
+            #expect(end == 24)
+            #expect([UInt8](slot[12..<24]) == CapturedPackets.bytes("bede0002 10aa e1bbcc 000000"))
+            let (header, found) = try read(slot, end)
+            #expect(header.payloadOffset == end)
+            #expect(found == [1: [0xaa], 14: [0xbb, 0xcc]])
+        }
+    }
+
+    @Test(
+        "G2: what is written turns into two-byte form when an element needs it",
+        arguments: [(UInt8(15), 1), (3, 17), (3, 0), (200, 30)])
+    func becomesTwoByte(_ id: UInt8, _ length: Int) throws {
+        try plain.withSlot { slot in
+            var writer = HeaderExtensionWriter(slot, at: 12)
+            #expect(writer.append(id: 1, UInt8(0xaa)) == true)
+            #expect(writer.append(id: 2, UInt16(0xbbcc)) == true)
+            let value = try unwrapped(writer.append(id: id, length: length))
+            for index in 0..<length { slot[value + index] = UInt8(index) }
+            #expect(writer.append(id: 9, UInt8(0xdd)) == true)
+            let (header, found) = try read(slot, writer.finish())
+            #expect(header.isTwoByteExtension)
+            #expect(found == [1: [0xaa], 2: [0xbb, 0xcc], id: (0..<length).map { UInt8($0) }, 9: [0xdd]])
+        }
+    }
+
+    @Test("Where two-byte form is not allowed, the element is refused and the rest stands")
+    func refused() throws {
+        try plain.withSlot { slot in
+            var writer = HeaderExtensionWriter(slot, at: 12, allowsTwoByte: false)
+            #expect(writer.append(id: 1, UInt8(0xaa)) == true)
+            #expect(writer.append(id: 15, length: 1) == nil)
+            #expect(writer.append(id: 0, length: 1) == nil)
+            let (header, found) = try read(slot, writer.finish())
+            #expect(header.isOneByteExtension)
+            #expect(found == [1: [0xaa]])
+        }
+    }
+
+    @Test("No elements: no extension")
+    func empty() throws {
+        var packet = plain
+        packet[0] = 0x90
+        packet.withSlot { slot in
+            var writer = HeaderExtensionWriter(slot, at: 12)
+            #expect(writer.finish() == 12)
+            #expect(slot[0] == 0x80)
+        }
+    }
+
+    @Test("A full slot is never written past, in any order of elements")
+    func bounds() throws {
+        var random = RandomSource(seed: 7)
+        for _ in 0..<2_000 {
+            let capacity = Int.random(in: 16...80, using: &random)
+            // A guard byte behind the slot shows a write past it.
+            var backing = plain + [UInt8](repeating: 0x5a, count: 100)
+            try backing.withUnsafeMutableBytes { whole in
+                let slot = UnsafeMutableRawBufferPointer(rebasing: whole[..<capacity])
+                var writer = HeaderExtensionWriter(slot, at: 12)
+                var expected: [UInt8: Int] = [:]
+                for id in UInt8(1)...18 {
+                    let length = Int.random(in: 0...20, using: &random)
+                    guard let value = writer.append(id: id, length: length) else { continue }
+                    for index in 0..<length { slot[value + index] = id }
+                    expected[id] = length
+                }
+                let end = writer.finish()
+                #expect(end <= capacity)
+                #expect(whole[capacity...].allSatisfy { $0 == 0x5a })
+                let (_, found) = try read(slot, end)
+                #expect(found.mapValues(\.count) == expected)
+                #expect(found.allSatisfy { id, value in value.allSatisfy { $0 == id } })
+            }
+        }
+    }
+}
