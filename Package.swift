@@ -155,7 +155,7 @@ let testTargets: [Target] = [
         ]),
     tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
     tests(of: "Simulation", also: ["MediaControl"]),
-    tests(of: "martlet", also: []),
+    tests(of: "martlet", also: ["AccessTokens", "HTTPServing", "MediaEngine", "MediaWorkers", "RoomService"]),
     .testTarget(
         name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests",
         swiftSettings: settings),

@@ -1,0 +1,72 @@
+"""Network namespaces joined by emulated links (Tests/Support/netem.sh, linkemu.c): loss, delay, rate and address changes."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import stat
+import subprocess
+import tempfile
+
+NETEM = pathlib.Path(__file__).resolve().parents[2] / "Support/netem.sh"
+CLONE_NEWNET = 0x40000000
+_libc = ctypes.CDLL(None, use_errno=True)
+SERVER_ADDRESS = "10.77.0.1"
+
+
+@contextlib.contextmanager
+def inside(namespace):
+    """Sockets that this thread opens meanwhile belong to `namespace`."""
+    if namespace is None:
+        yield
+        return
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    there = os.open(f"/var/run/netns/{namespace}", os.O_RDONLY)
+    try:
+        if _libc.setns(there, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), f"cannot enter namespace {namespace}")
+        yield
+    finally:
+        if _libc.setns(home, CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "cannot leave the namespace")
+        os.close(home)
+        os.close(there)
+
+
+class Lab:
+    """One server namespace and `clients` client namespaces, each behind a link of its own."""
+
+    def __init__(self, prefix, clients, *link):
+        self.prefix, self.clients, self.link = prefix, clients, [str(word) for word in link]
+        self.folder = tempfile.TemporaryDirectory(prefix="martlet-lab-")
+
+    def __enter__(self):
+        self._netem("up", self.prefix, str(self.clients), *self.link)
+        return self
+
+    def __exit__(self, *_):
+        self._netem("down", self.prefix)
+        self.folder.cleanup()
+
+    @property
+    def server(self):
+        return f"{self.prefix}-srv"
+
+    def client(self, number):
+        return f"{self.prefix}-c{number}"
+
+    def set(self, number, command):
+        """Changes client `number`'s link live, for example "both loss 5"."""
+        self._netem("set", self.prefix, str(number), command)
+
+    def wrapper(self, number, program):
+        """A script that runs `program` inside client `number`'s namespace, for launchers that take a path."""
+        path = pathlib.Path(self.folder.name) / f"run-{number}-{pathlib.Path(program).name}"
+        path.write_text(f'#!/bin/sh\nexec ip netns exec {self.client(number)} {program} "$@"\n')
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return str(path)
+
+    def _netem(self, *arguments):
+        environment = {**os.environ, "NETEM_DIR": self.folder.name}
+        # No pipes: the links that `up` leaves running would hold them open.
+        subprocess.run([str(NETEM), *arguments], check=True, timeout=30, env=environment,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

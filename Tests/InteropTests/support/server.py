@@ -1,0 +1,141 @@
+"""Starts the release build of Martlet on ports of its own and stops it by its process id."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+from .network import inside
+from .tokens import KEY, SECRET, admin_token
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+BINARY = pathlib.Path(os.environ.get("MARTLET_BINARY", ROOT / ".build/release/martlet"))
+
+
+def free_ports(count):
+    """Ports that nobody listens on now, for TCP and UDP."""
+    sockets = []
+    for _ in range(count):
+        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        s.bind(("127.0.0.1", 0))
+        sockets.append(s)
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class Server:
+    """One Martlet. `namespace` runs it inside a network namespace at `host`."""
+
+    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra=""):
+        self.host, self.namespace, self.workers, self.extra = host, namespace, workers, extra
+        self.http, self.private, self.udp = free_ports(3)
+        self.folder = tempfile.TemporaryDirectory(prefix="martlet-")
+        self.log_path = pathlib.Path(self.folder.name) / "log"
+        self.process = None
+
+    @property
+    def url(self):
+        return f"http://{self.host}:{self.http}"
+
+    def start(self):
+        config = pathlib.Path(self.folder.name) / "martlet.yaml"
+        config.write_text(
+            f"http:\n  bind: {self.host}\n  port: {self.http}\n"
+            f"private:\n  bind: {self.host}\n  port: {self.private}\n"
+            f"media:\n  bind: {self.host}\n  udp_port: {self.udp}\n  workers: {self.workers}\n"
+            + ("insecure: true\n" if self.host != "127.0.0.1" else "")
+            + f"keys:\n  {KEY}: {SECRET}\n" + self.extra)
+        command = [str(BINARY), "serve", "--config", str(config)]
+        if self.namespace:
+            command = ["ip", "netns", "exec", self.namespace, *command]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log_path, "ab"))
+        self._wait_until_ready()
+        return self
+
+    def _wait_until_ready(self):
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"martlet ended with {self.process.returncode}: {self.log()[-2000:]}")
+            try:
+                if self.get_private("/readyz")[0] == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError(f"martlet is not ready after 20 s: {self.log()[-2000:]}")
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError("martlet did not end within 15 s of SIGTERM")
+        code = self.process.returncode if self.process else None
+        self.folder.cleanup()
+        return code
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def request(self, method, path, body=None, headers=None, base=None):
+        """(status, headers, text) of one HTTP request; errors of the server are answers, not exceptions."""
+        data = body.encode() if isinstance(body, str) else json.dumps(body).encode() if body is not None else None
+        request = urllib.request.Request((base or self.url) + path, data=data, method=method, headers=headers or {})
+        if body is not None and not isinstance(body, str):
+            request.add_header("Content-Type", "application/json")
+        try:
+            with self._open(request) as reply:
+                return reply.status, reply.headers, reply.read().decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read().decode(errors="replace")
+
+    def _open(self, request):
+        with inside(self.namespace):
+            return self._open_here(request)
+
+    @staticmethod
+    def _open_here(request):
+        return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10)
+
+    def get_private(self, path):
+        status, _, text = self.request("GET", path, base=f"http://{self.host}:{self.private}")
+        return status, text
+
+    def api(self, method, path, body=None):
+        """One call of the control API as an operator: (status, parsed JSON)."""
+        status, _, text = self.request(method, path, body, {"Authorization": f"Bearer {admin_token()}"})
+        return status, json.loads(text) if text else None
+
+    def metric(self, name):
+        """The sum of a metric's samples."""
+        total, found = 0.0, False
+        for line in self.get_private("/metrics")[1].splitlines():
+            if line.startswith(name) and line[len(name)] in " {":
+                total, found = total + float(line.rsplit(" ", 1)[1]), True
+        assert found, f"no metric {name}"
+        return total
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss_bytes(self):
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError("no VmRSS")

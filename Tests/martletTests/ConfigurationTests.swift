@@ -1,0 +1,94 @@
+import HTTPServing
+import MediaEngine
+import MediaWorkers
+import Primitives
+import RoomService
+import Testing
+
+@testable import martlet
+
+@Suite("Configuration")
+struct ConfigurationTests {
+    private func take(_ text: String) throws -> (Configuration, [String]) {
+        var configuration = Configuration()
+        var faults: [String] = []
+        configuration.take(try YAMLDocument(parsing: text).entries, from: "m.yaml", &faults)
+        return (configuration, faults)
+    }
+
+    @Test("A file's values arrive where they belong")
+    func values() throws {
+        let (configuration, faults) = try take(
+            """
+            http: {bind: 127.0.0.1, port: 8080}
+            media:
+              udp_port: 9000
+              announced_addresses: [192.0.2.1, "2001:db8::1"]
+              consent_timeout: 20
+            keys:
+              app: 0123456789abcdef0123456789abcdef
+            rooms: {default: Hall}
+            """)
+        #expect(faults.isEmpty)
+        #expect(configuration.http == .init(host: "127.0.0.1", port: 8_080))
+        #expect(configuration.media.udpBasePort == 9_000)
+        #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.1", "2001:db8:0:0:0:0:0:1"])
+        #expect(configuration.media.engine.consentTimeout == .seconds(20))
+        #expect(configuration.rooms.defaultRoom == "Hall")
+        #expect(configuration.faults.isEmpty)
+    }
+
+    @Test("What is wrong is told with its line", arguments: [
+        ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'"),
+        ("http:\n  port: 70000", "m.yaml:2: http.port: wants a whole number from 0 to 65535"),
+        ("\nmedia:\n  bind: here", "m.yaml:3: media.bind: 'here' is not an IPv4 or IPv6 address"),
+        ("insecure: maybe", "m.yaml:1: insecure: 'maybe' is not one of: serve other machines without TLS (true or false)"),
+        ("http:\n  port: [1, 2]", "m.yaml:2: http.port: wants one value, not a list"),
+    ])
+    func faults(text: String, fault: String) throws {
+        #expect(try take(text).1 == [fault])
+    }
+
+    @Test("A text that is no map of settings is refused with its line", arguments: [
+        ("- a\n- b", 1), ("http: {port: 1", 2), ("a: 1\na: 2", 2), ("a: &x 1\nb: *x", 2), ("a:\n  - [1]", 2),
+    ])
+    func notAMap(text: String, line: Int) {
+        let failure = #expect(throws: YAMLDocument.Failure.self) { _ = try YAMLDocument(parsing: text) }
+        #expect(failure?.line == line)
+    }
+
+    @Test("The environment wins over the file")
+    func environment() throws {
+        var (configuration, faults) = try take("http: {port: 1}")
+        configuration.take(
+            ["MARTLET_HTTP_PORT": "2", "MARTLET_KEYS": "a:b, c:d", "MARTLET_MEDIA_ANNOUNCED_ADDRESSES": "192.0.2.7"], &faults)
+        #expect(faults.isEmpty && configuration.http.port == 2)
+        #expect(configuration.keys == ["a": "b", "c": "d"])
+        #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.7"])
+    }
+
+    @Test("C16: without TLS, a proxy or an explicit word only this machine is served")
+    func loopbackOnly() {
+        var configuration = Configuration()
+        #expect(!configuration.servesOtherMachines && configuration.publicHTTP.servesLoopbackOnly)
+        configuration.trustedProxy = true
+        #expect(configuration.servesOtherMachines && !configuration.publicHTTP.servesLoopbackOnly)
+        configuration.becomeDevelopment()
+        #expect(configuration.publicHTTP.servesLoopbackOnly, "development never serves others")
+    }
+
+    @Test("A server without a key, or with a weak one, does not start")
+    func keys() {
+        var configuration = Configuration()
+        #expect(configuration.faults.contains { $0.hasPrefix("keys: no API key") })
+        configuration.keys["app"] = "short"
+        #expect(configuration.faults == ["keys.app: the secret has 5 bytes; HS256 needs 32"])
+        #expect(Configuration.development.faults.isEmpty)
+    }
+
+    @Test("Each setting has a path of its own")
+    func uniqueSettings() {
+        #expect(Set(Setting.all.map(\.path)).count == Setting.all.count)
+        #expect(Setting.all.first { $0.path == "media.udp_port" }?.variable == "MARTLET_MEDIA_UDP_PORT")
+    }
+}
