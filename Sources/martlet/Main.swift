@@ -33,7 +33,8 @@ enum Martlet {
 
     private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
         let server = try await Server.start(try load(file, development: isDevelopment))
-        if isDevelopment { print(server.invitation) }
+        // Not print: its buffer would keep the address from whoever reads through a pipe.
+        if isDevelopment { FileHandle.standardOutput.write(Data((server.invitation + "\n").utf8)) }
         await Signals.untilAskedToEnd()
         await server.stop()
     }
