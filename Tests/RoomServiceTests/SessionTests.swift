@@ -26,7 +26,7 @@ struct SessionTests {
         let bob = try await service.join(request("bob"))
         for index in 0..<3 { _ = try await service.join(request("m\(index)")) }
         #expect(await take(2, from: bob.events).map(\.sequence) == [1, 2])
-        await service.detach(bob.session)
+        await service.detach(bob.session, attachment: bob.attachment)
         _ = try await service.join(request("m3"))
         #expect(await service.statistics().detachedSessions == 1)
         _ = plane.takeCommands()
@@ -53,7 +53,7 @@ struct SessionTests {
         }
         #expect(await rest(of: bob.events).last?.event == .ended(.timeout))
         #expect(await service.listRooms().map(\.participants) == [1])
-        await service.detach(ada.session)
+        await service.detach(ada.session, attachment: ada.attachment)
         plane.pass(.seconds(31))
         await service.tick()
         #expect(await code { _ = try await service.resume(ada.session, after: 0) } == .sessionNotFound)
