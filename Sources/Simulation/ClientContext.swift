@@ -10,6 +10,9 @@ public final class ClientContext {
     let dtls: DTLSContext
     let stun: STUNAgent
 
+    /// What Chromium offers, in its order.
+    public static let chromiumProfiles = "SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM"
+
     /// Why clients cannot be made.
     public enum Failure: Error {
         case cryptography(CryptographyError)
@@ -18,7 +21,7 @@ public final class ClientContext {
 
     /// `profiles` in OpenSSL's form, for example "SRTP_AES128_CM_SHA1_80" for a client without GCM (F6).
     public init(
-        certificate: Certificate, profiles: String = "SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM",
+        certificate: Certificate, profiles: String = ClientContext.chromiumProfiles,
         maximumDatagram: Int = 1_200
     ) throws(Failure) {
         do { try SRTPLibrary.start() } catch { throw .srtp(error) }

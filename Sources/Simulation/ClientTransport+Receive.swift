@@ -16,7 +16,9 @@ extension ClientTransport {
     }
 
     private func check(at now: MonotonicTime, into output: inout OutboundBatch) {
-        nextCheck = isICEConnected ? (behaviour.keepsChecking ? now + behaviour.interval : .distantFuture)
+        nextCheck =
+            isICEConnected
+            ? (behaviour.keepsChecking ? now + behaviour.interval : .distantFuture)
             : now + behaviour.firstInterval
         let nominate = behaviour.nominatesAlways || !isICEConnected
         let id = context.stun.sendCheck(
@@ -60,7 +62,9 @@ extension ClientTransport {
         }
         let id = TransactionID(of: bytes)
         guard let open = checks.first(where: { $0.id == id }) else { return .dropped(.stunUnexpected) }
-        guard context.stun.isAuthenticResponse(bytes, remote: open.credential) else { return .dropped(.stunUnauthorized) }
+        guard context.stun.isAuthenticResponse(bytes, remote: open.credential) else {
+            return .dropped(.stunUnauthorized)
+        }
         checks.removeAll { $0.id == id }
         answers += 1
         if answers == 1 {

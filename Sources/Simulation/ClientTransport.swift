@@ -31,8 +31,8 @@ public enum ClientReceived: Sendable, Hashable {
 
 /// The other end of a `PeerTransport`: a controlling ICE agent with one candidate pair, DTLS and SRTP. Sans-IO.
 ///
-/// It has no address of its own: who carries its datagrams decides where they come from, so a NAT rebinding is a matter of the
-/// network model.
+/// It has no address of its own: who carries its datagrams decides where they come from, so a NAT rebinding is a
+/// matter of the network model.
 public final class ClientTransport {
     let context: ClientContext
     let behaviour: ClientBehaviour

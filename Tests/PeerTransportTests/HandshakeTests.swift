@@ -18,11 +18,13 @@ struct HandshakeTests {
         #expect(pair.server.remoteAddress == pair.clientAddress)
     }
 
-    @Test("F6: GCM first, and a client that has AES_CM only is connected", arguments: [
-        ("SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM", "SRTP_AEAD_AES_128_GCM"),
-        ("SRTP_AES128_CM_SHA1_80", "SRTP_AES128_CM_HMAC_SHA1_80"),
-        ("SRTP_AEAD_AES_256_GCM", "SRTP_AEAD_AES_256_GCM"),
-    ])
+    @Test(
+        "F6: GCM first, and a client that has AES_CM only is connected",
+        arguments: [
+            ("SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM", "SRTP_AEAD_AES_128_GCM"),
+            ("SRTP_AES128_CM_SHA1_80", "SRTP_AES128_CM_HMAC_SHA1_80"),
+            ("SRTP_AEAD_AES_256_GCM", "SRTP_AEAD_AES_256_GCM"),
+        ])
     func profiles(offered: String, chosen: String) throws {
         let pair = try TransportPair(profiles: offered)
         #expect(pair.connect())
@@ -38,9 +40,11 @@ struct HandshakeTests {
         #expect(pair.connect())
     }
 
-    @Test("F6: a certificate that is not the one of the SDP is refused with a named reason", arguments: [
-        DTLSRole.client, .server,
-    ])
+    @Test(
+        "F6: a certificate that is not the one of the SDP is refused with a named reason",
+        arguments: [
+            DTLSRole.client, .server,
+        ])
     func wrongFingerprint(role: DTLSRole) throws {
         var behaviour = ClientBehaviour()
         behaviour.role = role
@@ -59,7 +63,8 @@ struct HandshakeTests {
         #expect(pair.serverEvents.last == .ended(.dtlsFailed))
     }
 
-    @Test("Each datagram of the handshake may be lost once, in both roles", arguments: [DTLSRole.client, .server], 0..<14)
+    @Test(
+        "Each datagram of the handshake may be lost once, in both roles", arguments: [DTLSRole.client, .server], 0..<14)
     func lostOnce(role: DTLSRole, lost: Int) throws {
         var behaviour = ClientBehaviour()
         behaviour.role = role
@@ -79,7 +84,8 @@ struct HandshakeTests {
         pair.run(for: .milliseconds(300))
         #expect(pair.serverReceived.contains(.dropped(.dtlsUnexpected)))
         let remote = RemoteTransport(
-            ice: TransportPair.clientICE, fingerprintSHA256: Shared.clientCertificate.fingerprintSHA256, localRole: .server)
+            ice: TransportPair.clientICE, fingerprintSHA256: Shared.clientCertificate.fingerprintSHA256,
+            localRole: .server)
         pair.withOutput({ pair.server.setRemote(remote, at: pair.now, into: &$0) }, toServer: false)
         #expect(pair.connect())
     }

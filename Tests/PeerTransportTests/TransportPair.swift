@@ -37,7 +37,7 @@ final class TransportPair {
 
     init(
         certificate: Certificate = Shared.certificate, client clientCertificate: Certificate = Shared.clientCertificate,
-        profiles: String = "SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM",
+        profiles: String = ClientContext.chromiumProfiles,
         behaviour: ClientBehaviour = .init(), settings: TransportSettings = .init(), fingerprint: [UInt8]? = nil,
         remoteKnown: Bool = true
     ) throws {
@@ -108,7 +108,8 @@ final class TransportPair {
         for entry in output.entries {
             // The server's datagrams reach the client only at the address that the client has now.
             if !toServer, entry.destination != clientAddress { continue }
-            let bytes = Array(UnsafeRawBufferPointer(rebasing: output.arena[entry.offset..<(entry.offset + entry.length)]))
+            let range = entry.offset..<(entry.offset + entry.length)
+            let bytes = Array(UnsafeRawBufferPointer(rebasing: output.arena[range]))
             let datagram = Datagram(
                 bytes: bytes, arrival: now + delay, toServer: toServer,
                 source: toServer ? clientAddress : Self.serverAddress)

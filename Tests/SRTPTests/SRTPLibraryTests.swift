@@ -1,4 +1,5 @@
 import Testing
+
 @testable import SRTP
 
 @Test("libsrtp2 starts with OpenSSL ciphers and gives the known answers")

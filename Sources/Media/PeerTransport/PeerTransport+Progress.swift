@@ -8,7 +8,7 @@ extension PeerTransport {
     /// Takes over credentials and fingerprint of the remote side.
     func adopt(_ new: RemoteTransport, at now: MonotonicTime) {
         // Another fingerprint asks for another association (RFC 8842 section 4); that is a new peer here.
-        if let remote, dtls != nil, remote.fingerprintSHA256 != new.fingerprintSHA256 { return end(.fingerprintMismatch) }
+        if dtls != nil, remote?.fingerprintSHA256 != new.fingerprintSHA256 { return end(.fingerprintMismatch) }
         remote = new
         ice.setRemote(ICECredential(ufrag: new.ice.ufrag, password: new.ice.password), at: now)
     }

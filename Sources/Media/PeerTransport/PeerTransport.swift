@@ -8,7 +8,8 @@ internal import SRTP
 ///
 /// Sans-IO, not Sendable: its worker's engine calls it. Nothing is allocated for a media packet.
 public final class PeerTransport {
-    /// Bytes a slot needs behind a packet for `protectRTP` and `protectRTCP` (GCM tag of 16, SRTCP index of 4, rounded up).
+    /// Bytes a slot needs behind a packet for `protectRTP` and `protectRTCP` (GCM tag of 16, SRTCP index of 4,
+    /// rounded up).
     public static let protectionOverhead = 32
 
     /// Who this is.
@@ -39,8 +40,8 @@ public final class PeerTransport {
     public var isConnected: Bool { srtp != nil }
     /// The name of the SRTP profile in use; empty before.
     public var srtpProfileName: String { srtp?.profile.name ?? "" }
-    /// Whether a packet may be sent again under its old sequence number with changed header extensions. Under GCM it may not
-    /// (RFC 7714 section 8.4): answer NACKs through RTX there.
+    /// Whether a packet may be sent again under its old sequence number with changed header extensions. Under GCM it
+    /// may not (RFC 7714 section 8.4): answer NACKs through RTX there.
     public var allowsRepeatedSequenceNumbers: Bool { srtp?.profile.allowsRepeatedSequenceNumbers ?? false }
     /// As measured by the server's own consent checks; nil before the first answer.
     public var roundTripTime: TimeInterval? { ice.roundTripTime }
@@ -62,8 +63,8 @@ public final class PeerTransport {
 
     // MARK: Media out
 
-    /// Encrypts the RTP packet of `length` bytes in `slot` in place; the new length, or nil when there are no keys or libsrtp2
-    /// refuses. The slot needs `protectionOverhead` bytes of room.
+    /// Encrypts the RTP packet of `length` bytes in `slot` in place; the new length, or nil when there are no keys or
+    /// libsrtp2 refuses. The slot needs `protectionOverhead` bytes of room.
     public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         srtp?.protectRTP(slot, length: length)
     }
@@ -73,8 +74,8 @@ public final class PeerTransport {
         srtp?.protectRTCP(slot, length: length)
     }
 
-    /// Forgets the sending state of an SSRC whose subscription is gone. The SSRC must not be used again on this transport: its
-    /// packet counter would start over under the same key.
+    /// Forgets the sending state of an SSRC whose subscription is gone. The SSRC must not be used again on this
+    /// transport: its packet counter would start over under the same key.
     public func releaseSendingStream(ssrc: UInt32) { srtp?.releaseSendingStream(ssrc: ssrc) }
 
     /// Marks an SSRC as not received any more, which makes room for another (streams per peer are bounded).

@@ -24,7 +24,8 @@ public enum TransportError: Error, Sendable, Hashable {
     case srtp(SRTPLibrary.StartError)
 }
 
-/// What all peers of one worker share: certificate, OpenSSL context, STUN agent, settings. One per worker; not Sendable.
+/// What all peers of one worker share: certificate, OpenSSL context, STUN agent, settings. One per worker; not
+/// Sendable.
 public final class TransportContext {
     /// The certificate shown to peers.
     public let certificate: Certificate
@@ -35,8 +36,8 @@ public final class TransportContext {
     /// Decides the jitter of consent checks.
     var random: RandomSource
 
-    /// Loads the certificate and checks that SRTP works; `seed` decides jitter. Secrets and STUN transaction ids come from the
-    /// libraries' own generators.
+    /// Loads the certificate and checks that SRTP works; `seed` decides jitter. Secrets and STUN transaction ids come
+    /// from the libraries' own generators.
     public init(certificate: Certificate, settings: TransportSettings = .init(), seed: UInt64) throws(TransportError) {
         do {
             try SRTPLibrary.start()

@@ -6,8 +6,8 @@ public enum CryptographyError: Error, Sendable, Hashable {
 
 /// A certificate with its private key as plain bytes (DER), so that every worker can load its own copy.
 ///
-/// Made at each start and never written to disk: peers learn its fingerprint from the SDP (RFC 8122), so nothing depends on
-/// who signed it.
+/// Made at each start and never written to disk: peers learn its fingerprint from the SDP (RFC 8122), so nothing
+/// depends on who signed it.
 public struct Certificate: Sendable, Hashable {
     /// The X.509 certificate in DER.
     public let der: [UInt8]
@@ -36,7 +36,8 @@ public struct Certificate: Sendable, Hashable {
     /// The fingerprint as it stands in `a=fingerprint:sha-256` (RFC 8122 section 5).
     public var fingerprintText: String {
         let digits = Array("0123456789ABCDEF".utf8)
-        let pairs = fingerprintSHA256.map { String(decoding: [digits[Int($0 >> 4)], digits[Int($0 & 15)]], as: UTF8.self) }
-        return pairs.joined(separator: ":")
+        return fingerprintSHA256.map { byte in
+            String(decoding: [digits[Int(byte >> 4)], digits[Int(byte & 15)]], as: UTF8.self)
+        }.joined(separator: ":")
     }
 }

@@ -17,7 +17,8 @@ public struct SecureRandom: RandomNumberGenerator, Sendable {
 
     /// `length` characters of the alphabet that ICE allows (RFC 8839 section 5.4: ALPHA / DIGIT / "+" / "/").
     ///
-    /// Six bits a character: a ufrag of 8 has 48 bits, a password of 24 has 144 (RFC 8445 section 5.3 asks for 24 and 128).
+    /// Six bits a character: a ufrag of 8 has 48 bits, a password of 24 has 144 (RFC 8445 section 5.3 asks for 24 and
+    /// 128).
     public static func iceString(length: Int) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         return String(decoding: bytes(length).map { alphabet[Int($0 & 63)] }, as: UTF8.self)

@@ -27,7 +27,8 @@ extension DTLSAssociation {
         guard let lengths = DTLSKeys.lengths(of: UInt16(truncatingIfNeeded: profile)) else {
             return state = .ended(.handshakeFailed("no common SRTP profile"))
         }
-        // The certificate was compared when it came; OpenSSL cannot have skipped it, because a peer without one is refused.
+        // The certificate was compared when it came; OpenSSL cannot have skipped it, because a peer without one is
+        // refused.
         var material = [UInt8](repeating: 0, count: 2 * (lengths.key + lengths.salt))
         let label = "EXTRACTOR-dtls_srtp"
         guard SSL_export_keying_material(ssl, &material, material.count, label, label.utf8.count, nil, 0, 0) == 1 else {
@@ -39,7 +40,8 @@ extension DTLSAssociation {
                 isClient: role == .client))
     }
 
-    /// Alerts, and the peer's last flight again when this side's was lost. Application data has no reader and is dropped.
+    /// Alerts, and the peer's last flight again when this side's was lost. Application data has no reader and is
+    /// dropped.
     func readRecords(to destination: SocketAddress, into output: inout OutboundBatch) {
         var scratch: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         while true {
@@ -56,7 +58,8 @@ extension DTLSAssociation {
         flush(to: destination, into: &output)
     }
 
-    /// Hands the datagrams that OpenSSL wrote to the caller. What does not fit is lost, as on any network; the timer repairs it.
+    /// Hands the datagrams that OpenSSL wrote to the caller. What does not fit is lost, as on any network; the timer
+    /// repairs it.
     func flush(to destination: SocketAddress, into output: inout OutboundBatch) {
         guard !pipe.ends.isEmpty else { return }
         pipe.outbound.withUnsafeBytes { bytes in
@@ -82,8 +85,8 @@ extension DTLSAssociation {
         retransmitAt = now + backoff
     }
 
-    /// OpenSSL asks whether the peer's certificate is good: it is when it is the one that the SDP named (RFC 5763 section 5).
-    /// Who signed it and when it expires says nothing here.
+    /// OpenSSL asks whether the peer's certificate is good: it is when it is the one that the SDP named (RFC 5763
+    /// section 5). Who signed it and when it expires says nothing here.
     static func verifyPeer(_ store: OpaquePointer?) -> Int32 {
         guard let store, let certificate = X509_STORE_CTX_get0_cert(store),
             let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),

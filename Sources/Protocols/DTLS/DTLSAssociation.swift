@@ -16,8 +16,8 @@ public final class DTLSAssociation {
     /// Which side sends the ClientHello.
     public enum Role: Sendable, Hashable { case client, server }
 
-    /// RFC 6347 section 4.2.4.1 says 1 s; real-time peers use less (RFC 9147 section 5.8.2), because a lost flight is a wait that a
-    /// person sees.
+    /// RFC 6347 section 4.2.4.1 says 1 s; real-time peers use less (RFC 9147 section 5.8.2), because a lost flight is
+    /// a wait that a person sees.
     static let initialRetransmission = TimeInterval.milliseconds(250)
     /// Doubling stops here: OpenSSL gives up after 12 retransmissions, and 30 s hold 11 of these.
     static let maximumRetransmission = TimeInterval.seconds(4)

@@ -59,7 +59,9 @@ public final class DTLSContext {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         guard SSL_CTX_set_cipher_list(context, ciphers) == 1 else { throw .failed(call: "SSL_CTX_set_cipher_list") }
         var groups = Array("X25519:P-256:P-384".utf8CString)
-        let grouped = groups.withUnsafeMutableBytes { SSL_CTX_ctrl(context, SSL_CTRL_SET_GROUPS_LIST, 0, $0.baseAddress) }
+        let grouped = groups.withUnsafeMutableBytes {
+            SSL_CTX_ctrl(context, SSL_CTRL_SET_GROUPS_LIST, 0, $0.baseAddress)
+        }
         guard grouped == 1 else { throw .failed(call: "SSL_CTX_set1_groups_list") }
         // Returns 0 for success, unlike its neighbours.
         guard SSL_CTX_set_tlsext_use_srtp(context, profiles) == 0 else {

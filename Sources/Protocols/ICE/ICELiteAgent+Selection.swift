@@ -3,16 +3,16 @@ internal import Primitives
 extension ICELiteAgent {
     /// A check was answered with success: the address is the peer's, and a nomination moves the peer there.
     ///
-    /// The newest nomination wins. Browsers nominate only the pair they use (regular nomination), or all pairs while they
-    /// connect (aggressive, RFC 5245) and then keep checking the one they use.
+    /// The newest nomination wins. Browsers nominate only the pair they use (regular nomination), or all pairs while
+    /// they connect (aggressive, RFC 5245) and then keep checking the one they use.
     mutating func noteCheck(from source: SocketAddress, nominates: Bool, at now: MonotonicTime) {
         if !isValidated(source) { validate(source, at: now) }
         noteSignOfLife(from: source, at: now)
         if nominates, source != selected { select(source, at: now) }
     }
 
-    /// Something authentic came from a validated address. When the selected one has gone silent the peer has moved without a
-    /// nomination: its NAT gave it another port.
+    /// Something authentic came from a validated address. When the selected one has gone silent the peer has moved
+    /// without a nomination: its NAT gave it another port.
     mutating func noteSignOfLife(from source: SocketAddress, at now: MonotonicTime) {
         lastSignOfLife = now
         if source == selected {

@@ -29,16 +29,16 @@ public struct ICESettings: Sendable, Hashable {
     var checkInterval: TimeInterval { min(.seconds(5), consentTimeout / 3) }
 }
 
-/// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations, and keeps
-/// consent alive in both directions.
+/// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations,
+/// and keeps consent alive in both directions.
 ///
-/// Sans-IO. Every authentic sign of life counts for consent: the peer's checks, its answers to the server's own checks, and its
-/// SRTP. A client that only answers (ffmpeg) and one that only asks both stay.
+/// Sans-IO. Every authentic sign of life counts for consent: the peer's checks, its answers to the server's own
+/// checks, and its SRTP. A client that only answers (ffmpeg) and one that only asks both stay.
 public struct ICELiteAgent {
     /// Addresses that a peer may have validated at one time: two interfaces, IPv4 and IPv6, and a relay each.
     public static let maximumTuples = 8
-    /// A selected address that is silent for so long is left for another that lives, even without a nomination: longer than RTCP
-    /// or video pause, shorter than a person notices.
+    /// A selected address that is silent for so long is left for another that lives, even without a nomination:
+    /// longer than RTCP or video pause, shorter than a person notices.
     static let silenceBeforeFollowing = TimeInterval.seconds(2)
     /// RFC 7675 section 5.1: without a check for 30 s an address may not be sent to.
     static let tupleLifetime = TimeInterval.seconds(30)

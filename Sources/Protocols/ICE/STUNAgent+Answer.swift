@@ -5,8 +5,8 @@ public import Primitives
 public enum CheckOutcome: Sendable, Hashable {
     /// Authentic and answered with success; whether it carried USE-CANDIDATE.
     case answered(nominates: Bool)
-    /// Authentic, but not a check of a controlling agent, or with an attribute that must be understood and is not: answered with
-    /// an error (487, 420).
+    /// Authentic, but not a check of a controlling agent, or with an attribute that must be understood and is not:
+    /// answered with an error (487, 420).
     case refused
     case dropped(DropReason)
 }
@@ -14,11 +14,12 @@ public enum CheckOutcome: Sendable, Hashable {
 extension STUNAgent {
     /// Validates a Binding request under `local`'s password and answers it to where it came from.
     ///
-    /// A lite agent stays controlled whatever the tie-breakers say (RFC 8445 section 6.1.1), so a request with ICE-CONTROLLED
-    /// is answered with 487 and makes the peer controlling. `isControlling` is for the client's side, which does the reverse.
+    /// A lite agent stays controlled whatever the tie-breakers say (RFC 8445 section 6.1.1), so a request with
+    /// ICE-CONTROLLED is answered with 487 and makes the peer controlling. `isControlling` is for the client's side,
+    /// which does the reverse.
     public func answer(
-        _ request: UnsafeRawBufferPointer, local: ICECredential, from source: SocketAddress, isControlling: Bool = false,
-        into output: inout OutboundBatch
+        _ request: UnsafeRawBufferPointer, local: ICECredential, from source: SocketAddress,
+        isControlling: Bool = false, into output: inout OutboundBatch
     ) -> CheckOutcome {
         guard let room = output.reserve(Self.maximumMessage) else { return .dropped(.outboundFull) }
         var message = StunMessage()
@@ -51,8 +52,8 @@ extension STUNAgent {
     }
 
     private func confirm(
-        _ message: inout StunMessage, _ room: UnsafeMutableRawBufferPointer, _ source: SocketAddress, _ isControlling: Bool,
-        _ output: inout OutboundBatch
+        _ message: inout StunMessage, _ room: UnsafeMutableRawBufferPointer, _ source: SocketAddress,
+        _ isControlling: Bool, _ output: inout OutboundBatch
     ) -> CheckOutcome {
         var reply = StunMessage()
         var length = room.count

@@ -20,7 +20,8 @@ public final class STUNAgent {
     let agent: UnsafeMutablePointer<StunAgent>
     /// libnice keeps the pointer: attributes that may stand in a message although they must be understood. Ends with 0.
     private let knownAttributes: UnsafeMutablePointer<UInt16>
-    /// The controlled side's tie-breaker (RFC 8445 section 5.2). A lite server is always controlled, so its value decides nothing.
+    /// The controlled side's tie-breaker (RFC 8445 section 5.2). A lite server is always controlled, so its value
+    /// decides nothing.
     private let tieBreaker: UInt64
 
     /// An agent whose ICE-CONTROLLED or ICE-CONTROLLING attribute has the given tie-breaker.
@@ -46,8 +47,8 @@ public final class STUNAgent {
         knownAttributes.deallocate()
     }
 
-    /// The largest message written: header, XOR-MAPPED-ADDRESS, USERNAME of at most 513 bytes, three small attributes, MESSAGE-
-    /// INTEGRITY and FINGERPRINT.
+    /// The largest message written: header, XOR-MAPPED-ADDRESS, USERNAME of at most 513 bytes, three small
+    /// attributes, MESSAGE- INTEGRITY and FINGERPRINT.
     static let maximumMessage = 20 + 24 + 520 + 28 + 24 + 8
 
     /// A Binding request (a check) to the holder of `remote`, written into `output`; nil when the batch is full.
@@ -61,17 +62,20 @@ public final class STUNAgent {
         let username = remote.ufrag + [UInt8(ascii: ":")] + local.ufrag
         var message = StunMessage()
         let length = stun_usage_ice_conncheck_create(
-            agent, &message, room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count, username, username.count,
-            remote.password.baseAddress, remote.passwordLength, nominate, controlling, priority, tieBreaker, nil,
+            agent, &message, room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count, username,
+            username.count, remote.password.baseAddress, remote.passwordLength, nominate, controlling, priority,
+            tieBreaker, nil,
             STUN_USAGE_ICE_COMPATIBILITY_RFC5245)
         guard length >= 20 else { return nil }
-        // For libnice a transaction id begins with the magic cookie. The sender keeps the transaction; the agent's own list would fill up with those that are never answered.
+        // For libnice a transaction id begins with the magic cookie. The sender keeps the transaction; the agent's
+        // own list would fill up with those that are never answered.
         stun_agent_forget_transaction(agent, room.baseAddress?.advanced(by: 4).assumingMemoryBound(to: UInt8.self))
         output.commit(length: length, to: destination)
         return TransactionID(of: UnsafeRawBufferPointer(room))
     }
 
-    /// Whether a Binding success response is authentic under `remote`'s password; the caller has matched its transaction.
+    /// Whether a Binding success response is authentic under `remote`'s password; the caller has matched its
+    /// transaction.
     public func isAuthenticResponse(_ response: UnsafeRawBufferPointer, remote: ICECredential) -> Bool {
         guard response.count >= 20, let base = response.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
             return false

@@ -14,7 +14,8 @@ public enum SRTPLibrary {
 
     /// Starts libsrtp2, installs OpenSSL's ciphers and checks known answers. Later calls give the first one's outcome.
     ///
-    /// libsrtp2's kernel is one per process and must not change under a session, so this happens once, before any session.
+    /// libsrtp2's kernel is one per process and must not change under a session, so this happens once, before any
+    /// session.
     public static func start() throws(StartError) {
         if let error = outcome { throw error }
     }

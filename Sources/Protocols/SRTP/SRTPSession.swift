@@ -12,14 +12,16 @@ public enum SRTPResult: Sendable, Hashable {
 public final class SRTPSession {
     /// Replay window in packets: at 1,000 packets/s (a 4 Mbit/s layer at its peak) one second of reordering.
     public static let replayWindow = 1_024
-    /// SSRCs that a peer may send with. Three simulcast layers with RTX for 16 tracks are 96; reports have SSRCs of their own.
+    /// SSRCs that a peer may send with. Three simulcast layers with RTX for 16 tracks are 96; reports have SSRCs of
+    /// their own.
     public static let maximumReceivingStreams = 128
 
     /// The agreed protection.
     public let profile: SRTPProfile
     private let outbound: srtp_t
     private let inbound: srtp_t
-    /// SSRCs that libsrtp2 has made streams for. It makes one for each new SSRC of an authentic packet, without a bound of its own.
+    /// SSRCs that libsrtp2 has made streams for. It makes one for each new SSRC of an authentic packet, without a
+    /// bound of its own.
     private var receiving: [UInt32] = []
     /// Those of them that may go when room is needed, oldest first.
     private var released: [UInt32] = []
@@ -50,7 +52,7 @@ public final class SRTPSession {
     private static func create(_ profile: SRTPProfile, _ key: [UInt8], _ direction: srtp_ssrc_type_t) -> srtp_t? {
         var policy = srtp_policy_t()
         switch profile {
-        case .aes128CMHMACSHA1_80:
+        case .aes128CM80:
             srtp_crypto_policy_set_rtp_default(&policy.rtp)
             srtp_crypto_policy_set_rtcp_default(&policy.rtcp)
         case .aeadAES128GCM:
@@ -85,9 +87,11 @@ public final class SRTPSession {
         return srtp_protect(outbound, slot.baseAddress, &octets) == srtp_err_status_ok ? Int(octets) : nil
     }
 
-    /// Encrypts the RTCP compound of `length` bytes at the start of `slot`; its new length, or nil when libsrtp2 refuses.
+    /// Encrypts the RTCP compound of `length` bytes at the start of `slot`; its new length, or nil when libsrtp2
+    /// refuses.
     ///
-    /// The slot must have `profile.tagLength` + 4 bytes of room behind the packet (the SRTCP index, RFC 3711 section 3.4).
+    /// The slot must have `profile.tagLength` + 4 bytes of room behind the packet (the SRTCP index, RFC 3711 section
+    /// 3.4).
     public func protectRTCP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         guard slot.count >= length + profile.tagLength + 4 else { return nil }
         var octets = Int32(length)
@@ -137,8 +141,8 @@ public final class SRTPSession {
         receiving.append(ssrc)
     }
 
-    /// Marks an SSRC as not received any more: when room is needed it goes first. Its replay window stays until then, so that
-    /// old packets cannot be played again.
+    /// Marks an SSRC as not received any more: when room is needed it goes first. Its replay window stays until then,
+    /// so that old packets cannot be played again.
     public func releaseReceivingStream(ssrc: UInt32) {
         if receiving.contains(ssrc), !released.contains(ssrc) { released.append(ssrc) }
     }
