@@ -122,7 +122,7 @@ let testTargets: [Target] = [
     tests(of: "Cryptography"),
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),
-    tests(of: "SRTP"),
+    tests(of: "SRTP", also: ["CSRTP", "CSRTPLibrary"]),
     tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation"]),
     tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
     tests(

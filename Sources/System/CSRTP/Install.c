@@ -24,6 +24,8 @@ csrtp_kernel csrtp_install_openssl(srtp_err_status_t *status) {
     return CSRTP_OK;
 }
 
+const srtp_cipher_type_t *csrtp_cipher_type(uint32_t id) { return srtp_crypto_kernel_get_cipher_type(id); }
+
 const char *csrtp_gcm_description(void) {
     const srtp_cipher_type_t *type = srtp_crypto_kernel_get_cipher_type(SRTP_AES_GCM_128);
     return type ? type->description : "";

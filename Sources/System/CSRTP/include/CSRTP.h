@@ -1,4 +1,5 @@
 #pragma once
+#include <srtp2/cipher.h>
 #include <srtp2/srtp.h>
 
 // OpenSSL's AES-GCM, AES-CTR and HMAC-SHA1 for libsrtp2's kernel.
@@ -19,6 +20,9 @@ typedef enum {
 // Installs all replacements; call once, after srtp_init and before the first srtp_create. On failure `status` has libsrtp2's
 // reason.
 csrtp_kernel csrtp_install_openssl(srtp_err_status_t *status);
+
+// The cipher that serves `id` now; for tests with the vectors of RFC 3711 and 7714. Null for an unknown one.
+const srtp_cipher_type_t *csrtp_cipher_type(uint32_t id);
 
 // What serves AES-128 GCM now; tells in a log and in a test that the replacement is in place.
 const char *csrtp_gcm_description(void);

@@ -1,0 +1,109 @@
+import MediaControl
+import PeerTransport
+import Primitives
+import Simulation
+import Testing
+
+@Suite("Life and end of a peer")
+struct LifeTests {
+    private static func settings(consent: Int64) -> TransportSettings {
+        var settings = TransportSettings()
+        settings.consentTimeout = .seconds(consent)
+        return settings
+    }
+
+    @Test("F4, B18: a killed client is gone within the consent timeout", arguments: [5, 15, 30] as [Int64])
+    func killed(consent: Int64) throws {
+        let pair = try TransportPair(settings: Self.settings(consent: consent))
+        #expect(pair.connect())
+        pair.run(for: .seconds(7))
+        let death = pair.now
+        pair.client.isKilled = true
+        pair.run(for: .seconds(60)) { pair.serverEvents.contains(.ended(.consentLost)) }
+        #expect(pair.serverEvents.last == .ended(.consentLost))
+        #expect(pair.now - death <= .seconds(consent))
+        #expect(pair.now - death >= .seconds(consent) - .seconds(3))
+        #expect(pair.server.nextDeadline == .distantFuture)
+    }
+
+    @Test("A7: one sign of life in either direction is enough", arguments: [(true, false), (false, true)])
+    func oneSided(keepsChecking: Bool, answers: Bool) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.keepsChecking = keepsChecking
+        behaviour.answersChecks = answers
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        #expect(!pair.run(for: .seconds(600)) { !pair.server.isConnected })
+        #expect(pair.server.roundTripTime == (answers ? .milliseconds(20) : nil))
+    }
+
+    @Test("Neither checks nor answers: consent is lost although the socket is open")
+    func silent() throws {
+        var behaviour = ClientBehaviour()
+        behaviour.keepsChecking = false
+        behaviour.answersChecks = false
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        pair.run(for: .seconds(20))
+        #expect(pair.serverEvents.last == .ended(.consentLost))
+    }
+
+    @Test("The server checks every 4 to 6 seconds, not in step")
+    func pace() throws {
+        let pair = try TransportPair()
+        #expect(pair.connect())
+        let before = pair.client.serverChecks
+        pair.run(for: .seconds(300))
+        let checks = pair.client.serverChecks - before
+        #expect((50...75).contains(checks), "\(checks)")
+    }
+
+    @Test("No check at all: given up after 30 s")
+    func setupTimeout() throws {
+        let pair = try TransportPair()
+        pair.client.isKilled = true
+        pair.run(for: .seconds(60)) { !pair.serverEvents.isEmpty }
+        #expect(pair.serverEvents == [.ended(.iceTimeout)])
+        #expect(pair.now == MonotonicTime(milliseconds: 31_000))
+    }
+
+    @Test("ICE but no DTLS: given up after 30 s")
+    func handshakeTimeout() throws {
+        let pair = try TransportPair()
+        pair.loses = { $0.toServer && (20...63).contains($0.bytes[0]) }
+        pair.run(for: .seconds(60)) { pair.serverEvents.contains(.ended(.dtlsTimeout)) }
+        #expect(pair.serverEvents.last == .ended(.dtlsTimeout))
+    }
+
+    @Test("B17: close_notify of the client ends the peer at once")
+    func clientCloses() throws {
+        let pair = try TransportPair()
+        #expect(pair.connect())
+        pair.withOutput({ pair.client.close(into: &$0) }, toServer: true)
+        pair.run(for: .milliseconds(50)) { pair.serverEvents.contains(.ended(.closedByPeer)) }
+        #expect(pair.serverEvents.last == .ended(.closedByPeer))
+    }
+
+    @Test("The server's close reaches the client, is told once, and nothing works after it")
+    func serverCloses() throws {
+        let pair = try TransportPair()
+        #expect(pair.connect())
+        let packet = pair.clientRTP(sequence: 1)
+        pair.withOutput({ pair.server.close(at: pair.now, into: &$0) }, toServer: false)
+        pair.withOutput({ pair.server.close(at: pair.now, into: &$0) }, toServer: false)
+        pair.run(for: .milliseconds(50))
+        #expect(pair.client.hasEnded)
+        #expect(pair.serverEvents.filter { $0 == .ended(.removed) }.count == 1)
+        #expect(pair.inject(packet, from: pair.clientAddress) == .dropped(.unknownSource))
+        var slot = [UInt8](repeating: 0x80, count: 100)
+        #expect(slot.withUnsafeMutableBytes { pair.server.protectRTP($0, length: 40) } == nil)
+    }
+
+    @Test("Lossy networks: 20 % lost each way still connect within ten seconds", arguments: 0..<20)
+    func lossy(seed: Int) throws {
+        let pair = try TransportPair()
+        var random = RandomSource(seed: UInt64(seed))
+        pair.loses = { _ in random.next() % 5 == 0 }
+        #expect(pair.run(for: .seconds(10)) { pair.client.isConnected && pair.server.isConnected })
+    }
+}

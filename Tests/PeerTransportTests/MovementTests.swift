@@ -1,0 +1,119 @@
+import Cryptography
+import MediaControl
+import PeerTransport
+import Primitives
+import Simulation
+import Testing
+
+@Suite("Peers that move and restart")
+struct MovementTests {
+    static let newAddress = SocketAddress(ipv4: 0xc633_6401, port: 61_000)
+
+    @Test("A NAT rebinding moves the peer with its next check, nominated or not", arguments: [true, false])
+    func rebinding(nominates: Bool) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.nominatesAlways = nominates
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        pair.run(for: .seconds(4))
+        pair.clientAddress = Self.newAddress
+        let packet = pair.clientRTP(sequence: 1)
+        #expect(pair.inject(packet, from: Self.newAddress) == .dropped(.srtpUnvalidatedTuple))
+        #expect(pair.run(for: .seconds(5)) { pair.server.remoteAddress == Self.newAddress })
+        #expect(pair.serverEvents.contains(.addressValidated(Self.newAddress)))
+        #expect(pair.serverEvents.contains(.moved(Self.newAddress)))
+        #expect(pair.inject(pair.clientRTP(sequence: 2), from: Self.newAddress) == .rtp(length: 16))
+        // Life goes on at the new address only.
+        #expect(!pair.run(for: .seconds(120)) { !pair.server.isConnected })
+        #expect(pair.serverEvents.contains { if case .addressReleased = $0 { true } else { false } })
+    }
+
+    @Test("A backup path that is checked beside a living one does not take the peer away")
+    func backup() throws {
+        var behaviour = ClientBehaviour()
+        behaviour.nominatesAlways = false
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        let main = pair.clientAddress
+        for sequence in 1..<100 as Range<UInt16> {
+            pair.clientAddress = sequence % 2 == 0 ? main : Self.newAddress
+            #expect(pair.inject(pair.clientRTP(sequence: sequence), from: main) == .rtp(length: 16))
+            pair.client.checkNow(at: pair.now)
+            pair.run(for: .milliseconds(500))
+        }
+        #expect(pair.server.remoteAddress == main)
+        #expect(!pair.serverEvents.contains { if case .moved = $0 { true } else { false } })
+    }
+
+    @Test(
+        "B21: an ICE restart from a new address keeps keys and media; the old credentials end with the first new check")
+    func restart() throws {
+        let pair = try TransportPair()
+        #expect(pair.connect())
+        let fresh = (
+            client: ICECredentials(ufrag: "cli2", password: "clientPasswordNumberTwo22"),
+            server: ICECredentials(ufrag: "srvUfrag2", password: "serverPasswordNumberTwo22")
+        )
+        let remote = RemoteTransport(
+            ice: fresh.client, fingerprintSHA256: Shared.clientCertificate.fingerprintSHA256, localRole: .server)
+        pair.withOutput(
+            {
+                pair.server.restartICE(local: fresh.server, at: pair.now)
+                pair.server.setRemote(remote, at: pair.now, into: &$0)
+            }, toServer: false)
+        // The client has not heard of it yet: old checks and media go on.
+        let answers = pair.client.answers
+        pair.run(for: .seconds(6))
+        #expect(pair.client.answers > answers)
+        #expect(pair.inject(pair.clientRTP(sequence: 1), from: pair.clientAddress) == .rtp(length: 16))
+        #expect(!pair.serverEvents.contains(.ufragReleased("srvUfrag")))
+        let switched = pair.now
+        pair.clientAddress = Self.newAddress
+        pair.client.restart(local: fresh.client, server: fresh.server, at: pair.now)
+        #expect(pair.run(for: .seconds(2)) { pair.server.remoteAddress == Self.newAddress })
+        #expect(pair.now - switched <= .milliseconds(1_500))
+        #expect(pair.serverEvents.contains(.ufragReleased("srvUfrag")))
+        #expect(pair.inject(pair.clientRTP(sequence: 2), from: Self.newAddress) == .rtp(length: 16))
+        #expect(pair.server.isConnected && pair.client.isConnected)
+        // Somebody with the old credentials is refused from now on.
+        pair.client.restart(local: TransportPair.clientICE, server: TransportPair.serverICE, at: pair.now)
+        pair.serverReceived = []
+        pair.run(for: .milliseconds(200))
+        #expect(pair.serverReceived.contains(.dropped(.stunUnknownUfrag)))
+        pair.client.restart(local: fresh.client, server: fresh.server, at: pair.now)
+        #expect(!pair.run(for: .seconds(60)) { !pair.server.isConnected })
+    }
+
+    @Test("A restart with another fingerprint is refused")
+    func otherFingerprint() throws {
+        let pair = try TransportPair()
+        #expect(pair.connect())
+        let remote = RemoteTransport(
+            ice: TransportPair.clientICE, fingerprintSHA256: [UInt8](repeating: 1, count: 32), localRole: .server)
+        pair.withOutput({ pair.server.setRemote(remote, at: pair.now, into: &$0) }, toServer: false)
+        #expect(pair.serverEvents.last == .ended(.fingerprintMismatch))
+    }
+
+    @Test("Addresses of a peer are bounded; the selected one is never pushed out")
+    func boundedAddresses() throws {
+        var behaviour = ClientBehaviour()
+        behaviour.nominatesAlways = false
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        let main = pair.clientAddress
+        for port in 0..<40 as Range<UInt16> {
+            #expect(pair.inject(pair.clientRTP(sequence: port + 1), from: main) == .rtp(length: 16))
+            pair.clientAddress = SocketAddress(ipv4: 0xc633_6402, port: 10_000 + port)
+            pair.client.checkNow(at: pair.now)
+            pair.run(for: .milliseconds(100))
+        }
+        var known = Set<SocketAddress>()
+        for event in pair.serverEvents {
+            if case .addressValidated(let address) = event { known.insert(address) }
+            if case .addressReleased(let address) = event { known.remove(address) }
+        }
+        #expect(known.count == 8)
+        #expect(known.contains(main))
+        #expect(pair.server.remoteAddress == main)
+    }
+}
