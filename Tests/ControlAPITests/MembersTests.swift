@@ -1,0 +1,64 @@
+import EdgeTestSupport
+import HTTPServing
+import RoomService
+import Rooms
+import Testing
+
+@testable import ControlAPI
+
+@Suite("Control API: participants and tracks")
+struct MembersTests {
+    private let house = House()
+
+    @Test("Participants and tracks are listed and shown, by sid and by identity")
+    func listing() async throws {
+        let ada = try await house.publisher("ada", in: "hall")
+        let participants = try await house.ask(.get, "/v1/rooms/hall/participants").list("participants")
+        #expect(participants.map { $0["identity"] as? String } == ["ada"])
+        #expect((participants[0]["connections"] as? [[String: Any]])?.first?["id"] as? String == "main")
+        for name in ["ada", ada.sid] {
+            let shown = try await house.ask(.get, "/v1/rooms/hall/participants/\(name)")
+            #expect(shown.members["sid"] as? String == ada.sid)
+        }
+        #expect(try await house.ask(.get, "/v1/rooms/hall/participants/eve").code == "participant_not_found")
+        let tracks = try await house.ask(.get, "/v1/rooms/hall/tracks").list("tracks")
+        #expect(tracks.count == 2)
+        let sid = try #require(tracks[0]["sid"] as? String)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/tracks/\(sid)").members["identity"] as? String == "ada")
+        #expect(try await house.ask(.get, "/v1/rooms/hall/tracks/TR_none").code == "track_not_found")
+        #expect(try await house.ask(.get, "/v1/rooms/hall/subscriptions").members["subscriptions"] != nil)
+    }
+
+    @Test("A track is muted; unmuting it from outside is refused")
+    func muting() async throws {
+        let ada = try await house.publisher("ada", in: "hall")
+        let track = "/v1/rooms/hall/tracks/\(ada.tracks[0].sid)"
+        #expect(try await house.ask(.post, "\(track)/mute").members["muted"] as? Bool == true)
+        #expect(try await house.ask(.get, track).members["muted"] as? Bool == true)
+        #expect(try await house.ask(.post, "\(track)/mute", "{\"muted\":false}").status == 403)
+        #expect(try await house.ask(.post, "\(track)/mute", "{\"mute\":true}").status == 400)
+        #expect(try await house.ask(.post, "/v1/rooms/hall/tracks/TR_x/mute").status == 404)
+    }
+
+    @Test("B15: removing one participant leaves the other")
+    func removing() async throws {
+        try await house.publisher("alice", in: "hall")
+        try await house.publisher("alice/screen", in: "hall")
+        #expect(try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen").status == 204)
+        let left = try await house.ask(.get, "/v1/rooms/hall/participants").list("participants")
+        #expect(left.map { $0["identity"] as? String } == ["alice"])
+        #expect(try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen").status == 404)
+    }
+
+    @Test("Statistics of room, participant and track have the same members as the track and more")
+    func statistics() async throws {
+        let ada = try await house.publisher("ada", in: "hall")
+        let room = try await house.ask(.get, "/v1/rooms/hall/stats")
+        #expect(room.status == 200, "\(room.response.text)")
+        #expect(room.list("participants").count == 1)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/participants/ada/stats").members["sid"] as? String == ada.sid)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/participants/eve/stats").status == 404)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/tracks/TR_none/stats").status == 404)
+        #expect(try await house.ask(.get, "/v1/rooms/none/stats").status == 404)
+    }
+}

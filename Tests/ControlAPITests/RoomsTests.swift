@@ -1,0 +1,145 @@
+import AccessTokens
+import EdgeSupport
+import EdgeTestSupport
+import Foundation
+import HTTPServing
+import RoomService
+import Rooms
+import TestSupport
+import Testing
+
+@testable import ControlAPI
+
+/// The routes over rooms without media.
+struct House {
+    let rooms: TestRooms
+    let router: Router
+
+    init() {
+        rooms = TestRooms()
+        var router = Router(refuse: { Problem($0).response })
+        Self.edge(rooms).register(on: &router)
+        self.router = router
+    }
+
+    static func edge(_ rooms: TestRooms) -> ControlAPIEdge {
+        ControlAPIEdge(context: rooms.context) {
+            NodeReport(
+                server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,
+                workers: [])
+        }
+    }
+
+    func ask(
+        _ method: HTTPMethod, _ target: String, _ body: String = "", grant: VideoGrant = TestTokens.operatorGrant
+    ) async throws -> Answer {
+        let response = await router.handle(
+            try request(
+                method, target, token: TestTokens.token(nil, grant), type: body.isEmpty ? nil : "application/json",
+                body: body))
+        return Answer(response: response)
+    }
+
+    /// Somebody who publishes a microphone and a camera.
+    @discardableResult
+    func publisher(_ identity: String, in room: String) async throws -> ParticipantInfo {
+        let claims = AccessClaims(
+            apiKey: TestTokens.key.name, identity: identity, expiresAt: .max, video: .join(room))
+        return try await rooms.rooms.joinPublisher(
+            JoinRequest(claims: claims), offer: ClientDescriptions(ufrag: "clnt").offer([.audio("0"), .video("1")])
+        ).participant
+    }
+}
+
+struct Answer {
+    let response: HTTPResponse
+    var status: Int { response.status }
+
+    var members: [String: Any] {
+        (try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]) ?? [:]
+    }
+    var code: String? { members["code"] as? String }
+    func list(_ name: String) -> [[String: Any]] { members[name] as? [[String: Any]] ?? [] }
+}
+
+@Suite("Control API: rooms")
+struct RoomsTests {
+    private let house = House()
+
+    @Test("A room is made, listed, shown, and ended")
+    func life() async throws {
+        let made = try await house.ask(
+            .post, "/v1/rooms",
+            """
+            {"name":"a b/c","metadata":"m","policy":{"maxParticipants":4,"videoCodecs":["h264","vp8"],"emptyTimeoutSeconds":60}}
+            """)
+        #expect(made.status == 201, "\(made.response.text)")
+        #expect(made.response.headers["Location"] == "/v1/rooms/a%20b%2Fc")
+        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"a b/c\"}").code == "room_exists")
+        #expect(try await house.ask(.get, "/v1/rooms").list("rooms").map { $0["name"] as? String } == ["a b/c"])
+        let shown = try await house.ask(.get, "/v1/rooms/a%20b%2Fc")
+        let policy = try #require(shown.members["policy"] as? [String: Any])
+        #expect(policy["maxParticipants"] as? Int == 4)
+        #expect(policy["videoCodecs"] as? [String] == ["h264", "vp8"])
+        #expect(policy["emptyTimeoutSeconds"] as? Int == 60)
+        #expect(try await house.ask(.delete, "/v1/rooms/a%20b%2Fc").status == 204)
+        #expect(try await house.ask(.get, "/v1/rooms/a%20b%2Fc").code == "room_not_found")
+        #expect(try await house.ask(.delete, "/v1/rooms/a%20b%2Fc").status == 404)
+    }
+
+    @Test("No name and no body: a generated name")
+    func generated() async throws {
+        let made = try await house.ask(.post, "/v1/rooms")
+        #expect(made.status == 201)
+        #expect((made.members["name"] as? String)?.isEmpty == false)
+    }
+
+    @Test(
+        "A wrong body is refused and the place is named",
+        arguments: [
+            ("{\"nmae\":\"x\"}", "nmae"), ("{\"policy\":{\"maxParticpants\":3}}", "policy.maxParticpants"),
+            ("{\"policy\":{\"maxParticipants\":0}}", "policy.maxParticipants"),
+            ("{\"policy\":{\"topology\":\"star\"}}", "policy.topology"),
+            ("{\"policy\":{\"audioCodecs\":[\"vp8\"]}}", "policy.audioCodecs"), ("{\"name\":7}", "name"),
+            ("[]", "body"), ("{", "body"),
+        ])
+    func malformed(body: String, place: String) async throws {
+        let answer = try await house.ask(.post, "/v1/rooms", body)
+        #expect(answer.status == 400)
+        #expect(answer.code == "malformed_json")
+        #expect((answer.members["detail"] as? String)?.contains(place) == true, "\(answer.response.text)")
+    }
+
+    @Test("Another media type is 415")
+    func mediaType() async throws {
+        let response = await house.router.handle(
+            try request(
+                .post, "/v1/rooms", token: TestTokens.token(nil, TestTokens.operatorGrant), type: "text/plain",
+                body: "{}"))
+        #expect(response.status == 415)
+    }
+
+    @Test("Each operation wants its grant; a grant with a room is good for that room only")
+    func grants() async throws {
+        _ = try await house.ask(.post, "/v1/rooms", "{\"name\":\"one\"}")
+        _ = try await house.ask(.post, "/v1/rooms", "{\"name\":\"two\"}")
+        for target in ["/v1/rooms", "/v1/node", "/v1/rooms/one", "/v1/rooms/one/stats"] {
+            #expect(try await house.ask(.get, target, grant: .join(nil)).code == "token_not_permitted")
+            #expect(await house.router.handle(try request(.get, target)).status == 401)
+        }
+        var one = TestTokens.operatorGrant
+        one.room = "one"
+        #expect(try await house.ask(.get, "/v1/rooms", grant: one).list("rooms").count == 1)
+        #expect(try await house.ask(.get, "/v1/rooms/one", grant: one).status == 200)
+        #expect(try await house.ask(.get, "/v1/rooms/two", grant: one).status == 403)
+        #expect(try await house.ask(.get, "/v1/rooms/none", grant: one).status == 403)
+        #expect(try await house.ask(.delete, "/v1/rooms/two", grant: one).status == 403)
+        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"three\"}", grant: one).status == 403)
+        #expect(try await house.ask(.post, "/v1/rooms", grant: one).status == 403)
+    }
+
+    @Test("The node reports on itself")
+    func node() async throws {
+        #expect(try await house.ask(.get, "/v1/node").members["server"] as? String == "martlet/test")
+    }
+}

@@ -1,0 +1,147 @@
+import AccessTokens
+import EdgeSupport
+import EdgeTestSupport
+import HTTPServing
+import RoomService
+import Rooms
+import TestSupport
+import Testing
+
+@testable import WHIP
+
+/// The routes over rooms without media.
+struct House {
+    let rooms: TestRooms
+    let router: Router
+
+    init(iceServers: [ICEServer] = []) {
+        rooms = TestRooms(iceServers: iceServers)
+        var router = Router(refuse: { Problem($0).response }, finish: { CrossOrigin().apply($0, &$1) })
+        WHIPEdge(context: rooms.context).register(on: &router)
+        self.router = router
+    }
+
+    func post(
+        _ target: String, _ offer: String, identity: String = "cam", grant: VideoGrant = .join(nil),
+        headers: HTTPHeaders = [:]
+    ) async throws -> HTTPResponse {
+        await router.handle(
+            try request(
+                .post, target, token: TestTokens.token(identity, grant), type: "application/sdp", headers: headers,
+                body: offer))
+    }
+
+    static let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0"), .video("1")])
+    static let viewerOffer = ClientDescriptions(ufrag: "view").offer([.audio("0", "recvonly"), .video("1", "recvonly")])
+}
+
+@Suite("WHIP and WHEP: endpoints")
+struct PublishTests {
+    @Test("An offer is answered with 201, Location, ETag and ICE servers (RFC 9725)")
+    func created() async throws {
+        let house = House(iceServers: [ICEServer(urls: ["stun:a.example"]), ICEServer(urls: ["stun:b.example"])])
+        let response = try await house.post("/whip/studio", House.offer)
+        #expect(response.status == 201)
+        #expect(response.headers["Content-Type"] == "application/sdp")
+        #expect(response.headers["Location"]?.hasPrefix("/whip/session/") == true)
+        let tag = try #require(response.headers["ETag"])
+        #expect(tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.count > 2)
+        #expect(response.headers.values("Link").count == 2)
+        #expect(response.text.contains("a=ice-lite"))
+        #expect(response.text.contains("a=candidate:"))
+        let room = try await house.rooms.rooms.room(named: "studio")
+        #expect(room.participants.map(\.info.profile) == [.publishOnly])
+        #expect(room.participants[0].info.tracks.count == 2)
+    }
+
+    @Test(
+        "Every captured publishing offer is answered",
+        arguments: [
+            "chromium156_max_bundle_whip", "chromium156_simulcast_h264", "chromium156_sendonly_simulcast_vp8_gathered",
+            "firefox153esr_whip.offer", "ffmpeg9_whip_offer", "chromium156_svc_av1_L3T3",
+            "chromium156_svc_vp9_L3T3_KEY",
+        ])
+    func captured(name: String) async throws {
+        let response = try await House().post("/whip/studio", Fixtures.offer(name))
+        #expect(response.status == 201, "\(name): \(response.text)")
+    }
+
+    @Test("B4: the token's room wins; without any, the default room")
+    func rooms() async throws {
+        let house = House()
+        #expect(try await house.post("/whip/other", House.offer, grant: .join("mine")).status == 201)
+        #expect(try await house.post("/whip", House.offer, identity: "second").status == 201)
+        #expect(await house.rooms.rooms.listRooms().map(\.name) == ["Broadcast", "mine"])
+    }
+
+    @Test(
+        "What is not an offer is refused with a clear error",
+        arguments: [
+            ("application/json", House.offer, 415, "unsupported_media_type"),
+            ("application/sdp", "", 400, "invalid_sdp"),
+            ("application/sdp", "hello", 400, "invalid_sdp"),
+            ("application/sdp; charset=utf-8", "v=0\r\n", 400, "invalid_sdp"),
+        ])
+    func malformed(type: String, body: String, status: Int, code: String) async throws {
+        let house = House()
+        let response = await house.router.handle(
+            try request(.post, "/whip/studio", token: TestTokens.token("cam"), type: type, body: body))
+        #expect(response.status == status, "\(response.text)")
+        #expect(response.headers["Content-Type"] == "application/problem+json")
+        #expect(response.text.contains("\"code\":\"\(code)\""), "\(response.text)")
+        if status == 415 { #expect(response.headers["Accept-Post"] == "application/sdp") }
+        #expect(await house.rooms.rooms.statistics().participants == 0)
+    }
+
+    @Test("A token is needed, and one that may not publish is refused")
+    func tokens() async throws {
+        let house = House()
+        let bare = await house.router.handle(
+            try request(.post, "/whip/studio", type: "application/sdp", body: House.offer))
+        #expect(bare.status == 401)
+        #expect(bare.headers["WWW-Authenticate"]?.hasPrefix("Bearer") == true)
+        var grant = VideoGrant.join(nil)
+        grant.canPublish = false
+        #expect(try await house.post("/whip/studio", House.offer, grant: grant).status == 403)
+        #expect(try await house.post("/whip/studio", House.offer, grant: VideoGrant()).status == 403)
+    }
+
+    @Test("Other methods are 405 with Allow; OPTIONS names Accept-Post and is open to preflights")
+    func methods() async throws {
+        let house = House()
+        for method in [HTTPMethod.get, .put, .delete, .head] {
+            let response = await house.router.handle(try request(method, "/whip/studio"))
+            #expect(response.status == 405)
+            #expect(response.headers["Allow"]?.contains("POST") == true)
+        }
+        let options = await house.router.handle(
+            try request(
+                .options, "/whip/studio",
+                headers: ["Origin": "https://a.example", "Access-Control-Request-Method": "POST"]))
+        #expect(options.status == 204)
+        #expect(options.headers["Accept-Post"] == "application/sdp")
+        #expect(options.headers["Access-Control-Allow-Methods"]?.contains("POST") == true)
+        let created = try await house.post("/whip/studio", House.offer, headers: ["Origin": "https://a.example"])
+        #expect(created.headers["Access-Control-Expose-Headers"]?.contains("Location") == true)
+    }
+
+    @Test("WHEP plays one participant, or whoever dominates")
+    func playing() async throws {
+        let house = House()
+        _ = try await house.post("/whip/studio", House.offer)
+        let one = try await house.post("/whep/studio/cam", House.viewerOffer, identity: "viewer")
+        #expect(one.status == 201, "\(one.text)")
+        #expect(one.headers["Location"]?.hasPrefix("/whep/session/") == true)
+        #expect(one.text.contains("a=sendonly"))
+        let follow = try await house.post("/whep/studio", House.viewerOffer, identity: "follower")
+        #expect(follow.status == 201, "\(follow.text)")
+        #expect(try await house.rooms.rooms.room(named: "studio").info.publishers == 1)
+    }
+
+    @Test("A WHEP offer that receives nothing is refused")
+    func nothingToPlay() async throws {
+        let response = try await House().post(
+            "/whep/studio", ClientDescriptions(ufrag: "view").offer([.audio("0", "inactive")]), identity: "viewer")
+        #expect((400..<500).contains(response.status))
+    }
+}

@@ -1,0 +1,93 @@
+import EdgeTestSupport
+import HTTPServing
+import RoomService
+import Testing
+
+@testable import WHIP
+
+@Suite("WHIP and WHEP: sessions")
+struct SessionTests {
+    private let house = House()
+
+    private func publish() async throws -> (location: String, tag: String) {
+        let response = try await house.post("/whip/studio", House.offer)
+        return (try #require(response.headers["Location"]), try #require(response.headers["ETag"]))
+    }
+
+    private func patch(
+        _ location: String, _ body: String, tag: String?, type: String = "application/trickle-ice-sdpfrag",
+        token: String? = nil
+    ) async throws -> HTTPResponse {
+        var headers = HTTPHeaders()
+        headers["If-Match"] = tag
+        return await house.router.handle(
+            try request(.patch, location, token: token, type: type, headers: headers, body: body))
+    }
+
+    private func fragment(_ ufrag: String = "clnt", _ password: String = "0123456789abcdefghijklmn") -> String {
+        """
+        a=ice-ufrag:\(ufrag)\r
+        a=ice-pwd:\(password)\r
+        m=audio 9 UDP/TLS/RTP/SAVPF 0\r
+        a=mid:0\r
+        a=candidate:1 1 udp 2122260223 192.0.2.7 50123 typ host\r
+        a=end-of-candidates\r
+
+        """
+    }
+
+    @Test("Candidates are taken with 204, twice too")
+    func trickle() async throws {
+        let (location, tag) = try await publish()
+        for _ in 0..<2 { #expect(try await patch(location, fragment(), tag: tag).status == 204) }
+    }
+
+    @Test("New credentials restart ICE: 200 with the server's, and a new ETag; the old one is 412 from then on (B21)")
+    func restart() async throws {
+        let (location, tag) = try await publish()
+        let restarted = try await patch(location, fragment("new1", "abcdefghijklmnopqrstuvwx"), tag: "\"*\"")
+        #expect(restarted.status == 200, "\(restarted.text)")
+        #expect(restarted.headers["Content-Type"] == "application/trickle-ice-sdpfrag")
+        #expect(restarted.text.contains("a=ice-ufrag:"))
+        let fresh = try #require(restarted.headers["ETag"])
+        #expect(fresh != tag)
+        #expect(try await patch(location, fragment("new1", "abcdefghijklmnopqrstuvwx"), tag: tag).status == 412)
+        #expect(try await patch(location, fragment("new1", "abcdefghijklmnopqrstuvwx"), tag: fresh).status == 204)
+        #expect(try await house.rooms.rooms.room(named: "studio").participants.count == 1)
+    }
+
+    @Test("PATCH wants a condition, the right type and a fragment")
+    func refusals() async throws {
+        let (location, tag) = try await publish()
+        #expect(try await patch(location, fragment(), tag: nil).status == 428)
+        #expect(try await patch(location, fragment(), tag: "\"other\"").status == 412)
+        let type = try await patch(location, fragment(), tag: tag, type: "application/sdp")
+        #expect(type.status == 415)
+        #expect(type.headers["Accept-Patch"] == "application/trickle-ice-sdpfrag")
+        #expect(try await patch(location, "", tag: tag).status == 400)
+        let garbage = try await patch(location, "garbage\u{1}", tag: tag)
+        #expect(garbage.status == 400 || garbage.status == 204)
+        #expect(try await patch("/whip/session/SE_none", fragment(), tag: tag).status == 404)
+    }
+
+    @Test("DELETE ends the session once; a forged token is refused, none and an expired one are not")
+    func ending() async throws {
+        let (location, _) = try await publish()
+        let forged = await house.router.handle(try request(.delete, location, token: "a.b.c"))
+        #expect(forged.status == 401)
+        let expired = try TestTokens.token("cam", expiresAt: TestTokens.now - 10_000)
+        #expect(await house.router.handle(try request(.delete, location, token: expired)).status == 200)
+        #expect(await house.rooms.rooms.statistics().participants == 0)
+        #expect(await house.router.handle(try request(.delete, location)).status == 404)
+    }
+
+    @Test("Other methods on a session are 405; OPTIONS names Accept-Patch")
+    func methods() async throws {
+        let (location, _) = try await publish()
+        for method in [HTTPMethod.get, .head, .post, .put] {
+            #expect(await house.router.handle(try request(method, location)).status == 405)
+        }
+        let options = await house.router.handle(try request(.options, location))
+        #expect(options.headers["Accept-Patch"] == "application/trickle-ice-sdpfrag")
+    }
+}
