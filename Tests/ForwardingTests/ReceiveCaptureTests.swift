@@ -109,11 +109,13 @@ struct ReceiveCaptureTests {
         let written = video.layer(0).pointee.parameterSets.writeSTAPA(into: buffer)
         let length = try #require(written)
         let payload = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<length])
-        var units = try #require(H264.Units(payload.bytes))
+        let walk = H264.Units(payload.bytes)
+        var units = try #require(walk)
         var types: [UInt8] = []
         while let unit = units.next(in: payload.bytes) { types.append(unit.type) }
         #expect(types.first == H264.sequenceParameterSet && types.last == H264.pictureParameterSet)
-        let summary = try #require(PayloadCodec.h264.summary(of: payload.bytes, marker: false))
+        let read = PayloadCodec.h264.summary(of: payload.bytes, marker: false)
+        let summary = try #require(read)
         #expect(summary.startsKeyframe && summary.dimensions != nil)
     }
 
