@@ -10,6 +10,7 @@ extension Subscription {
         isSingleStream = track.layerCount == 1
         captureOffset = nil
         toldNoCommonCodec = false
+        isRefused = false
         epoch &+= 1
         ranges.removeAll()
         selector.reset()
@@ -65,5 +66,6 @@ extension Subscription {
     public mutating func trackUpdated(_ track: PublishedTrack) {
         formats = FormatMap(from: track.description.formats, to: accepted)
         toldNoCommonCodec = false
+        isRefused = false
     }
 }

@@ -54,22 +54,26 @@ extension Subscription {
     ) -> UInt32 {
         guard !tail.isEmpty else { return 0 }
         let rate = Int64(max(1, mapping.clockRate))
-        let byArrival = record.pointee.arrival - tail.arrival
-        var elapsed = byArrival
+        var ticks = Self.ticks(of: record.pointee.arrival - tail.arrival, rate: rate)
         if tail.epoch == epoch, !record.pointee.flags.contains(.newTimeline) {
-            var byClock: TimeInterval?
+            var byClock: Int64?
             if tail.layer == layer.pointee.index {
-                byClock = .nanoseconds((record.pointee.timestamp &- tail.sourceTimestamp) &* 1_000_000 / rate &* 1_000)
+                byClock = record.pointee.timestamp &- tail.sourceTimestamp
             } else if let new = layer.pointee.clock, let old = tail.clock {
-                byClock =
+                let elapsed =
                     new.moment(of: record.pointee.timestamp, clockRate: rate)
                     - old.moment(of: tail.sourceTimestamp, clockRate: rate)
+                byClock = Self.ticks(of: elapsed, rate: rate)
             }
-            if let byClock, abs((byClock - byArrival).nanoseconds) < 1_000_000_000 { elapsed = byClock }
+            if let byClock, abs(byClock &- ticks) < rate { ticks = byClock }
         }
-        let ticks = elapsed.nanoseconds / 1_000 &* rate / 1_000_000
         let next = tail.timestamp &+ UInt32(truncatingIfNeeded: max(1, ticks))
         return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)
+    }
+
+    private static func ticks(of interval: TimeInterval, rate: Int64) -> Int64 {
+        // Rounded; in microseconds, so that years fit.
+        (interval.nanoseconds / 1_000 &* rate &+ 500_000) / 1_000_000
     }
 
     /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number: each goes on by one.

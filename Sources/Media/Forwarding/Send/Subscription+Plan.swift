@@ -19,7 +19,7 @@ extension Subscription {
             if held.isDue(at: now) { releaseHeld(endsPicture: true, at: now, into: &list) }
             if selector.mayReplay { replay(track, at: now, into: &list) }
             for arrival in track.arrivals { signals.formUnion(takeVideo(arrival, of: track, at: now, into: &list)) }
-            if selector.target >= 0, selector.needsKeyframe { signals.insert(.wantsKeyframe) }
+            if selector.target >= 0, selector.needsKeyframe, !isRefused { signals.insert(.wantsKeyframe) }
         } else {
             for arrival in track.arrivals { signals.formUnion(takeAudio(arrival, of: track, at: now, into: &list)) }
         }
@@ -53,6 +53,7 @@ extension Subscription {
 
     /// The track's format is none of the subscriber's (A8); told once a binding.
     private mutating func refuse() -> Signals {
+        isRefused = true
         guard !toldNoCommonCodec else { return [] }
         toldNoCommonCodec = true
         return .noCommonCodec
@@ -81,6 +82,7 @@ extension Subscription {
             return []
         }
         guard formats[record.pointee.format].isMapped else { return refuse() }
+        isRefused = false
         if selector.pending == selector.target {
             if now - selector.pendingSince >= LayerSelector.patience { completeSwitch(of: track, at: now, into: &list) }
             return []
@@ -125,6 +127,8 @@ extension Subscription {
             now - keyframe.arrival <= LayerSelector.replayAge,
             let start = firstDecodable(of: keyframe, in: layer)
         else { return nil }
+        // A viewer who sees one layer must not be shown the past in another.
+        guard selector.active < 0 || tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
         // All that has come since must be there, or the receiver begins with a hole.
         guard arrival.sequence >= start else { return nil }
         for sequence in start...arrival.sequence where !layer.pointee.sequences.contains(sequence) { return nil }

@@ -55,6 +55,8 @@ public struct Subscription: ~Copyable {
     /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
     public var captureOffset: Int64?
     var toldNoCommonCodec = false
+    /// The last packet of the target layer was of a format that the subscriber does not take: a keyframe would not help.
+    var isRefused = false
     var hasStarted = false
     public internal(set) var totals = SubscriptionTotals()
     public var reports: SenderReportState
@@ -104,6 +106,7 @@ public struct Subscription: ~Copyable {
         accepted = description.formats
         sendsMID = true
         toldNoCommonCodec = false
+        isRefused = false
         if let track { formats = FormatMap(from: track.description.formats, to: accepted) }
     }
 }

@@ -1,0 +1,282 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+@Suite("Codecs on the sending side")
+struct SendCodecTests {
+    // MARK: - H.264
+
+    static let sps: [UInt8] = [0x67, 0x42, 0xe0, 0x1f, 0x8c, 0x8d, 0x40, 0x50, 0x1e, 0x90, 0x0f, 0x08, 0x84, 0x6a]
+    static let pps: [UInt8] = [0x68, 0xce, 0x3c, 0x80]
+
+    private struct H264Encoder {
+        var sequence: UInt16 = 10
+        var timestamp: UInt32 = 1_000
+
+        mutating func packet(_ payload: [UInt8], marker: Bool) -> [UInt8] {
+            defer { sequence &+= 1 }
+            return TestPacket(
+                ssrc: 0x100, payloadType: 102, sequence: sequence, timestamp: timestamp, marker: marker,
+                payload: payload
+            ).bytes
+        }
+
+        /// A picture of slices; each is a NAL unit of its own. first_mb_in_slice is 0 in the first only.
+        mutating func picture(idr: Bool, slices: Int = 1, sets: Bool = false) -> [[UInt8]] {
+            timestamp &+= 3_000
+            var packets: [[UInt8]] = []
+            if sets {
+                packets.append(packet(SendCodecTests.sps, marker: false))
+                packets.append(packet(SendCodecTests.pps, marker: false))
+            }
+            for slice in 0..<slices {
+                let head: [UInt8] = [idr ? 0x65 : 0x61, slice == 0 ? 0x88 : 0x48]
+                packets.append(packet(head + [UInt8](repeating: UInt8(slice), count: 30), marker: slice == slices - 1))
+            }
+            return packets
+        }
+    }
+
+    private func h264() -> SendHarness {
+        let accepted = PayloadFormat(
+            codec: .h264, payloadType: 125, rtxPayloadType: 107, clockRateHz: 90_000, variant: "42e0")
+        return SendHarness(
+            SendSession.track(formats: [SendSession.h264]), SendSession.subscription(formats: [accepted]))
+    }
+
+    @Test("E4: a late joiner gets nothing until SPS, PPS and IDR, and the SPS first")
+    func parameterSetsFirst() {
+        let harness = h264()
+        var encoder = H264Encoder()
+        for turn in 0..<5 { harness.turn(encoder.picture(idr: false, slices: 2), at: at(Double(turn) * 33)) }
+        #expect(harness.out.isEmpty)
+        harness.turn(encoder.picture(idr: true, slices: 2, sets: true), at: at(200))
+        #expect(harness.out.count == 4)
+        #expect(harness.out.first?.payload == Self.sps)
+        harness.turn(encoder.picture(idr: false, slices: 2), at: at(233))
+        #expect(harness.out.count == 6)
+        #expect(harness.out.map(\.header.payloadType) == [125, 125, 125, 125, 125, 125])
+        for (before, after) in zip(harness.out, harness.out.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
+    }
+
+    @Test("E5: an encoder that sends its sets once: a late joiner gets the cached ones ahead of the next IDR")
+    func cachedSets() throws {
+        let harness = h264()
+        var encoder = H264Encoder()
+        harness.subscription.pointee.unbind(harness.track)
+        harness.turn(encoder.picture(idr: true, sets: true), at: at(0))
+        for turn in 1..<60 { harness.turn(encoder.picture(idr: false), at: at(Double(turn) * 33)) }
+        harness.subscription.pointee.bind(harness.track)
+        harness.turn(encoder.picture(idr: false), at: at(2_000))
+        #expect(harness.out.isEmpty)
+        harness.turn(encoder.picture(idr: true, slices: 3), at: at(2_033))
+        harness.turn(encoder.picture(idr: false), at: at(2_066))
+        #expect(harness.out.count == 5)
+        let sets = try #require(harness.out.first)
+        let length = { (bytes: [UInt8]) in [UInt8(0), UInt8(bytes.count)] + bytes }
+        #expect(sets.payload == [0x78] + length(Self.sps) + length(Self.pps))
+        #expect(sets.header.timestamp == harness.out[1].header.timestamp)
+        #expect(!sets.header.marker)
+        for (before, after) in zip(harness.out, harness.out.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
+        let repeated = try #require(harness.repeats(of: sets.header.sequenceNumber, at: at(2_100)))
+        #expect(Array(repeated.payload.dropFirst(2)) == sets.payload)
+    }
+
+    @Test("E4: an IDR whose sets nobody has seen is no beginning")
+    func unknownSets() {
+        let harness = h264()
+        var encoder = H264Encoder()
+        harness.turn(encoder.picture(idr: true), at: at(0))
+        harness.turn(encoder.picture(idr: false), at: at(33))
+        #expect(harness.out.isEmpty)
+        #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
+    }
+
+    @Test("E7: later slices of an IDR picture do not look like a beginning")
+    func laterSlices() {
+        let harness = h264()
+        var encoder = H264Encoder()
+        harness.subscription.pointee.unbind(harness.track)
+        let picture = encoder.picture(idr: true, slices: 4, sets: true)
+        harness.turn(Array(picture.prefix(4)), at: at(0))
+        harness.subscription.pointee.bind(harness.track)
+        // The rest comes after the newcomer, who is given the whole picture from its first packet on.
+        harness.turn(Array(picture.dropFirst(4)), at: at(5))
+        #expect(harness.out.count == 6)
+        #expect(harness.out.first?.payload == Self.sps)
+    }
+
+    @Test("A8: a profile that the subscriber does not take is told once and never sent")
+    func otherProfile() {
+        let accepted = PayloadFormat(
+            codec: .h264, payloadType: 125, rtxPayloadType: 107, clockRateHz: 90_000, variant: "640c")
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.h264]), SendSession.subscription(formats: [accepted]))
+        var encoder = H264Encoder()
+        for turn in 0..<5 { harness.turn(encoder.picture(idr: true, sets: true), at: at(Double(turn) * 33)) }
+        #expect(harness.out.isEmpty)
+        #expect(harness.signals.filter { $0.contains(.noCommonCodec) }.count == 1)
+        #expect(!harness.signals.contains { $0.contains(.wantsKeyframe) })
+    }
+
+    // MARK: - VP9 spatial layers
+
+    /// One VP9 layer frame packet: I, L, B, E, inter-picture prediction P, inter-layer D.
+    private func vp9(
+        _ sequence: UInt16, _ timestamp: UInt32, layer: UInt8, key: Bool, marker: Bool, picture: UInt8
+    ) -> [UInt8] {
+        var payload: [UInt8] = [0x80 | (key ? 0 : 0x40) | 0x20 | 0x08 | 0x04, 0x80, picture]
+        payload += [layer << 1 | (layer > 0 ? 1 : 0), picture]
+        payload += [0x82, 0x49, 0x83, 0x42, layer, layer]
+        return TestPacket(
+            ssrc: 0x100, payloadType: 98, sequence: sequence, timestamp: timestamp, marker: marker, payload: payload
+        ).bytes
+    }
+
+    private func vp9Harness(_ preference: LayerPreference = .best) -> SendHarness {
+        let accepted = PayloadFormat(codec: .vp9, payloadType: 33, rtxPayloadType: 34, clockRateHz: 90_000)
+        return SendHarness(
+            SendSession.track(formats: [SendSession.vp9]),
+            SendSession.subscription(formats: [accepted], preference: preference))
+    }
+
+    @Test("A picture whose upper layers the encoder dropped gets its marker from the next picture, or after 10 ms")
+    func markerRepair() {
+        let harness = vp9Harness()
+        harness.turn(
+            (0..<3).map { vp9(UInt16($0), 0, layer: UInt8($0), key: true, marker: $0 == 2, picture: 1) }, at: at(0))
+        #expect(harness.out.map(\.header.marker) == [false, false, true])
+        // Two layers of three, no marker anywhere.
+        harness.turn(
+            (0..<2).map { vp9(3 + UInt16($0), 3_000, layer: UInt8($0), key: false, marker: false, picture: 2) },
+            at: at(33))
+        #expect(harness.out.count == 4)
+        #expect(harness.subscription.pointee.heldUntil == at(43))
+        harness.turn([vp9(5, 6_000, layer: 0, key: false, marker: false, picture: 3)], at: at(40))
+        #expect(harness.out.count == 5)
+        #expect(harness.out[4].header.marker)
+        harness.endTurn(at: at(50))
+        #expect(harness.out.count == 6)
+        #expect(harness.out[5].header.marker)
+        #expect(harness.subscription.pointee.heldUntil == .distantFuture)
+        for (before, after) in zip(harness.out, harness.out.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
+    }
+
+    @Test("G8: a subscriber of the lowest spatial layer gets dense numbers and a marker on each picture")
+    func spatialCap() {
+        let harness = vp9Harness(.spatial(0))
+        for turn in 0..<10 {
+            let packets = (0..<3).map {
+                vp9(
+                    UInt16(turn * 3 + $0), UInt32(turn) * 3_000, layer: UInt8($0), key: turn == 0, marker: $0 == 2,
+                    picture: UInt8(turn))
+            }
+            harness.turn(packets, at: at(Double(turn) * 33))
+        }
+        #expect(harness.out.count == 10)
+        #expect(harness.out.allSatisfy { $0.header.marker })
+        for (before, after) in zip(harness.out, harness.out.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
+        // More layers come with the next keyframe, which is asked for.
+        _ = harness.subscription.pointee.setPreference(.best, track: harness.track, at: at(400))
+        harness.turn(
+            (0..<3).map { vp9(30 + UInt16($0), 40_000, layer: UInt8($0), key: false, marker: $0 == 2, picture: 20) },
+            at: at(400))
+        #expect(harness.out.count == 11)
+        #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
+        harness.turn(
+            (0..<3).map { vp9(33 + UInt16($0), 43_000, layer: UInt8($0), key: true, marker: $0 == 2, picture: 21) },
+            at: at(433))
+        #expect(harness.out.count == 14)
+    }
+
+    // MARK: - Sound
+
+    private func audio(_ formats: [PayloadFormat], _ accepted: [PayloadFormat]) -> SendHarness {
+        SendHarness(
+            SendSession.track(kind: .audio, formats: formats, extensions: [(.audioLevel, 1)]),
+            SendSession.subscription(kind: .audio, formats: accepted, rtx: false, extensions: [(.audioLevel, 2)]))
+    }
+
+    /// RED with one redundant block of 4 bytes and a primary of 6.
+    private static let redPayload: [UInt8] =
+        [0x80 | 111, 0x0f, 0x00, 0x04, 111] + [1, 2, 3, 4] + [0x78, 10, 11, 12, 13, 14]
+
+    @Test("G7: RED is stripped to its primary block for a subscriber without RED")
+    func redStripped() {
+        let own = PayloadFormat(codec: .opus, payloadType: 109, rtxPayloadType: nil, clockRateHz: 48_000)
+        let harness = audio([SendSession.red, SendSession.opus], [own])
+        var packet = TestPacket(ssrc: 0x100, payloadType: 63, sequence: 1, timestamp: 960, payload: Self.redPayload)
+        packet.extensions = [(1, [0x1e])]
+        harness.turn([packet.bytes], at: at(0))
+        #expect(harness.out.count == 1)
+        #expect(harness.out[0].payload == [0x78, 10, 11, 12, 13, 14])
+        #expect(harness.out[0].header.payloadType == 109)
+        #expect(harness.out[0].extensions[2] == [0x1e])
+    }
+
+    @Test("G7: RED passes with the subscriber's own types on its blocks; plain Opus in between too")
+    func redPasses() {
+        let own = [
+            PayloadFormat(codec: .red, payloadType: 70, rtxPayloadType: nil, clockRateHz: 48_000),
+            PayloadFormat(codec: .opus, payloadType: 109, rtxPayloadType: nil, clockRateHz: 48_000),
+        ]
+        let harness = audio([SendSession.red, SendSession.opus], own)
+        harness.turn(
+            [TestPacket(ssrc: 0x100, payloadType: 63, sequence: 1, timestamp: 960, payload: Self.redPayload).bytes],
+            at: at(0))
+        harness.turn(
+            [TestPacket(ssrc: 0x100, payloadType: 111, sequence: 2, timestamp: 1_920, payload: [0x78, 1]).bytes],
+            at: at(20))
+        #expect(harness.out.count == 2)
+        #expect(harness.out[0].payload == [0x80 | 109, 0x0f, 0x00, 0x04, 109, 1, 2, 3, 4, 0x78, 10, 11, 12, 13, 14])
+        #expect(harness.out.map(\.header.payloadType) == [70, 109])
+    }
+
+    @Test("A4: packets of 10 to 120 ms keep their timestamps")
+    func packetTimes() {
+        let own = PayloadFormat(codec: .opus, payloadType: 109, rtxPayloadType: nil, clockRateHz: 48_000)
+        let harness = audio([SendSession.opus], [own])
+        var timestamp: UInt32 = 0xffff_ff00
+        var expected: [UInt32] = []
+        for (index, ticks) in [480, 960, 1_920, 2_880, 5_760, 480, 5_760].enumerated() {
+            harness.turn(
+                [
+                    TestPacket(
+                        ssrc: 0x100, payloadType: 111, sequence: UInt16(index), timestamp: timestamp,
+                        payload: [0x78, 1]
+                    ).bytes
+                ],
+                at: at(Double(index) * 60))
+            expected.append(timestamp)
+            timestamp &+= UInt32(ticks)
+        }
+        #expect(harness.out.map(\.header.timestamp) == expected)
+    }
+
+    @Test(
+        "A malformed RED payload goes out as it is or not at all, never over the end",
+        arguments: [
+            [UInt8](), [0x80], [0xef, 0, 0], [0xef, 0, 0x03, 0xff, 0x6f], [UInt8](repeating: 0xff, count: 60),
+        ])
+    func brokenRED(payload: [UInt8]) {
+        var mapping = FormatMapping(of: SendSession.red, among: [SendSession.opus])
+        let output = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 8)
+        defer { output.deallocate() }
+        payload.withUnsafeBytes { bytes in
+            #expect(REDPayload.write(bytes, mapping: mapping, into: output) <= payload.count)
+            mapping.stripsRED = false
+            #expect(REDPayload.write(bytes, mapping: mapping, into: output) == payload.count)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+@Suite("Numbers of a subscription")
+struct SendNumberingTests {
+    /// A single-stream VP8 subscription that has begun, and the encoder behind it.
+    private func begun(rtx: Bool = true) -> (SendHarness, VP8Layer) {
+        let harness = SendHarness(SendSession.track(), SendSession.subscription(rtx: rtx))
+        var layer = VP8Layer.simulcast()[0]
+        harness.turn(layer.frame(keyframe: true), at: at(0))
+        return (harness, layer)
+    }
+
+    private func padding(_ layer: inout VP8Layer) -> [UInt8] {
+        defer { layer.sequence &+= 1 }
+        return TestPacket(
+            ssrc: layer.ssrc, sequence: layer.sequence, timestamp: layer.timestamp, payload: [], padding: 200
+        ).bytes
+    }
+
+    private func isDense(_ packets: [WrittenPacket]) -> Bool {
+        zip(packets, packets.dropFirst()).allSatisfy { $1.header.sequenceNumber == $0.header.sequenceNumber &+ 1 }
+    }
+
+    @Test("Numbers that the publisher spends on padding leave no gap")
+    func paddingCloses() {
+        var (harness, layer) = begun()
+        for turn in 1..<50 {
+            var packets = layer.frame(keyframe: false)
+            if turn % 2 == 0 { packets.insert(padding(&layer), at: 3) }
+            if turn % 5 == 0 { packets += [padding(&layer), padding(&layer)] }
+            harness.turn(packets, at: at(Double(turn) * 33))
+        }
+        #expect(harness.out.count == 150)
+        #expect(isDense(harness.out))
+        var checker = ContinuityChecker()
+        checker.check(harness.out)
+        #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
+    }
+
+    @Test("A packet lost on the way in leaves its gap, and gets its number when it is repaired")
+    func lossKeepsGap() {
+        var (harness, layer) = begun()
+        var packets = layer.frame(keyframe: false)
+        let late = packets.remove(at: 1)
+        harness.turn(packets + layer.frame(keyframe: false), at: at(33))
+        let numbers = harness.out.map(\.header.sequenceNumber)
+        #expect(numbers.count == 8)
+        #expect(numbers[4] == numbers[3] &+ 2)
+        harness.turn([late], at: at(60))
+        #expect(harness.out.count == 9)
+        #expect(harness.out[8].header.sequenceNumber == numbers[3] &+ 1)
+        #expect(harness.out[8].pictureID == harness.out[3].pictureID)
+        harness.turn([late], at: at(61))
+        #expect(harness.out.count == 9)
+    }
+
+    @Test("Loss and padding side by side: the lost one keeps its number, the padding has none")
+    func lossAndPadding() {
+        var (harness, layer) = begun()
+        var packets = layer.frame(keyframe: false)
+        packets.append(padding(&layer))
+        packets += layer.frame(keyframe: false)
+        let late = packets.remove(at: 2)
+        harness.turn(packets, at: at(33))
+        harness.turn([late], at: at(50))
+        let numbers = Set(harness.out.map(\.header.sequenceNumber))
+        let first = harness.out[0].header.sequenceNumber
+        #expect(numbers == Set((0..<9).map { first &+ UInt16($0) }))
+    }
+
+    @Test("A gap that turns out to be padding is filled with padding")
+    func latePadding() {
+        var (harness, layer) = begun()
+        let late = padding(&layer)
+        harness.turn(layer.frame(keyframe: false), at: at(33))
+        #expect(harness.out.count == 6)
+        harness.turn([late], at: at(40))
+        #expect(harness.out.count == 7)
+        let filler = harness.out[6]
+        #expect(filler.header.sequenceNumber == harness.out[2].header.sequenceNumber &+ 1)
+        #expect(filler.header.payloadLength == 0)
+        #expect(filler.header.paddingLength == 1)
+        #expect(filler.header.payloadType == 120)
+    }
+
+    @Test("A layer's late packet still finds its number after a switch")
+    func lateAfterSwitch() {
+        let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
+        var layers = VP8Layer.simulcast()
+        for index in 0..<3 { harness.turn(layers[index].frame(keyframe: true), at: at(0)) }
+        var low = layers[0].frame(keyframe: false)
+        let late = low.remove(at: 0)
+        harness.turn(low, at: at(33))
+        _ = harness.subscription.pointee.setPreference(.spatial(2), track: harness.track, at: at(300))
+        harness.turn(layers[2].frame(keyframe: true), at: at(340))
+        #expect(harness.layer == 2)
+        harness.turn([late], at: at(350))
+        let numbers = harness.out.map(\.header.sequenceNumber)
+        #expect(Set(numbers).count == numbers.count)
+        #expect(harness.out.last?.header.sequenceNumber == numbers[2] &+ 1)
+    }
+
+    @Test("A5: a timestamp jump passes unchanged; another source under the same track goes on by the clock of arrivals")
+    func jumps() {
+        var (harness, layer) = begun()
+        harness.turn(layer.frame(keyframe: false), at: at(33))
+        layer.timestamp &+= 1_000_000
+        harness.turn(layer.frame(keyframe: false), at: at(66))
+        let jump = harness.out[6].header.timestamp &- harness.out[5].header.timestamp
+        #expect(jump == 1_003_000)
+        #expect(isDense(harness.out))
+    }
+
+    @Test("The roll-over of both numberings at once")
+    func rollOver() {
+        let harness = SendHarness(SendSession.track(), SendSession.subscription())
+        var layer = VP8Layer.simulcast()[0]
+        for turn in 0..<25_000 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
+        #expect(harness.out.count == 75_000)
+        #expect(isDense(harness.out))
+    }
+
+    @Test("The ring of sent packets grows with the rate, up to its bound, and keeps what it has")
+    func ringGrows() {
+        var ring = SentPacketRing(maximum: 512)
+        for number in UInt32(1)...5_000 {
+            var sent = SentPacket()
+            sent.sequence = number
+            sent.flags = .used
+            ring.store(sent, at: MonotonicTime(milliseconds: Int64(number) * 2))
+        }
+        #expect(ring.memoryBytes == 512 * MemoryLayout<SentPacket>.stride)
+        for number in UInt32(4_489)...5_000 { #expect(ring.place(number)?.pointee.sequence == number) }
+        #expect(ring.place(4_400) == nil)
+        var slow = SentPacketRing(maximum: 512)
+        for number in UInt32(1)...1_000 {
+            var sent = SentPacket()
+            sent.sequence = number
+            sent.flags = .used
+            slow.store(sent, at: MonotonicTime(milliseconds: Int64(number) * 200))
+        }
+        #expect(slow.memoryBytes == 64 * MemoryLayout<SentPacket>.stride)
+        #expect(MemoryLayout<SentPacket>.stride == 32)
+    }
+
+    @Test("The ring finds a number by its low bits, before and after a roll-over")
+    func ringByWire() {
+        var ring = SentPacketRing(maximum: 512)
+        for number in UInt32(0x1_fff0)...0x2_0010 {
+            var sent = SentPacket()
+            sent.sequence = number
+            sent.flags = .used
+            ring.store(sent, at: .zero)
+        }
+        #expect(ring.place(wire: 0xfff5, highest: 0x2_0010)?.pointee.sequence == 0x1_fff5)
+        #expect(ring.place(wire: 0x0005, highest: 0x2_0010)?.pointee.sequence == 0x2_0005)
+        #expect(ring.place(wire: 0x0011, highest: 0x2_0010) == nil)
+    }
+}

@@ -1,0 +1,111 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+@Suite("Repeats for subscribers")
+struct SendRepeatTests {
+    private func begun(rtx: Bool) -> (SendHarness, VP8Layer) {
+        let formats = [
+            PayloadFormat(codec: .vp8, payloadType: 120, rtxPayloadType: rtx ? 121 : nil, clockRateHz: 90_000)
+        ]
+        let harness = SendHarness(
+            SendSession.track(),
+            SendSession.subscription(
+                formats: formats, rtx: rtx,
+                extensions: [(.videoOrientation, 3), (.transportSequence, 5), (.absoluteSendTime, 6), (.mid, 4)]))
+        var layer = VP8Layer.simulcast()[0]
+        layer.orientation = 2
+        for turn in 0..<4 { harness.turn(layer.frame(keyframe: turn == 0), at: at(Double(turn) * 33)) }
+        return (harness, layer)
+    }
+
+    @Test("G3: a repeat goes as RTX with the original number in front, and with its extensions (B6)")
+    func asRTX() throws {
+        let (harness, _) = begun(rtx: true)
+        let original = harness.out[5]
+        let repeated = try #require(harness.repeats(of: original.header.sequenceNumber, at: at(200)))
+        #expect(repeated.header.ssrc == 0xcafe_0002)
+        #expect(repeated.header.payloadType == 121)
+        #expect(repeated.header.timestamp == original.header.timestamp)
+        #expect(repeated.header.marker == original.header.marker)
+        let number = original.header.sequenceNumber
+        #expect(Array(repeated.payload.prefix(2)) == [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)])
+        #expect(Array(repeated.payload.dropFirst(2)) == original.payload)
+        #expect(repeated.extensions[3] == [2])
+        #expect(repeated.extensions[5] != original.extensions[5])
+        let second = try #require(harness.repeats(of: harness.out[6].header.sequenceNumber, at: at(200)))
+        #expect(second.header.sequenceNumber == repeated.header.sequenceNumber &+ 1)
+    }
+
+    @Test("Without RTX a repeat is the same packet, byte for byte")
+    func onMediaStream() throws {
+        let (harness, _) = begun(rtx: false)
+        for original in harness.out {
+            let repeated = try #require(harness.repeats(of: original.header.sequenceNumber, at: at(500)))
+            #expect(repeated.bytes == original.bytes)
+        }
+    }
+
+    @Test("G3: the same packet is not sent twice within a round trip")
+    func throttled() {
+        let (harness, _) = begun(rtx: true)
+        let number = harness.out[4].header.sequenceNumber
+        let roundTrip = TimeInterval.milliseconds(80)
+        #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(200)) != nil)
+        #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(240)) == nil)
+        #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(279)) == nil)
+        #expect(harness.repeats(of: number, roundTrip: roundTrip, at: at(281)) != nil)
+        #expect(harness.totals.repeats == 2)
+        #expect(harness.totals.nacks == 4)
+    }
+
+    @Test("A number that was never used, or long ago, is not answered")
+    func unknown() {
+        let (harness, _) = begun(rtx: true)
+        let first = harness.out[0].header.sequenceNumber
+        #expect(
+            harness.subscription.pointee.requestRepeat(first &- 5, roundTrip: .zero, at: at(1))
+                == .dropped(.retransmissionTooOld))
+        let last = harness.out.last!.header.sequenceNumber
+        #expect(
+            harness.subscription.pointee.requestRepeat(last &+ 3, roundTrip: .zero, at: at(1))
+                == .dropped(.retransmissionTooOld))
+    }
+
+    @Test("A number whose packet is missing here too waits for its repair")
+    func missingHere() {
+        var (harness, layer) = begun(rtx: true)
+        var packets = layer.frame(keyframe: false)
+        packets.remove(at: 1)
+        harness.turn(packets, at: at(150))
+        let number = harness.out.last!.header.sequenceNumber &- 1
+        #expect(harness.subscription.pointee.requestRepeat(number, roundTrip: .zero, at: at(160)) == .notYetHere)
+    }
+
+    @Test("After a switch to another track old numbers are not repeated from the wrong history")
+    func otherTrack() {
+        let (harness, _) = begun(rtx: true)
+        let number = harness.out[3].header.sequenceNumber
+        harness.switchTo(SendSession.track(2), at: at(200))
+        var other = VP8Layer.simulcast(2)[0]
+        harness.turn(other.frame(keyframe: true), at: at(210))
+        #expect(harness.repeats(of: number, at: at(220)) == nil)
+        #expect(harness.repeats(of: harness.out.last!.header.sequenceNumber, at: at(220)) != nil)
+    }
+
+    @Test("mid is on the packets until the receiver's first report on the stream, and not in repeats of later ones")
+    func midUntilReport() throws {
+        var (harness, layer) = begun(rtx: false)
+        #expect(harness.out.allSatisfy { $0.extensions[4] == Array("7".utf8) })
+        _ = harness.subscription.pointee.receivedReport(
+            ssrc: 0xcafe_0001, fractionLost: 0, lastReport: 0, delay: 0, at: at(140))
+        harness.turn(layer.frame(keyframe: false), at: at(150))
+        #expect(harness.out.suffix(3).allSatisfy { $0.extensions[4] == nil })
+        // The packet from before is repeated as it was.
+        let repeated = try #require(harness.repeats(of: harness.out[0].header.sequenceNumber, at: at(160)))
+        #expect(repeated.bytes == harness.out[0].bytes)
+    }
+}

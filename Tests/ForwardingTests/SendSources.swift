@@ -1,0 +1,98 @@
+import MediaControl
+import Primitives
+
+/// Descriptions for tests of the sending side; ids differ on both sides, so that forgetting to translate shows.
+enum SendSession {
+    static func ids(_ pairs: [(HeaderExtension, UInt8)]) -> HeaderExtensionIDs {
+        var ids = HeaderExtensionIDs()
+        for (meaning, id) in pairs { ids[meaning] = id }
+        return ids
+    }
+
+    static func track(
+        _ id: UInt64 = 1, kind: MediaKind = .video, layers: Int = 1, formats: [PayloadFormat] = [vp8],
+        extensions: [(HeaderExtension, UInt8)] = [(.videoOrientation, 7)]
+    ) -> TrackDescription {
+        TrackDescription(
+            id: TrackID(id), peer: PeerID(1), kind: kind, source: kind == .video ? .camera : .microphone, mid: "m\(id)",
+            formats: formats,
+            encodings: (0..<layers).map {
+                EncodingDescription(rid: layers > 1 ? ["q", "h", "f"][$0] : nil, ssrc: UInt32(id) << 8 | UInt32($0))
+            },
+            extensions: ids(extensions), feedback: [.nack, .pli])
+    }
+
+    static func subscription(
+        kind: MediaKind = .video, formats: [PayloadFormat] = [subscribedVP8], rtx: Bool = true, mid: String = "7",
+        extensions: [(HeaderExtension, UInt8)] = [(.videoOrientation, 3)], preference: LayerPreference = .best
+    ) -> SubscriptionDescription {
+        SubscriptionDescription(
+            id: SubscriptionID(9), peer: PeerID(2), track: nil, kind: kind, mid: mid, ssrc: 0xcafe_0001,
+            rtxSSRC: rtx ? 0xcafe_0002 : nil, cname: "c", formats: formats, extensions: ids(extensions),
+            feedback: [.nack, .pli],
+            preference: preference)
+    }
+
+    static let vp8 = PayloadFormat(codec: .vp8, payloadType: 96, rtxPayloadType: 97, clockRateHz: 90_000)
+    static let subscribedVP8 = PayloadFormat(codec: .vp8, payloadType: 120, rtxPayloadType: 121, clockRateHz: 90_000)
+    static let h264 = PayloadFormat(
+        codec: .h264, payloadType: 102, rtxPayloadType: 103, clockRateHz: 90_000, variant: "42e0")
+    static let vp9 = PayloadFormat(codec: .vp9, payloadType: 98, rtxPayloadType: 99, clockRateHz: 90_000)
+    static let av1 = PayloadFormat(codec: .av1, payloadType: 45, rtxPayloadType: 46, clockRateHz: 90_000)
+    static let opus = PayloadFormat(codec: .opus, payloadType: 111, rtxPayloadType: nil, clockRateHz: 48_000)
+    static let red = PayloadFormat(codec: .red, payloadType: 63, rtxPayloadType: nil, clockRateHz: 48_000)
+}
+
+/// One simulcast layer of VP8 pictures with all descriptor fields.
+struct VP8Layer {
+    var ssrc: UInt32
+    var sequence: UInt16
+    var timestamp: UInt32
+    var picture: UInt16
+    var temporalZero: UInt8
+    var keyIndex: UInt8
+    var width: UInt16
+    var orientation: UInt8?
+
+    /// The packets of the next picture.
+    mutating func frame(keyframe: Bool, ticks: UInt32 = 3_000, packets: Int = 3) -> [[UInt8]] {
+        timestamp &+= ticks
+        picture = (picture + 1) & 0x7fff
+        temporalZero &+= 1
+        if keyframe { keyIndex = (keyIndex + 1) & 0x1f }
+        return (0..<packets).map { part in
+            var payload: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0, 0x80 | UInt8(picture >> 8)]
+            payload += [UInt8(truncatingIfNeeded: picture), temporalZero, keyIndex]
+            if part == 0 { payload += keyframe ? Self.keyframeHeader(width) : [0x01, 0, 0] }
+            payload += [UInt8](repeating: UInt8(part), count: 40 + Int(width) / 20)
+            var packet = TestPacket(
+                ssrc: ssrc, sequence: sequence, timestamp: timestamp, marker: part == packets - 1, payload: payload)
+            if let orientation, part == packets - 1 { packet.extensions = [(7, [orientation])] }
+            sequence &+= 1
+            return packet.bytes
+        }
+    }
+
+    private static func keyframeHeader(_ width: UInt16) -> [UInt8] {
+        let height = width * 9 / 16
+        return [
+            0, 0, 0, 0x9d, 0x01, 0x2a, UInt8(truncatingIfNeeded: width), UInt8(width >> 8),
+            UInt8(truncatingIfNeeded: height),
+            UInt8(height >> 8),
+        ]
+    }
+
+    /// Three layers with numbers that have nothing to do with each other.
+    static func simulcast(_ id: UInt32 = 1) -> [VP8Layer] {
+        let sequences: [UInt16] = [65_000, 65_200, 65_400]
+        let timestamps: [UInt32] = [0xffff_0000, 0xffff_7777, 0x1000]
+        let pictures: [UInt16] = [32_700, 22_700, 12_700]
+        let indices: [UInt8] = [250, 150, 50]
+        return (0..<3).map { index in
+            VP8Layer(
+                ssrc: id << 8 | UInt32(index), sequence: sequences[index], timestamp: timestamps[index],
+                picture: pictures[index], temporalZero: indices[index], keyIndex: UInt8(10 * index),
+                width: UInt16(320) << UInt16(index))
+        }
+    }
+}
