@@ -133,7 +133,9 @@ let testTargets: [Target] = [
     tests(of: "Logging"),
     tests(of: "NetworkIO"),
     tests(of: "MediaWorkers", also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging"]),
-    tests(of: "RoomService", also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography"]),
+    tests(
+        of: "RoomService",
+        also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
     tests(of: "HTTPServing", also: ["Logging"]),
     .target(
         name: "EdgeTestSupport",

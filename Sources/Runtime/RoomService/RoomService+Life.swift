@@ -28,7 +28,7 @@ extension RoomService {
     /// Lets deadlines happen.
     func tick() async {
         let now = media.now()
-        for name in rooms.keys.sorted() {
+        for name in rooms.filter({ $0.value.room.nextDeadline <= now }).keys.sorted() {
             guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
             await step(hosted) { $0.advance(turn: &$1) }
         }

@@ -8,7 +8,7 @@ extension RoomService {
     /// Looks at every room with listeners and tells what changed.
     func measureQuality() async {
         for name in rooms.keys.sorted() {
-            guard let hosted = rooms[name], !hosted.room.isEmpty else { continue }
+            guard let hosted = rooms[name], hosted.room.hasRosterReaders else { continue }
             guard let statistics = await media.roomStatistics(hosted.room.id, on: hosted.worker) else { continue }
             let report = Self.report(on: hosted.room, statistics)
             let changed = Self.changes(of: hosted, report)

@@ -15,7 +15,7 @@ extension Room {
         }
         let ice = turn.iceCredentials()
         return Connection(
-            id: id, peer: PeerID(nextNumber()), feedbackSSRC: turn.ssrc(avoiding: []),
+            id: id, peer: PeerID(nextNumber()), feedbackSSRC: turn.ssrc(),
             negotiation: Negotiation(
                 sessionID: turn.sdpSessionID(), policy: NegotiationPolicy(policy),
                 transport: LocalTransport(ice, context)),

@@ -38,7 +38,7 @@ extension Room {
         tell(session, .ended(reason), &turn)
         members[session] = nil
         order.removeAll { $0 == session }
-        awaitingOffers.removeAll { $0 == session }
+        if awaitingOfferSet.remove(session) != nil { awaitingOffers.removeAll { $0 == session } }
         sessionBySID[member.info.sid] = nil
         if sessionByIdentity[member.info.identity] == session { sessionByIdentity[member.info.identity] = nil }
         turn.effects.append(.sessionEnded(session, reason))

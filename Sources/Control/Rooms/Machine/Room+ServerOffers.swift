@@ -9,6 +9,7 @@ extension Room {
     mutating func makeOffers(_ turn: inout RoomTurn) {
         let waiting = awaitingOffers
         awaitingOffers = []
+        awaitingOfferSet = []
         for session in waiting {
             guard let member = members[session], member.options.takesOffers else { continue }
             openReceivingConnection(session, &turn)

@@ -75,18 +75,16 @@ extension Room {
     mutating func makeSubscription(
         _ session: SessionID, kind: MediaKind, track: TrackID?, slot: Int?, _ turn: inout RoomTurn
     ) -> SubscriptionID {
-        var taken = Set<UInt32>()
-        for id in members[session]?.subscriptions ?? [] {
-            guard let other = subscriptions[id] else { continue }
-            taken.insert(other.ssrc)
-            if let rtx = other.rtxSSRC { taken.insert(rtx) }
-        }
-        let ssrc = turn.ssrc(avoiding: taken)
-        taken.insert(ssrc)
+        let others = (members[session]?.subscriptions ?? []).compactMap { subscriptions[$0] }
+        let ssrc = turn.ssrc { value in others.contains { $0.ssrc == value || $0.rtxSSRC == value } }
         let id = SubscriptionID(nextNumber())
         subscriptions[id] = Subscription(
             id: id, sid: turn.sid("SU_"), member: session, kind: kind, ssrc: ssrc,
-            rtxSSRC: kind == .video ? turn.ssrc(avoiding: taken) : nil, track: track, slot: slot)
+            rtxSSRC: kind == .video
+                ? turn.ssrc { value in
+                    value == ssrc || others.contains { $0.ssrc == value || $0.rtxSSRC == value }
+                } : nil,
+            track: track, slot: slot)
         members[session]?.subscriptions.append(id)
         if let track { tracks[track]?.subscribers.append(id) }
         return id
@@ -113,7 +111,7 @@ extension Room {
 
     /// The member's descriptions no longer tell what it is sent.
     mutating func requestOffer(_ session: SessionID) {
-        if !awaitingOffers.contains(session) { awaitingOffers.append(session) }
+        if awaitingOfferSet.insert(session).inserted { awaitingOffers.append(session) }
     }
 
     /// A subscription's section must be described anew.

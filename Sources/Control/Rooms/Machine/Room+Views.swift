@@ -88,6 +88,9 @@ extension Room {
         (members.count, members.values.count { !$0.tracks.isEmpty }, tracks.count, subscriptions.count, peers.count)
     }
 
+    /// Whether anybody is told about others.
+    public var hasRosterReaders: Bool { members.values.contains { $0.options.hasRoster } }
+
     /// Sessions that wait to be resumed.
     public var detachedCount: Int { members.values.count { $0.detachedSince != nil } }
 }

@@ -30,6 +30,8 @@ public struct Room: Sendable {
     var peers: [PeerID: PeerOwner] = [:]
     /// Members whose descriptions no longer tell what they are sent.
     var awaitingOffers: [SessionID] = []
+    /// The same, for asking whether one is among them.
+    var awaitingOfferSet: Set<SessionID> = []
     /// Who dominates, and who did before.
     var dominant: SessionID?
     var lastDominant: SessionID?

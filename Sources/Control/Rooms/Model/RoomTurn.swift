@@ -71,11 +71,11 @@ extension RoomTurn {
     /// A user name fragment of 71 bits, because it finds a peer among all of a worker's, and a password of 143.
     mutating func iceCredentials() -> ICECredentials { ICECredentials(ufrag: text(12), password: text(24)) }
 
-    /// Any SSRC but 0 and those in `taken`.
-    mutating func ssrc(avoiding taken: Set<UInt32>) -> UInt32 {
+    /// Any SSRC but 0 and those that are taken.
+    mutating func ssrc(unless isTaken: (UInt32) -> Bool = { _ in false }) -> UInt32 {
         while true {
             let value = UInt32.random(in: 1...UInt32.max, using: &random)
-            if !taken.contains(value) { return value }
+            if !isTaken(value) { return value }
         }
     }
 

@@ -1,5 +1,7 @@
 /// What a session is told. Plain values; each edge writes them in its own words.
-public enum RoomEvent: Sendable, Hashable {
+///
+/// Indirect, so that an event which a thousand sessions are told, and keep for a resume, is in memory once.
+public indirect enum RoomEvent: Sendable, Hashable {
     case participantJoined(ParticipantInfo)
     /// Name, metadata or permissions changed; the info is complete.
     case participantUpdated(ParticipantInfo)

@@ -1,0 +1,62 @@
+import Cryptography
+import Logging
+import MediaControl
+import MediaWorkers
+import Primitives
+import Rooms
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+/// The same service on real workers: threads, sockets and engines.
+@Suite("Room service on real workers")
+struct WorkerPoolTests {
+    @Test("F1, F2: rooms spread over workers, answers name the worker's port and the configured address; all is freed")
+    func realWorkers() async throws {
+        var configuration = MediaWorkerConfiguration()
+        configuration.workers = 2
+        configuration.udpBasePort = 0
+        configuration.advertisedAddresses = [SocketAddress(ipv4: 0xcb00_7107, port: 0)]
+        let pool = try MediaWorkerPool(
+            configuration: configuration, certificate: Certificate.selfSigned(),
+            logger: Logger("test", output: LogOutput(level: .error)))
+        let service = RoomService(media: WorkerPoolPlane(pool))
+        let running = Task { await service.run() }
+        let client = ClientDescriptions()
+        var ports = Set<String>()
+        for name in ["A", "B"] {
+            let watcher = try await service.join(request("watcher", room: name))
+            let session = try await service.joinPublisher(
+                request("cam", room: name), offer: client.offer([.audio("0"), .video("1", rids: ["q", "h"])]))
+            let candidates = session.answer.sdp.split(separator: "\r\n").filter { $0.hasPrefix("a=candidate:") }
+            #expect(candidates.allSatisfy { $0.contains(" 203.0.113.7 ") })
+            for port in pool.workers.map(\.port) where candidates.contains(where: { $0.contains(" \(port) typ host") })
+            {
+                ports.insert("\(port)")
+            }
+            let offer = await take(6, from: watcher.events).last?.event
+            guard case .offer(let connection, let sdp, _) = offer else {
+                Issue.record("\(String(describing: offer))")
+                continue
+            }
+            try await service.answer(watcher.session, connection: connection, sdp: client.answer(to: sdp))
+            let report = try await service.report(onRoom: name)
+            #expect(report.participants.map(\.tracks.count) == [0, 2])
+            #expect(report.participants.map(\.subscriptions.count) == [2, 0])
+        }
+        #expect(ports.count == 2)
+        var workers = await pool.statistics()
+        #expect(
+            workers.map(\.peers) == [2, 2] && workers.map(\.tracks) == [2, 2] && workers.map(\.subscriptions) == [2, 2])
+        #expect(workers.allSatisfy { $0.commandsIgnored == 0 })
+        await service.shutDown()
+        workers = await pool.statistics()
+        #expect(
+            workers.map(\.rooms) == [0, 0] && workers.map(\.peers) == [0, 0] && workers.map(\.subscriptions) == [0, 0])
+        #expect(workers.allSatisfy { $0.commandsIgnored == 0 })
+        running.cancel()
+        await pool.stop()
+        await running.value
+    }
+}
