@@ -1,7 +1,7 @@
 """Two people meet through the console page, each in a real browser."""
 import asyncio
 
-from support.chromium import chromium, open_room, received, wait_for_video
+from support.chromium import chromium, open_room, received, until, wait_for_video
 from support.firefox import firefox
 
 
@@ -11,7 +11,8 @@ async def two_chromium_pages(server, **options):
         bob = await open_room(browser, server, "lobby", "bob", **options)
         for page in (ada, bob):
             await wait_for_video(page)
-            await page.wait_for_function("async () => (await martlet.received()).some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0)")
+            await until(page, "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0))")
+        await until(ada, "Object.values(martlet.pixels()).some(Boolean)")
         first = await ada.evaluate("martlet.pixels()")
         await asyncio.sleep(0.5)
         second = await ada.evaluate("martlet.pixels()")

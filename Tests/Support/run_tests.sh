@@ -19,7 +19,7 @@ swift_total=$(sed -nE 's/.*Test run with ([0-9]+) tests?.*/\1/p' "$logs/swift" |
 swift_failed=$(grep -cE '^.{0,4} ?Test .* failed after' "$logs/swift")
 count() { sed -nE "s/.*[^0-9]?([0-9]+) $1.*/\1/p" "$logs/interop" | tail -1; }
 interop_passed=$(tail -1 "$logs/interop" | grep -oE '[0-9]+ passed' | grep -oE '[0-9]+')
-interop_failed=$(tail -1 "$logs/interop" | grep -oE '[0-9]+ (failed|error)' | grep -oE '[0-9]+' | paste -sd+ | bc 2>/dev/null)
+interop_failed=$(tail -1 "$logs/interop" | grep -oE '[0-9]+ (failed|error)' | grep -oE '[0-9]+' | awk "{s+=\$1} END {print s+0}")
 
 status=$((swift_status != 0 || interop_status != 0 ? 1 : 0))
 failed=$((${swift_failed:-0} + ${interop_failed:-0}))

@@ -1,7 +1,12 @@
 """Headless Chromium through playwright, with the flags that make it a good citizen of a test machine."""
+import asyncio
 import contextlib
+import time
+from urllib.parse import urlencode
 
 from playwright.async_api import async_playwright
+
+from .tokens import token as make_token
 
 EXECUTABLE = "/usr/lib/chromium/chromium"
 FLAGS = [
@@ -24,16 +29,20 @@ async def chromium(*extra_flags, executable=EXECUTABLE):
             await browser.close()
 
 
+def room_address(server, room, name, *, send="generated", token=None, **options):
+    """Where the page joins `room` as `name` by itself."""
+    wishes = {"room": room, "name": name, "send": send, "join": 1, "token": token or make_token(name, room), **options}
+    return f"{server.url}/?{urlencode(wishes)}"
+
+
 async def open_room(browser, server, room, name, *, send="generated", token=None, **options):
     """Joins through the console page, as a person does, but by address instead of by form."""
-    page = await browser.new_page(viewport={"width": 1100, "height": 720})
+    # The page forbids eval, which is how playwright waits for an expression.
+    page = await browser.new_page(viewport={"width": 1100, "height": 720}, bypass_csp=True)
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
-    query = "&".join(f"{k}={v}" for k, v in {"room": room, "name": name, "send": send, "join": 1, **options}.items())
-    if token:
-        query += f"&token={token}"
-    await page.goto(f"{server.url}/?{query}")
-    await page.wait_for_function("window.martlet && martlet.joined", timeout=15_000)
+    await page.goto(room_address(server, room, name, send=send, token=token, **options))
+    await until(page, "Boolean(window.martlet?.joined)")
     return page
 
 
@@ -42,11 +51,16 @@ async def received(page):
     return await page.evaluate("martlet.received()")
 
 
-async def wait_for_video(page, count=1, frames=15, timeout_s=20, where="true"):
+async def until(page, expression, timeout_s=15):
+    """Waits until a JavaScript expression, which may be a promise, is true. Playwright's own wait takes any promise for true."""
+    deadline = time.monotonic() + timeout_s
+    while not await page.evaluate(expression):
+        assert time.monotonic() < deadline, f"not within {timeout_s} s: {expression}"
+        await asyncio.sleep(0.1)
+
+
+async def wait_for_video(page, count=1, frames=15, timeout_s=20):
     """Waits until `count` remote videos have decoded `frames` frames each; returns their statistics."""
-    await page.wait_for_function(
-        f"""async () => {{
-            const all = (await martlet.received()).filter((r) => r.kind === 'video' && r.framesDecoded >= {frames} && ({where}));
-            return all.length >= {count};
-        }}""", timeout=timeout_s * 1000, polling=250)
+    await until(page, f"martlet.received().then((all) => all.filter((r) => r.kind === 'video' && r.framesDecoded >= {frames})"
+                      f".length >= {count})", timeout_s)
     return [r for r in await received(page) if r["kind"] == "video"]

@@ -193,7 +193,7 @@ export class Room {
         const known = this.people.get(person.sid);
         this.people.set(person.sid, person);
         for (const track of known?.tracks ?? []) {
-            if (!person.tracks.some((one) => one.sid === track.sid)) this.tiles.get(track.sid)?.remove();
+            if (!person.tracks.some((one) => one.sid === track.sid)) this.dropTile(track.sid);
         }
         this.arrangeTiles(person);
     }
