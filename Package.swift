@@ -163,8 +163,26 @@ let testTargets: [Target] = [
         swiftSettings: settings),
 ]
 
+// Fuzz targets exist only where MARTLET_FUZZ=1 (Tests/Fuzz/run.sh sets it): they link libFuzzer's own main.
+// One line a target: the file is Tests/Fuzz/NAME.swift and defines LLVMFuzzerTestOneInput.
+func fuzz(_ name: String, _ dependencies: [String]) -> Target {
+    .executableTarget(
+        name: name, dependencies: (["Primitives"] + dependencies).map { .init(stringLiteral: $0) }, path: "Tests/Fuzz",
+        sources: ["\(name).swift"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
+}
+
+let fuzzTargets: [Target] =
+    Context.environment["MARTLET_FUZZ"] != "1"
+    ? []
+    : [
+        fuzz("RTPFuzz", ["RTP"]),
+        fuzz("RTCPFuzz", ["RTP"]),
+        fuzz("PayloadFuzz", ["PayloadFormats"]),
+        fuzz("DependencyDescriptorFuzz", ["PayloadFormats"]),
+    ]
+
 let package = Package(
     name: "martlet",
     products: [.executable(name: "martlet", targets: ["martlet"])],
-    targets: systemTargets + modules + martlet + testTargets
+    targets: systemTargets + modules + martlet + testTargets + fuzzTargets
 )

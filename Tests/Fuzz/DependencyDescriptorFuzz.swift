@@ -1,0 +1,41 @@
+import PayloadFormats
+import Primitives
+
+/// A stream of dependency descriptors, each behind a byte that tells its length; each is rewritten and read again.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    guard let data else { return 0 }
+    var reader = DependencyDescriptorReader()
+    var position = 0
+    while position < count {
+        let length = min(Int(data[position]), count - position - 1)
+        let value = UnsafeRawBufferPointer(start: data + position + 1, count: length).bytes
+        let before = reader
+        if let descriptor = reader.read(value) { check(descriptor, value, before) }
+        position += 1 + length
+    }
+    return 0
+}
+
+private func check(_ descriptor: DependencyDescriptor, _ value: RawSpan, _ reader: DependencyDescriptorReader) {
+    for target in 0..<descriptor.decodeTargetCount { _ = descriptor.indication(for: target) }
+    for index in 0..<descriptor.referenceCount { _ = descriptor.reference(at: index) }
+    for chain in 0..<descriptor.chainCount { _ = descriptor.chainDifference(at: chain) }
+    let mask = UInt32(truncatingIfNeeded: 0x5555_5555 & ((1 << UInt64(descriptor.decodeTargetCount)) - 1))
+    let length = DependencyDescriptorRewriter.length(of: descriptor, settingMask: true)
+    let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: length, alignment: 8)
+    defer { slot.deallocate() }
+    let written = DependencyDescriptorRewriter.write(
+        value, descriptor, activeDecodeTargets: mask, to: slot, at: 0)
+    precondition(written == length, "it needs as much as it says")
+    var again = reader
+    guard let read = again.read(slot.bytes) else { preconditionFailure("what was written can be read") }
+    precondition(read.activeDecodeTargets == mask && again.activeDecodeTargets == mask, "the mask is set")
+    precondition(read.frameNumber == descriptor.frameNumber && read.templateID == descriptor.templateID, "head")
+    precondition(read.decodeTargetIndications == descriptor.decodeTargetIndications, "indications")
+    precondition(read.referenceCount == descriptor.referenceCount, "references")
+    precondition(read.hasStructure == descriptor.hasStructure, "structure")
+    for chain in 0..<descriptor.chainCount {
+        precondition(read.chainDifference(at: chain) == descriptor.chainDifference(at: chain), "chains")
+    }
+}

@@ -1,0 +1,71 @@
+import Primitives
+import RTP
+
+/// Any datagram as RTP: header, extensions and their values, retransmission both ways, extensions written anew.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    let packet = UnsafeRawBufferPointer(start: data, count: count).bytes
+    guard let header = RTPHeader(packet) else { return 0 }
+    precondition(header.packetLength == count, "the parts of a packet add up to it")
+    for index in 0..<header.csrcCount { _ = header.csrc(at: index, in: packet) }
+    readExtensions(header, packet)
+    repeatAndRestore(header, UnsafeRawBufferPointer(start: data, count: count))
+    writeExtensions(header, packet)
+    return 0
+}
+
+private func readExtensions(_ header: RTPHeader, _ packet: RawSpan) {
+    var elements = RTPHeaderExtensions(header)
+    while let element = elements.next(in: packet) {
+        precondition(element.offset + element.length <= header.payloadOffset, "elements end before the payload")
+        _ = AudioLevel(element, in: packet)
+        _ = VideoOrientation(element, in: packet)
+        _ = AbsoluteSendTime(element, in: packet)
+        _ = TransportSequenceNumber(element, in: packet)
+        _ = PlayoutDelay(element, in: packet)
+        _ = AbsoluteCaptureTime(element, in: packet)
+        _ = VideoContentType(element, in: packet)
+        _ = VideoLayersAllocation(element, in: packet)
+        _ = element.text(in: packet)
+    }
+}
+
+private func repeatAndRestore(_ header: RTPHeader, _ bytes: UnsafeRawBufferPointer) {
+    let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count + RTX.overhead, alignment: 8)
+    defer { slot.deallocate() }
+    slot.copyMemory(from: bytes)
+    guard
+        let length = RTX.wrap(
+            slot, length: bytes.count, payloadOffset: header.payloadOffset, ssrc: 1, payloadType: 97,
+            sequenceNumber: 2)
+    else { preconditionFailure("there was room") }
+    guard let wrapped = RTPHeader(slot.bytes) else { preconditionFailure("a wrapped packet is a packet") }
+    precondition(length == slot.count, "a wrapped packet is two bytes longer")
+    guard
+        let restored = RTX.unwrap(slot, header: wrapped, ssrc: header.ssrc, payloadType: header.payloadType)
+    else { preconditionFailure("what was wrapped can be unwrapped") }
+    precondition(restored == header.payloadOffset + header.payloadLength, "it comes back without padding")
+    for index in 1..<restored { precondition(slot[index] == bytes[index], "byte \(index) came back") }
+}
+
+private func writeExtensions(_ header: RTPHeader, _ packet: RawSpan) {
+    // As a rewriter does: copy every element under another id.
+    let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 1_500, alignment: 8)
+    defer { slot.deallocate() }
+    slot[0] = 0x80
+    var writer = HeaderExtensionWriter(slot, at: RTPHeader.fixedLength)
+    var elements = RTPHeaderExtensions(header)
+    var written = 0
+    while let element = elements.next(in: packet) {
+        let id = element.id &+ 3
+        if writer.append(id: id, copying: packet, offset: element.offset, length: element.length) { written += 1 }
+    }
+    let end = writer.finish()
+    guard let rewritten = RTPHeader(UnsafeRawBufferPointer(rebasing: slot[..<end]).bytes) else {
+        preconditionFailure("what was written is a packet")
+    }
+    precondition(rewritten.payloadOffset == end, "the extension ends where the writer says")
+    var again = RTPHeaderExtensions(rewritten)
+    while again.next(in: slot.bytes) != nil { written -= 1 }
+    precondition(written == 0, "every element written is read")
+}
