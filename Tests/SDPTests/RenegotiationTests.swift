@@ -169,6 +169,22 @@ struct RenegotiationTests {
         #expect(accepted.sections[0].receiving?.formats.map(\.payloadType) == [96])
     }
 
+    @Test("A stream that goes on keeps its payload types, however it came to them")
+    func payloadTypesStay() throws {
+        let stereo = NegotiatedFormat(
+            codec: .opus, clockRateHz: 48000, channels: 2, parameters: FormatParameters(parsing: "stereo=1"))
+        let music = SDPTests.stream(.audio, 1, formats: [stereo])
+        var negotiation = makeNegotiation()
+        _ = try negotiation.receiveOffer(try Vectors.text("chromium156_recvonly_av"))
+        let answer = try negotiation.makeAnswer(["0": SectionAnswer(sending: music)]).text.section(0)
+        let vp9 = NegotiatedFormat(
+            codec: .vp9, clockRateHz: 90000, parameters: FormatParameters(parsing: "profile-id=0"), variant: "0")
+        let pushed = try negotiation.makeOffer(sending: [music, SDPTests.stream(.video, 2, formats: [vp9])])
+        #expect(pushed.mids == ["0", "1"], "the client's free section is used")
+        #expect(pushed.text.section(0).filter { $0.hasPrefix("a=fmtp") } == answer.filter { $0.hasPrefix("a=fmtp") })
+        #expect(pushed.text.section(1)[0].hasSuffix("SAVPF 98 99"), "the client has these numbers for VP9")
+    }
+
     @Test("D3: glare is an error; who yields rolls back and goes on")
     func glare() throws {
         var negotiation = makeNegotiation()

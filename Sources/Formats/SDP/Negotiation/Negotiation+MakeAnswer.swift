@@ -22,6 +22,10 @@ extension Negotiation {
             for format in line.formats {
                 next.payloadTypes.learn(format, parameters: format.written(sends: line.sending != nil))
             }
+            // What the client has a number for gets no second one in the server's offers.
+            for format in offered.formats {
+                next.payloadTypes.learn(format, parameters: format.written(sends: true))
+            }
         }
         if let transport = offer.transport { next.remote = transport }
         next.localICE = credentials

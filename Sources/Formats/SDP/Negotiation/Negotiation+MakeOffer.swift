@@ -8,6 +8,8 @@ extension Negotiation {
         let homes = try Self.assign(sending, in: &next, limit: policy.limits.maximumSections)
         guard !next.lines.isEmpty else { throw NegotiationError(.noSections) }
         for index in next.lines.indices where !next.lines[index].isRejected {
+            // What goes on unchanged keeps its lines to the letter, payload types included.
+            if index < book.lines.count, book.lines[index].sending == next.lines[index].sending { continue }
             describe(&next.lines[index], &next.payloadTypes, &next.extensionIDs)
         }
         next.localICE = (transport.iceUfrag, transport.icePassword)
