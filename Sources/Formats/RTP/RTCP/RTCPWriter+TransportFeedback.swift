@@ -96,6 +96,16 @@ private struct FeedbackPlan {
         guard missing >= 0, arrival.sequence - base < 0x7fff, let symbol = Self.symbol(for: delta) else {
             return false
         }
+        // Where even the worst that this arrival can add fits, nothing has to be tried on a copy.
+        if missing <= 64, chunkBytes + 2 * 14 + 4 + deltaBytes + 2 + 3 <= limit {
+            if missing > 0 { _ = add(0, Int(missing), buffer, offset) }
+            _ = add(symbol, 1, buffer, offset)
+            deltaBytes += Int(symbol)
+            time = arrival.ticks
+            next = arrival.sequence + 1
+            taken += 1
+            return true
+        }
         var trial = self
         guard trial.add(0, Int(missing), buffer, offset), trial.add(symbol, 1, buffer, offset) else { return false }
         trial.deltaBytes += Int(symbol)

@@ -13,21 +13,22 @@ extension PublishedTrack {
         let layer = layerStorage + index
         var flags: PacketRecord.Flags = header.marker ? .marker : []
         let sequence = layer.pointee.number(
-            header.sequenceNumber, isRepaired: isRepaired, asksForRepair: asksForRepair, at: now, flags: &flags)
+            header.sequenceNumber, isRepaired: isRepaired, asksForRepair: state.pointee.asksForRepair, at: now,
+            flags: &flags)
         guard sequence >= 0 else { return .dropped(sequence == ReceiveLayer.duplicate ? .rtpDuplicate : .rtpTooOld) }
-        if isMuted {
+        if state.pointee.isMuted {
             layer.pointee.owesDiscontinuity = true
             return .dropped(.trackMuted)
         }
         guard header.payloadLength > 0 else { return gap(index, sequence, .rtpPaddingOnly) }
-        let format = formats[Int(header.payloadType)]
-        guard format & Self.rtxBit == 0 else {
-            return gap(index, sequence, format == Self.noFormat ? .rtpUnknownPayloadType : .rtxMalformed)
+        let format = state.pointee.formats[Int(header.payloadType)]
+        guard format & PublishedTrackState.rtxBit == 0 else {
+            return gap(index, sequence, format == PublishedTrackState.noFormat ? .rtpUnknownPayloadType : .rtxMalformed)
         }
         let payloadEnd = header.payloadOffset + header.payloadLength
         let payload = UnsafeRawBufferPointer(
             rebasing: UnsafeRawBufferPointer(packet)[header.payloadOffset..<payloadEnd])
-        let codec = description.formats[Int(format)].codec
+        let codec = state.pointee.codecs[Int(format)]
         guard
             let summary = layer.pointee.summarize(
                 codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
@@ -47,7 +48,7 @@ extension PublishedTrack {
         packet[0] &= ~0x20  // Padding is not stored.
         layer.pointee.history.insert(
             UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[..<payloadEnd]), record)
-        guard arrivalList.append(Arrival(sequence: sequence, layer: UInt8(index), isGap: false)) else {
+        guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(index), isGap: false)) else {
             return .dropped(.outboundFull)
         }
         observe(record, layer, index, at: now, events: &events)
@@ -55,20 +56,17 @@ extension PublishedTrack {
     }
 
     private func gap(_ layer: Int, _ sequence: Int64, _ reason: DropReason) -> IngestResult {
-        guard arrivalList.append(Arrival(sequence: sequence, layer: UInt8(layer), isGap: true)) else {
+        guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(layer), isGap: true)) else {
             return .dropped(.outboundFull)
         }
         return .gap(layer: layer, sequence: sequence, reason)
     }
-
-    private var asksForRepair: Bool { description.feedback.contains(.nack) }
 
     /// What a stored packet tells about its layer and track.
     private func observe(
         _ record: PacketRecord, _ layer: UnsafeMutablePointer<ReceiveLayer>, _ index: Int, at now: MonotonicTime,
         events: inout [MediaEvent]
     ) {
-        let id = description.id
         layer.pointee.totals.bytes &+= UInt64(record.length)
         layer.pointee.bytes.add(Int(record.length), at: now)
         if record.flags.contains(.repaired) {
@@ -77,29 +75,37 @@ extension PublishedTrack {
             layer.pointee.totals.packets &+= 1
             layer.pointee.lastMedia = now
             layer.pointee.hasEnded = false
-            let clockRate = Int64(description.formats[Int(record.format)].clockRateHz)
+            let clockRate = state.pointee.clockRates[Int(record.format)]
             layer.pointee.counters.measureJitter(timestamp: record.timestamp, at: now, clockRate: clockRate)
             if record.audioLevel != 255 {
-                levels.receive(level: record.audioLevel, timestamp: record.timestamp, clockRate: clockRate, at: now)
+                state.pointee.levels.receive(
+                    level: record.audioLevel, timestamp: record.timestamp, clockRate: clockRate, at: now)
             }
         }
-        if format == nil {
-            format = description.formats[Int(record.format)]
-            events.append(.trackStarted(id, description.formats[Int(record.format)].codec))
-        } else if record.payloadType != format?.payloadType {
-            format = description.formats[Int(record.format)]
-        }
-        if isSilent {
-            isSilent = false
-            for other in 0..<layerCount { layerStorage[other].keyframes.streamResumed() }
-            events.append(.trackResumed(id))
+        if !state.pointee.hasStarted || record.payloadType != state.pointee.payloadType || state.pointee.isSilent {
+            noteChange(record, events: &events)
         }
         layer.pointee.noteFrame(record, at: now)
         layer.pointee.noteKeyframe(record)
         if layer.pointee.noteDimensions(record.summary.dimensions) {
             events.append(
                 .trackDimensions(
-                    id, layer: rank(ofLayer: index), width: layer.pointee.width, height: layer.pointee.height))
+                    state.pointee.description.id, layer: rank(ofLayer: index), width: layer.pointee.width,
+                    height: layer.pointee.height))
         }
+    }
+
+    /// The first packet, the first of another format, or the first after a silence.
+    private func noteChange(_ record: PacketRecord, events: inout [MediaEvent]) {
+        let id = state.pointee.description.id
+        let format = state.pointee.description.formats[Int(record.format)]
+        if !state.pointee.hasStarted { events.append(.trackStarted(id, format.codec)) }
+        state.pointee.hasStarted = true
+        state.pointee.format = format
+        state.pointee.payloadType = record.payloadType
+        guard state.pointee.isSilent else { return }
+        state.pointee.isSilent = false
+        for index in 0..<layerCount { layerStorage[index].keyframes.streamResumed() }
+        events.append(.trackResumed(id))
     }
 }

@@ -50,7 +50,7 @@ extension PublishedTrack {
 
     /// When the track falls silent if nothing more comes.
     var silenceDeadline: MonotonicTime {
-        guard !isSilent, format != nil else { return .distantFuture }
+        guard !state.pointee.isSilent, state.pointee.hasStarted else { return .distantFuture }
         var last: MonotonicTime?
         for index in 0..<layerCount where !layerStorage[index].hasEnded {
             last = max(last ?? .zero, layerStorage[index].lastMedia)

@@ -26,16 +26,16 @@ extension Uplink {
             return mid == nil && rid == nil && repaired == nil ? guess(header, at: now) : nil
         }
         guard let track = tracks[slot] else { return nil }
-        let format = track.formats[Int(header.payloadType)]
-        guard format != PublishedTrack.noFormat else { return nil }
-        let isRTX = format & PublishedTrack.rtxBit != 0
+        let format = track.state.pointee.formats[Int(header.payloadType)]
+        guard format != PublishedTrackState.noFormat else { return nil }
+        let isRTX = format & PublishedTrackState.rtxBit != 0
         guard let layer = layer(of: track, rid: repaired ?? rid, isRTX: isRTX) else { return nil }
         return bind(header.ssrc, track, slot: slot, layer: layer, isRTX: isRTX)
     }
 
     /// The track of a mid; without one, the only track that has such a rid.
     private func trackSlot(mid: ShortText?, rid: ShortText?) -> Int? {
-        if let mid { return tracks.firstIndex { $0?.mid == mid } }
+        if let mid { return tracks.firstIndex { $0?.state.pointee.mid == mid } }
         guard let rid else { return nil }
         var found: Int?
         for (slot, track) in tracks.enumerated() {
@@ -64,9 +64,9 @@ extension Uplink {
         var found: (slot: Int, track: PublishedTrack, isRTX: Bool)?
         for (slot, track) in tracks.enumerated() {
             guard let track, track.layerCount == 1 else { continue }
-            let format = track.formats[Int(header.payloadType)]
-            guard format != PublishedTrack.noFormat else { continue }
-            let isRTX = format & PublishedTrack.rtxBit != 0
+            let format = track.state.pointee.formats[Int(header.payloadType)]
+            guard format != PublishedTrackState.noFormat else { continue }
+            let isRTX = format & PublishedTrackState.rtxBit != 0
             guard track.isOpen(toRTX: isRTX, at: now) else { continue }
             if found != nil { return nil }
             found = (slot, track, isRTX)
@@ -80,11 +80,11 @@ extension Uplink {
         -> StreamBinding?
     {
         let binding = StreamBinding(track: slot, layer: index, isRTX: isRTX)
-        guard table[ssrc] != binding else { return binding }
+        guard state.pointee.table[ssrc] != binding else { return binding }
         let layer = track.layer(index)
         let old = isRTX ? layer.pointee.rtxSSRC : layer.pointee.ssrc
-        if let old, old != ssrc { table.removeAll { key, value in key == old && value == binding } }
-        guard table.bind(ssrc, to: binding) else { return nil }
+        if let old, old != ssrc { state.pointee.table.removeAll { key, value in key == old && value == binding } }
+        guard state.pointee.table.bind(ssrc, to: binding) else { return nil }
         if isRTX {
             layer.pointee.rtxSSRC = ssrc
         } else {

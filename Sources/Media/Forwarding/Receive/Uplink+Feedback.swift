@@ -30,7 +30,8 @@ extension Uplink {
             writeReports(&writer, capacity: feedback.count, at: now)
             && writeRepairRequests(&writer, capacity: feedback.count, at: now)
             && writeKeyframeRequests(&writer, at: now)
-            && recorder.write(&writer, senderSSRC: feedbackSSRC, at: now) && writeMaximumBitrate(&writer, at: now)
+            && state.pointee.recorder.write(&writer, senderSSRC: feedbackSSRC, at: now)
+            && writeMaximumBitrate(&writer, at: now)
         schedule.set(isComplete ? deadlineByState() : now)
         // A datagram too small for even one packet must not make a caller call for ever.
         if !isComplete, writer.length == 0 { schedule.set(now + .milliseconds(10)) }
@@ -38,13 +39,14 @@ extension Uplink {
     }
 
     func startReporting(at now: MonotonicTime) {
-        reports.nextReport = now + ReportState.first
-        rateAdviser.wake(at: reports.nextReport)
-        schedule.wake(at: reports.nextReport)
+        state.pointee.reports.nextReport = now + ReportState.first
+        state.pointee.rateAdviser.wake(at: state.pointee.reports.nextReport)
+        schedule.wake(at: state.pointee.reports.nextReport)
     }
 
     private func deadlineByState() -> MonotonicTime {
-        var deadline = min(min(reports.nextReport, recorder.nextDue), rateAdviser.nextDue)
+        var deadline = min(
+            min(state.pointee.reports.nextReport, state.pointee.recorder.nextDue), state.pointee.rateAdviser.nextDue)
         for case let track? in tracks {
             deadline = min(deadline, track.silenceDeadline)
             for index in 0..<track.layerCount { deadline = min(deadline, track.layer(index).pointee.nextFeedback) }
@@ -54,9 +56,9 @@ extension Uplink {
 
     private func updateActivity(at now: MonotonicTime) {
         for case let track? in tracks where now >= track.silenceDeadline {
-            track.isSilent = true
+            track.state.pointee.isSilent = true
             for index in 0..<track.layerCount { track.layer(index).pointee.keyframes.streamPaused() }
-            events.append(.trackSilent(track.description.id))
+            state.pointee.events.append(.trackSilent(track.description.id))
         }
     }
 
@@ -88,7 +90,7 @@ extension Uplink {
         _ writer: inout RTCPWriter, _ ssrc: UInt32, _ layer: UnsafeMutablePointer<ReceiveLayer>, at now: MonotonicTime
     ) {
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
-            let due = layer.pointee.nacks.takeDue(at: now, roundTrip: roundTrip.value, into: numbers)
+            let due = layer.pointee.nacks.takeDue(at: now, roundTrip: state.pointee.roundTrip.value, into: numbers)
             if due.gaveUp { layer.pointee.lostForGood = true }
             layer.pointee.totals.nacks &+= UInt64(due.count)
             guard due.count > 0, writer.beginNACK(senderSSRC: feedbackSSRC, mediaSSRC: ssrc) else { return }
@@ -123,7 +125,7 @@ extension Uplink {
     // MARK: Rate
 
     private func writeMaximumBitrate(_ writer: inout RTCPWriter, at now: MonotonicTime) -> Bool {
-        guard now >= rateAdviser.nextDue else { return true }
+        guard now >= state.pointee.rateAdviser.nextDue else { return true }
         var ssrcs: [UInt32] = []
         var isSupported = false, hasTransportFeedback = false, isCapped = false
         var sum: Int64 = 0
@@ -144,11 +146,11 @@ extension Uplink {
             for index in 0..<track.layerCount { if let ssrc = track.layer(index).pointee.ssrc { ssrcs.append(ssrc) } }
         }
         guard isSupported, !ssrcs.isEmpty else {
-            rateAdviser.rest()
+            state.pointee.rateAdviser.rest()
             return true
         }
-        let rate = rateAdviser.advise(
-            fractionLost: reports.worstLoss, maximum: isCapped ? .bitsPerSecond(sum) : nil,
+        let rate = state.pointee.rateAdviser.advise(
+            fractionLost: state.pointee.reports.worstLoss, maximum: isCapped ? .bitsPerSecond(sum) : nil,
             hasTransportFeedback: hasTransportFeedback, at: now)
         guard let rate else { return true }
         return writer.appendMaximumBitrate(

@@ -14,22 +14,24 @@ extension Uplink {
         guard let header = RTPHeader(readable.bytes) else { return .dropped(.rtpMalformed) }
         let extensions = readExtensions(header, readable)
         if extensions.transportSequence >= 0 {
-            recorder.record(UInt16(truncatingIfNeeded: extensions.transportSequence), mediaSSRC: header.ssrc, at: now)
-            schedule.wake(at: recorder.nextDue)
+            state.pointee.recorder.record(
+                UInt16(truncatingIfNeeded: extensions.transportSequence), mediaSSRC: header.ssrc, at: now)
+            schedule.wake(at: state.pointee.recorder.nextDue)
         }
-        guard let binding = table[header.ssrc] ?? learn(header, extensions, readable, at: now) else {
+        guard let binding = state.pointee.table[header.ssrc] ?? learn(header, extensions, readable, at: now) else {
             return .dropped(.rtpUnknownStream)
         }
         guard let owner = tracks[Int(binding.track)] else { return .dropped(.rtpUnknownStream) }
         track = owner
-        rateAdviser.count(length)
+        state.pointee.rateAdviser.count(length)
         let layer = Int(binding.layer)
         let result =
             binding.isRTX
             ? receiveRTX(bytes, header, extensions, owner, layer: layer, at: now)
-            : owner.ingest(bytes, header, extensions, layer: layer, isRepaired: false, at: now, events: &events)
+            : owner.ingest(
+                bytes, header, extensions, layer: layer, isRepaired: false, at: now, events: &state.pointee.events)
         schedule.wake(at: owner.layer(layer).pointee.nextFeedback)
-        if reports.nextReport == .distantFuture { startReporting(at: now) }
+        if state.pointee.reports.nextReport == .distantFuture { startReporting(at: now) }
         return result
     }
 
@@ -54,14 +56,14 @@ extension Uplink {
         let layer = track.layer(index)
         // Bandwidth probes of padding alone ride on this SSRC too.
         guard header.payloadLength > 0 else { return .dropped(.rtpPaddingOnly) }
-        let format = track.formats[Int(header.payloadType)]
-        guard format != PublishedTrack.noFormat, format & PublishedTrack.rtxBit != 0,
+        let format = track.state.pointee.formats[Int(header.payloadType)]
+        guard format != PublishedTrackState.noFormat, format & PublishedTrackState.rtxBit != 0,
             let number = RTX.originalSequenceNumber(header, in: UnsafeRawBufferPointer(packet).bytes)
         else { return .dropped(.rtxMalformed) }
         guard let ssrc = layer.pointee.ssrc, layer.pointee.sequences.hasStarted else {
             return .dropped(.rtxUnknownStream)
         }
-        let original = track.description.formats[Int(format & ~PublishedTrack.rtxBit)].payloadType
+        let original = track.description.formats[Int(format & ~PublishedTrackState.rtxBit)].payloadType
         guard let length = RTX.unwrap(packet, header: header, ssrc: ssrc, payloadType: original) else {
             return .dropped(.rtxMalformed)
         }
@@ -72,8 +74,9 @@ extension Uplink {
         inner.payloadLength = length - header.payloadOffset
         inner.paddingLength = 0
         let bytes = UnsafeMutableRawBufferPointer(rebasing: packet[0..<length])
-        if let sample = layer.pointee.nackAnswered(number, at: now) { roundTrip.measured(sample) }
-        return track.ingest(bytes, inner, extensions, layer: index, isRepaired: true, at: now, events: &events)
+        if let sample = layer.pointee.nackAnswered(number, at: now) { state.pointee.roundTrip.measured(sample) }
+        return track.ingest(
+            bytes, inner, extensions, layer: index, isRepaired: true, at: now, events: &state.pointee.events)
     }
 }
 

@@ -6,13 +6,13 @@ extension Uplink {
     /// Receiver reports (RFC 3550 section 6.4.2) with a block for each SSRC heard since the last, and the extended reports
     /// that measure the round trip where this side sends nothing (RFC 3611 sections 4.4, 4.5).
     func writeReports(_ writer: inout RTCPWriter, capacity: Int, at now: MonotonicTime) -> Bool {
-        guard now >= reports.nextReport else { return true }
-        if reports.resumeSlot == 0 { reports.worstLoss = 0 }
+        guard now >= state.pointee.reports.nextReport else { return true }
+        if state.pointee.reports.resumeSlot == 0 { state.pointee.reports.worstLoss = 0 }
         var blocks = 0
         var asksReference = false
-        while reports.resumeSlot < tracks.count {
-            guard let track = tracks[reports.resumeSlot] else {
-                reports.resumeSlot += 1
+        while state.pointee.reports.resumeSlot < tracks.count {
+            guard let track = tracks[state.pointee.reports.resumeSlot] else {
+                state.pointee.reports.resumeSlot += 1
                 continue
             }
             asksReference = asksReference || track.description.feedback.contains(.receiverReferenceTime)
@@ -22,16 +22,17 @@ extension Uplink {
                 guard layer.pointee.hasNews, let ssrc = layer.pointee.ssrc else { continue }
                 if blocks % 31 == 0, !writer.beginReceiverReport(ssrc: feedbackSSRC) { return false }
                 let block = layer.pointee.takeReportBlock(ssrc: ssrc, at: now)
-                reports.worstLoss = max(reports.worstLoss, Double(block.fractionLost) / 256)
+                state.pointee.reports.worstLoss = max(state.pointee.reports.worstLoss, Double(block.fractionLost) / 256)
                 guard writer.addReportBlock(block) else { return false }
                 blocks += 1
             }
-            reports.resumeSlot += 1
+            state.pointee.reports.resumeSlot += 1
         }
-        reports.resumeSlot = 0
+        state.pointee.reports.resumeSlot = 0
         writeExtendedReports(&writer, hasBlocks: blocks > 0, asksReference: asksReference, at: now)
         // With nobody heard for a while there is nothing to report until somebody is.
-        reports.nextReport = blocks > 0 || reports.reference != nil ? now + ReportState.interval : .distantFuture
+        state.pointee.reports.nextReport =
+            blocks > 0 || state.pointee.reports.reference != nil ? now + ReportState.interval : .distantFuture
         return true
     }
 
@@ -44,8 +45,8 @@ extension Uplink {
                 writer.appendReceiverReferenceTime(ssrc: feedbackSSRC, ntpTimestamp: NTPClock.timestamp(now))
             }
         }
-        if let reference = reports.reference {
-            reports.reference = nil
+        if let reference = state.pointee.reports.reference {
+            state.pointee.reports.reference = nil
             // An extended report is no report: a compound begins with one.
             if !hasBlocks { writer.beginReceiverReport(ssrc: feedbackSSRC) }
             writer.appendDelaySinceLastReceiverReport(
@@ -67,17 +68,17 @@ extension Uplink {
             case .goodbye(let goodbye):
                 for index in 0..<goodbye.count { receiveGoodbye(goodbye.ssrc(at: index, in: packet), at: now) }
             case .receiverReferenceTime(let reference):
-                reports.reference = (
+                state.pointee.reports.reference = (
                     reference.senderSSRC, UInt32(truncatingIfNeeded: reference.ntpTimestamp >> 16), now
                 )
-                if reports.nextReport == .distantFuture { startReporting(at: now) }
+                if state.pointee.reports.nextReport == .distantFuture { startReporting(at: now) }
             case .delaySinceLastReceiverReport(let answers):
                 for index in 0..<answers.count {
                     let answer = answers.item(at: index, in: packet)
                     guard answer.ssrc == feedbackSSRC, answer.lastReceiverReport != 0 else { continue }
                     let sent = NTPClock.middle(NTPClock.timestamp(now))
                     let elapsed = Int32(bitPattern: sent &- answer.lastReceiverReport &- answer.delay)
-                    roundTrip.measured(NTPClock.interval(elapsed))
+                    state.pointee.roundTrip.measured(NTPClock.interval(elapsed))
                 }
             default: break
             }
@@ -85,7 +86,8 @@ extension Uplink {
     }
 
     private func receive(_ report: SenderReport, at now: MonotonicTime) {
-        guard let binding = table[report.ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else { return }
+        guard let binding = state.pointee.table[report.ssrc], !binding.isRTX, let track = tracks[Int(binding.track)]
+        else { return }
         let layer = track.layer(Int(binding.layer))
         guard layer.pointee.hasTimestamp else { return }
         let newest = layer.pointee.newestTimestamp
@@ -95,7 +97,9 @@ extension Uplink {
 
     /// The source stops (RFC 3550 section 6.6): silent at once instead of after the limit. The SSRC may come back.
     private func receiveGoodbye(_ ssrc: UInt32, at now: MonotonicTime) {
-        guard let binding = table[ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else { return }
+        guard let binding = state.pointee.table[ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else {
+            return
+        }
         track.layer(Int(binding.layer)).pointee.hasEnded = true
         schedule.wake(at: track.silenceDeadline)
     }

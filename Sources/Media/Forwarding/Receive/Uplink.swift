@@ -23,27 +23,27 @@ public final class Uplink {
     let peer: PeerID
     let feedbackSSRC: UInt32
     let profile: PeerProfile
-    /// The peer's tracks by slot; slots of removed tracks are nil.
-    public private(set) var tracks: [PublishedTrack?] = []
-
-    var table = SSRCTable()
     let extensionTable = ExtensionTable()
-    var recorder = TransportFeedbackRecorder()
-    var rateAdviser = RateAdviser()
-    var events: [MediaEvent] = []
     let schedule = FeedbackSchedule()
-    /// Packets that no track could be found for, and the like, are counted by the engine through the drop reason; these
-    /// two are part of the feedback's state.
-    var reports = ReportState()
-    var roundTrip = RoundTrip()
+    let state: UnsafeMutablePointer<UplinkState>
 
     /// The uplink of `peer`, whose reports and feedback carry `feedbackSSRC`.
     public init(peer: PeerID, feedbackSSRC: UInt32, profile: PeerProfile) {
         self.peer = peer
         self.feedbackSSRC = feedbackSSRC
         self.profile = profile
-        recorder.setBudget(profile)
+        state = .allocate(capacity: 1)
+        state.initialize(to: UplinkState())
+        state.pointee.recorder.setBudget(profile)
     }
+
+    deinit {
+        state.deinitialize(count: 1)
+        state.deallocate()
+    }
+
+    /// The peer's tracks by slot; slots of removed tracks are nil.
+    public var tracks: [PublishedTrack?] { _read { yield state.pointee.tracks } }
 
     // MARK: Tracks
 
@@ -52,8 +52,8 @@ public final class Uplink {
         let free = tracks.firstIndex { $0 == nil }
         guard let slot = free ?? (tracks.count < Self.maximumTracks ? tracks.count : nil) else { return nil }
         let track = PublishedTrack(description: description, at: now)
-        track.schedule = schedule
-        if slot == tracks.count { tracks.append(track) } else { tracks[slot] = track }
+        track.state.pointee.schedule = schedule
+        if slot == tracks.count { state.pointee.tracks.append(track) } else { state.pointee.tracks[slot] = track }
         extensionTable.add(description.extensions)
         bindAnnounced(track, slot: slot)
         return track
@@ -71,8 +71,8 @@ public final class Uplink {
     /// Forgets a track and its SSRCs.
     public func removeTrack(_ id: TrackID) {
         guard let slot = slot(of: id) else { return }
-        tracks[slot] = nil
-        table.removeAll { _, binding in Int(binding.track) == slot }
+        state.pointee.tracks[slot] = nil
+        state.pointee.table.removeAll { _, binding in Int(binding.track) == slot }
     }
 
     /// Packets of a muted track are dropped on arrival (C6).
@@ -95,28 +95,51 @@ public final class Uplink {
     public var nextDeadline: MonotonicTime { schedule.deadline }
 
     /// Whether `takeEvents()` has any.
-    public var hasEvents: Bool { !events.isEmpty }
+    public var hasEvents: Bool { !state.pointee.events.isEmpty }
 
     /// trackStarted, trackSilent, trackResumed and trackDimensions since the last call.
     public func takeEvents() -> [MediaEvent] {
-        guard !events.isEmpty else { return [] }
-        defer { events.removeAll(keepingCapacity: true) }
-        return events
+        guard !state.pointee.events.isEmpty else { return [] }
+        defer { state.pointee.events.removeAll(keepingCapacity: true) }
+        return state.pointee.events
     }
 
     /// Round trip time to the peer as measured elsewhere on this transport.
-    public func setRoundTripTime(_ measured: TimeInterval) { roundTrip.measured(measured) }
+    public func setRoundTripTime(_ measured: TimeInterval) { state.pointee.roundTrip.measured(measured) }
 
     /// Round trip time to the peer; nil before the first measurement.
-    public var roundTripTime: TimeInterval? { roundTrip.smoothed }
+    public var roundTripTime: TimeInterval? { state.pointee.roundTrip.smoothed }
+}
+
+/// What an uplink has, behind a pointer for the same reason as `PublishedTrackState`.
+struct UplinkState: ~Copyable {
+    var tracks: [PublishedTrack?] = []
+    var table = SSRCTable()
+    var recorder = TransportFeedbackRecorder()
+    var rateAdviser = RateAdviser()
+    var reports = ReportState()
+    var roundTrip = RoundTrip()
+    var events: [MediaEvent] = []
 }
 
 /// The moment at which an uplink has something to send; its tracks bring it nearer.
 final class FeedbackSchedule {
-    private(set) var deadline = MonotonicTime.distantFuture
+    private let storage: UnsafeMutablePointer<MonotonicTime>
 
-    @inline(__always) func wake(at moment: MonotonicTime) { if moment < deadline { deadline = moment } }
-    func set(_ moment: MonotonicTime) { deadline = moment }
+    init() {
+        storage = .allocate(capacity: 1)
+        storage.initialize(to: .distantFuture)
+    }
+
+    deinit { storage.deallocate() }
+
+    var deadline: MonotonicTime { storage.pointee }
+
+    @inline(__always) func wake(at moment: MonotonicTime) {
+        if moment < storage.pointee { storage.pointee = moment }
+    }
+
+    func set(_ moment: MonotonicTime) { storage.pointee = moment }
 }
 
 /// A smoothed round trip time (RFC 6298's gain).

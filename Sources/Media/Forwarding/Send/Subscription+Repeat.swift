@@ -26,11 +26,16 @@ extension Subscription {
         }
         let moment = UInt32(truncatingIfNeeded: now.milliseconds)
         let last = place.pointee.lastRepeat
-        if last != 0, Int64(moment &- last) < roundTrip.milliseconds { return .dropped(.retransmissionThrottled) }
+        let distance = max(roundTrip, Self.leastRepeatDistance)
+        if last != 0, Int64(moment &- last) < distance.milliseconds { return .dropped(.retransmissionThrottled) }
         // 0 means never; one millisecond in 49 days does not matter.
         place.pointee.lastRepeat = max(1, moment)
         return .send(place.pointee.sequence)
     }
+
+    /// On a LAN the round trip rounds to nothing, and a repeat is still not to be sent twice in one turn. Receivers ask at most
+    /// every 20 ms (libwebrtc's NACK timer).
+    static var leastRepeatDistance: TimeInterval { .milliseconds(5) }
 
     /// Whether the number belongs to a packet of the current range that has not come from the publisher.
     private func isOpenGap(_ wire: UInt16) -> Bool {

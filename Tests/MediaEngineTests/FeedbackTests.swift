@@ -1,0 +1,241 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+@testable import MediaEngine
+
+@Suite("Feedback through an engine")
+struct FeedbackTests {
+    /// A room with a camera that sends at 30 pictures a second, and subscribers.
+    final class Stage {
+        let harness: EngineHarness
+        let publisher: TestClient
+        var viewers: [TestClient] = []
+        var camera = VP8Encoder(ssrc: 0x100)
+        private var isFilming = false
+
+        init(viewers count: Int, batchDatagrams: Int = 512, rtx: Bool = true, profiles: String? = nil) throws {
+            harness = try EngineHarness(batchDatagrams: batchDatagrams, profiles: profiles)
+            harness.apply(.addRoom(Session.room))
+            publisher = harness.addClient(room: Session.room)
+            harness.apply(.addTrack(Session.video(1, of: publisher)))
+            for index in 0..<count {
+                let viewer = harness.addClient(room: Session.room)
+                viewers.append(viewer)
+                harness.apply(.subscribe(Session.subscribe(UInt64(index + 1), to: 1, by: viewer, rtx: rtx)))
+            }
+        }
+
+        /// Films for `frames` pictures; answers keyframe requests as an encoder does.
+        func film(_ frames: Int, keyframeFirst: Bool = false) {
+            for index in 0..<frames {
+                let asked = publisher.keyframeRequests.last ?? .zero
+                let isKeyframe = asked > lastKeyframe || (keyframeFirst && index == 0)
+                if isKeyframe { lastKeyframe = harness.now }
+                let packets = camera.frame(keyframe: isKeyframe)
+                harness.inOneTurn { for packet in packets { harness.send(packet, from: publisher) } }
+                harness.run(for: .milliseconds(33))
+            }
+        }
+        private var lastKeyframe = MonotonicTime.zero
+    }
+
+    @Test("G3: a NACK is answered in the turn in which it came, by RTX; a second one within the round trip is not")
+    func nack() throws {
+        let stage = try Stage(viewers: 1)
+        let viewer = stage.viewers[0]
+        stage.film(10, keyframeFirst: true)
+        let lost = viewer.rtp[20]
+        let count = viewer.rtp.count
+        for _ in 0..<2 {
+            stage.harness.sendRTCP(from: viewer) {
+                $0.beginNACK(senderSSRC: 1, mediaSSRC: 0xa000_0001)
+                $0.addMissing(lost.header.sequenceNumber)
+                $0.addMissing(lost.header.sequenceNumber &+ 3)
+            }
+        }
+        #expect(viewer.rtp.count == count + 2)
+        let repeated = viewer.rtp[count]
+        #expect(repeated.header.ssrc == 0xb000_0001)
+        #expect(repeated.header.payloadType == 121)
+        #expect(Array(repeated.payload.dropFirst(2)) == Array(lost.payload))
+        let statistics = stage.harness.engine.statistics
+        #expect(statistics.retransmissionsSent == 2)
+        #expect(statistics.nacksReceived == 4)
+        #expect(statistics.drops[.retransmissionThrottled] == 2)
+    }
+
+    @Test("Without RTX the packet is repeated on its own stream, where the SRTP profile allows it")
+    func nackWithoutRTX() throws {
+        let stage = try Stage(viewers: 1, rtx: false, profiles: "SRTP_AES128_CM_SHA1_80")
+        let viewer = stage.viewers[0]
+        // Lost on the way, so that SRTP's replay check does not swallow the repeat.
+        viewer.losesRTP = { _ in false }
+        stage.film(10, keyframeFirst: true)
+        let sent = stage.harness.engine.statistics.packetsSent
+        stage.harness.sendRTCP(from: viewer) {
+            $0.beginNACK(senderSSRC: 1, mediaSSRC: 0xa000_0001)
+            $0.addMissing(viewer.rtp[20].header.sequenceNumber)
+        }
+        #expect(stage.harness.engine.statistics.retransmissionsSent == 1)
+        #expect(stage.harness.engine.statistics.packetsSent == sent + 1)
+    }
+
+    @Test("G5: 100 joins in 100 ms cost the publisher at most two keyframes")
+    func manyJoins() throws {
+        let stage = try Stage(viewers: 0)
+        stage.film(90, keyframeFirst: true)
+        let asked = stage.publisher.keyframeRequests.count
+        var viewers: [TestClient] = []
+        for _ in 0..<100 { viewers.append(stage.harness.addClient(room: Session.room)) }
+        let before = stage.publisher.keyframeRequests.count
+        #expect(before == asked)
+        for (index, viewer) in viewers.enumerated() {
+            stage.harness.apply(.subscribe(Session.subscribe(UInt64(index + 1), to: 1, by: viewer)))
+            if index % 33 == 32 { stage.film(1) }
+        }
+        stage.film(30)
+        #expect(stage.publisher.keyframeRequests.count - before <= 2)
+        for viewer in viewers {
+            #expect(viewer.rtp.count >= 80)
+            #expect(viewer.rtp[0].payload.dropFirst(6).first == 0, "the first packet begins a keyframe")
+        }
+    }
+
+    @Test("G5: keyframe requests of all viewers together become one each 500 ms")
+    func manyRequests() throws {
+        let stage = try Stage(viewers: 20)
+        stage.film(30, keyframeFirst: true)
+        let before = stage.publisher.keyframeRequests.count
+        for _ in 0..<10 {
+            for (index, viewer) in stage.viewers.enumerated() {
+                stage.harness.sendRTCP(from: viewer) {
+                    $0.appendPictureLoss(senderSSRC: 1, mediaSSRC: 0xa000_0001 + UInt32(index))
+                }
+            }
+            stage.film(3)
+        }
+        let times = stage.publisher.keyframeRequests.dropFirst(before)
+        #expect(times.count <= 3)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(500) })
+        #expect(stage.harness.engine.statistics.keyframeRequestsReceived == 200)
+    }
+
+    @Test("A batch that is too small for the turn is flushed as often as needed; nobody misses a packet")
+    func smallBatch() throws {
+        let stage = try Stage(viewers: 30, batchDatagrams: 24)
+        stage.film(30, keyframeFirst: true)
+        #expect(stage.harness.flushes > 50)
+        for viewer in stage.viewers {
+            #expect(viewer.rtp.count == 90)
+            for (before, after) in zip(viewer.rtp, viewer.rtp.dropFirst()) {
+                #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+            }
+        }
+    }
+
+    @Test("The packets of one subscriber lie back to back in the batch")
+    func backToBack() throws {
+        let stage = try Stage(viewers: 3)
+        stage.film(5, keyframeFirst: true)
+        // Seen from the clients: all three packets of a picture come at one moment.
+        for viewer in stage.viewers {
+            let times = Dictionary(grouping: viewer.rtp, by: \.time)
+            #expect(times.values.allSatisfy { $0.count == 3 })
+        }
+    }
+
+    @Test("Sender reports: sound and picture of one publisher stay in step, and the round trip is measured")
+    func senderReports() throws {
+        let stage = try Stage(viewers: 1)
+        let viewer = stage.viewers[0], harness = stage.harness
+        harness.apply(.addTrack(Session.audio(2, of: stage.publisher)))
+        harness.apply(.subscribe(Session.subscribe(50, to: 2, by: viewer, kind: .audio)))
+        var microphone = OpusEncoder(ssrc: 0x200)
+        stage.film(3, keyframeFirst: true)
+        // The publisher's clock: NTP second 5,000 is picture time t and sound time u.
+        let picture = stage.camera.timestamp, sound = microphone.timestamp
+        harness.send(microphone.packet(), from: stage.publisher)
+        for (ssrc, timestamp) in [(UInt32(0x100), picture), (0x200, sound)] {
+            harness.sendRTCP(from: stage.publisher) {
+                $0.beginSenderReport(
+                    ssrc: ssrc, ntpTimestamp: 5_000 << 32, rtpTimestamp: timestamp, packetCount: 1, octetCount: 1)
+            }
+            harness.run(for: .milliseconds(7))
+        }
+        stage.film(60)
+        var reports: [UInt32: [SenderReport]] = [:]
+        for item in viewer.feedback {
+            if case .senderReport(let report) = item.packet { reports[report.ssrc, default: []].append(report) }
+        }
+        let video = try #require(reports[0xa000_0001]?.last), audio = try #require(reports[0xa000_0032]?.last)
+        #expect((reports[0xa000_0001]?.count ?? 0) >= 2)
+        #expect(video.packetCount > 0 && video.octetCount > 0)
+        // Where both clocks read the publisher's second 5,000.
+        func ntp(at timestamp: UInt32, _ report: SenderReport, rate: Double) -> Double {
+            Double(report.ntpTimestamp) / 4_294_967_296 + Double(Int32(bitPattern: timestamp &- report.rtpTimestamp))
+                / rate
+        }
+        #expect(abs(ntp(at: picture, video, rate: 90_000) - ntp(at: sound, audio, rate: 48_000)) < 0.000_1)
+        // The viewer answers 20 ms later, having held the report for 5 ms: 15 ms on the way.
+        let sent = viewer.feedback.last {
+            if case .senderReport(let report) = $0.packet { report.ssrc == 0xa000_0001 } else { false }
+        }!
+        let age = harness.now - sent.time
+        harness.run(for: .milliseconds(20))
+        harness.sendRTCP(from: viewer) {
+            $0.beginReceiverReport(ssrc: 1)
+            $0.addReportBlock(
+                ReportBlock(
+                    ssrc: 0xa000_0001, fractionLost: 64, cumulativeLost: 0, highestSequence: 0, jitter: 0,
+                    lastSenderReport: video.compactTimestamp,
+                    delaySinceLastSenderReport: UInt32((age + .milliseconds(5)).nanoseconds * 65_536 / 1_000_000_000)))
+        }
+        let statistics = try #require(harness.engine.roomStatistics(Session.room))
+        let roundTrip = try #require(statistics.peers.first { $0.peer == viewer.id }?.roundTripTime)
+        #expect(abs(roundTrip.milliseconds - 15) <= 1)
+        #expect(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) }?.fractionLost == 0.25)
+    }
+
+    @Test("Loss on the way in is asked for, and the repair reaches the viewer under the number left free")
+    func uplinkLoss() throws {
+        let stage = try Stage(viewers: 1)
+        stage.film(5, keyframeFirst: true)
+        var packets = stage.camera.frame()
+        let lost = packets.remove(at: 1)
+        for packet in packets { stage.harness.send(packet, from: stage.publisher) }
+        stage.harness.run(for: .milliseconds(15))
+        let nacks = stage.publisher.feedback.filter { if case .nack = $0.packet { true } else { false } }
+        #expect(nacks.count == 1)
+        stage.harness.send(lost, from: stage.publisher)
+        let numbers = stage.viewers[0].rtp.map(\.header.sequenceNumber)
+        #expect(Set(numbers) == Set((0..<18).map { numbers[0] &+ UInt16($0) }))
+    }
+
+    @Test("Transport-wide numbers count over all sections of a subscriber, and its feedback is taken")
+    func transportWide() throws {
+        let stage = try Stage(viewers: 1)
+        let viewer = stage.viewers[0], harness = stage.harness
+        harness.apply(.addTrack(Session.audio(2, of: stage.publisher)))
+        harness.apply(.subscribe(Session.subscribe(50, to: 2, by: viewer, kind: .audio)))
+        var microphone = OpusEncoder(ssrc: 0x200)
+        for index in 0..<20 {
+            harness.send(microphone.packet(), from: stage.publisher)
+            stage.film(1, keyframeFirst: index == 0)
+        }
+        let numbers = viewer.rtp.compactMap { $0.element(12) }.map { UInt16($0[0]) << 8 | UInt16($0[1]) }
+        #expect(numbers == (1...80).map { UInt16($0) })
+        let arrivals = viewer.rtp.enumerated().map {
+            PacketArrival(sequence: Int64($0.offset + 1), time: $0.element.time)
+        }
+        harness.sendRTCP(from: viewer) {
+            let taken = $0.appendTransportFeedback(
+                senderSSRC: 1, mediaSSRC: 0xa000_0001, feedbackCount: 0, from: 1, arrivals: arrivals.span)
+            #expect(taken == 80)
+        }
+        let downlink = harness.engine.peers[harness.engine.peerIndex[viewer.id.rawValue]!].pointee.downlink!
+        #expect(downlink.pointee.log?.received == 80)
+    }
+}
