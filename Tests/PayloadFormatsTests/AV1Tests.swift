@@ -1,0 +1,157 @@
+import PayloadFormats
+import Primitives
+import TestSupport
+import Testing
+
+@Suite("AV1 payloads and the dependency descriptor (AV1 RTP 1.0)")
+struct AV1Tests {
+    /// The first descriptor of Chromium's L3T3 stream, with its structure, and two that follow.
+    static let structure = """
+        c10001c0081485214eafffaaaa863cf0430c10c302afc0aaa0063c00430010c002a000a80006000040001d954926e082b04a0941b820ac12
+        82503157f974000ca864330e222222eca8655304224230eca87753013f00b3027f016704ff02cf1f80
+        """
+
+    private func read(_ hex: String, _ reader: inout DependencyDescriptorReader) throws -> DependencyDescriptor? {
+        let bytes = try #require(CapturedPackets.bytes(hex))
+        return reader.read(bytes.span.bytes)
+    }
+
+    @Test("G8: the structure of L3T3 as libwebrtc defines it")
+    func structure() throws {
+        var reader = DependencyDescriptorReader()
+        let descriptor = try unwrapped(try read(Self.structure, &reader))
+        let structure = try #require(reader.structure)
+        #expect(structure.decodeTargetCount == 9)
+        #expect(structure.spatialLayerCount == 3)
+        #expect(structure.temporalLayerCount == 3)
+        #expect(structure.templates.count == 15)
+        #expect(structure.chainCount == 3)
+        #expect(structure.protectingChains == [0, 0, 0, 1, 1, 1, 2, 2, 2])
+        #expect(structure.targetSpatialLayers == [0, 0, 0, 1, 1, 1, 2, 2, 2])
+        #expect(structure.targetTemporalLayers == [0, 1, 2, 0, 1, 2, 0, 1, 2])
+        #expect(structure.target(spatialLayer: 1, temporalLayer: 2) == 5)
+        #expect(structure.target(spatialLayer: 3, temporalLayer: 0) == nil)
+        #expect(structure.resolutions.map(\.width) == [320, 640, 1_280])
+        #expect(structure.resolutions.map(\.height) == [180, 360, 720])
+        #expect(structure.templates[0].references == [12])
+        #expect(structure.templates[0].chainDifferences == [12, 11, 10])
+        #expect(structure.templates[1].references == [])
+        #expect(structure.templates[6].references == [1])
+        #expect(structure.templates[11].chainDifferences == [2, 1, 1])
+        #expect(descriptor.isFirstPacketInFrame && descriptor.isLastPacketInFrame)
+        #expect(descriptor.hasStructure && descriptor.isKeyframe && descriptor.refersToNoEarlierPicture)
+        #expect(descriptor.frameNumber == 1)
+        #expect((0..<9).allSatisfy { descriptor.indication(for: $0) == .switch })
+        #expect(descriptor.dimensions == PictureDimensions(width: 320, height: 180))
+        #expect(descriptor.structureDimensions == PictureDimensions(width: 1_280, height: 720))
+        #expect(descriptor.isSwitchingPoint && !descriptor.isDiscardable)
+    }
+
+    @Test("Descriptors say nothing before their structure, and nothing of templates that it lacks")
+    func withoutStructure() throws {
+        var reader = DependencyDescriptorReader()
+        #expect(try read("c10002", &reader) == nil)
+        _ = try read(Self.structure, &reader)
+        #expect(try read("c10002", &reader) != nil)
+        #expect(try read("ff0002", &reader) == nil)
+        #expect(try read("c100", &reader) == nil)
+        #expect(try read("", &reader) == nil)
+    }
+
+    @Test("Every cut of a structure is refused and leaves the reader as it was")
+    func cuts() throws {
+        let whole = try #require(CapturedPackets.bytes(Self.structure))
+        for length in 0..<(whole.count - 1) {
+            var reader = DependencyDescriptorReader()
+            #expect(reader.read(Array(whole[..<length]).span.bytes) == nil)
+            #expect(reader.structure == nil)
+        }
+    }
+
+    @Test("Upper layers: what starts a layer, what is discardable, which target is the frame's own")
+    func layers() throws {
+        var reader = DependencyDescriptorReader()
+        _ = try read(Self.structure, &reader)
+        // Template ids are the index plus the structure's offset.
+        let offset = try #require(reader.structure).templateIDOffset
+        func template(_ index: Int) throws -> DependencyDescriptor {
+            let byte = UInt8(0xc0 | (index + offset) & 63)
+            return try unwrapped(reader.read([byte, 0, 9].span.bytes))
+        }
+        let upper = try template(6)
+        #expect(upper.spatialLayer == 1 && upper.temporalLayer == 0)
+        #expect(upper.refersToNoEarlierPicture && !upper.isKeyframe)
+        #expect(upper.indication(for: 0) == .notPresent)
+        #expect(upper.isSwitchingPoint)
+        let delta = try template(0)
+        #expect(!delta.refersToNoEarlierPicture)
+        let last = try template(14)
+        #expect(last.spatialLayer == 2 && last.temporalLayer == 2)
+        #expect(last.isDiscardable)
+        #expect(last.indication(for: 8) == .discardable)
+        #expect(last.isSwitchingPoint)
+    }
+
+    @Test("Frame numbers are rewritten in place, and the mask of active targets is set where there was none")
+    func rewriting() throws {
+        let packet = try #require(CapturedPackets.bytes("ffff c10002"))
+        packet.withSlot(capacity: 5) { slot in
+            DependencyDescriptorRewriter.setFrameNumber(0xabcd, in: slot, at: 2)
+            #expect([UInt8](slot) == [0xff, 0xff, 0xc1, 0xab, 0xcd])
+        }
+        for hex in ["c10002", Self.structure] {
+            var reader = DependencyDescriptorReader()
+            _ = try read(Self.structure, &reader)
+            let value = try #require(CapturedPackets.bytes(hex))
+            let descriptor = try unwrapped(reader.read(value.span.bytes))
+            try [UInt8]().withSlot { slot in
+                let length = try unwrapped(
+                    DependencyDescriptorRewriter.write(
+                        value.span.bytes, descriptor, activeDecodeTargets: 0b111, to: slot, at: 4))
+                let again = try unwrapped(reader.read([UInt8](slot[4..<(4 + length)]).span.bytes))
+                #expect(again.activeDecodeTargets == 0b111)
+                #expect(reader.activeDecodeTargets == 0b111)
+                #expect(again.frameNumber == descriptor.frameNumber)
+                #expect(again.decodeTargetIndications == descriptor.decodeTargetIndications)
+                #expect(again.referenceCount == descriptor.referenceCount)
+            }
+        }
+    }
+
+    @Test("Chromium's first packet: a new sequence with its header; the size comes from either")
+    func payload() throws {
+        // Aggregation header with N and two elements, sequence header with 9 operating points, then the start of a frame.
+        let hex = "28 1d 080087072b8195c04a60e530329809441ca20651012d4cffb3c01a0080 3400124fcb38"
+        let plain = try #require(PayloadCodec.av1.summary(hex: hex))
+        #expect(plain.startsKeyframe && plain.containsParameterSets && plain.startsFrame)
+        #expect(plain.dimensions == PictureDimensions(width: 1_280, height: 720))
+        var reader = DependencyDescriptorReader()
+        let descriptor = try read(Self.structure, &reader)
+        let full = try #require(PayloadCodec.av1.summary(hex: hex, marker: true, descriptor: descriptor))
+        #expect(full.startsKeyframe && full.isKeyframe && full.hasDescriptor && full.endsPicture)
+        #expect(full.dimensions == PictureDimensions(width: 1_280, height: 720))
+        #expect(full.frameNumber == 1)
+    }
+
+    @Test("Elements: sizes for all, for all but the last, and a continuation at both ends")
+    func elements() throws {
+        func types(_ hex: String) throws -> [String] {
+            let bytes = try #require(CapturedPackets.bytes(hex))
+            var elements = try unwrapped(AV1.Elements(bytes.span.bytes))
+            var found: [String] = []
+            while let element = elements.next(in: bytes.span.bytes) {
+                found.append("\(element.type.map(String.init) ?? "-") \(element.length)\(element.continues ? "+" : "")")
+            }
+            return elements.isMalformed ? found + ["broken"] : found
+        }
+        #expect(try types("00 02 30aa 03 30bbcc") == ["6 1", "6 2"])
+        #expect(try types("20 02 30aa 30bbcc") == ["6 1", "6 2"])
+        #expect(try types("d0 aabb") == ["- 2+"])
+        #expect(try types("10 34 61 aa") == ["6 1"])
+        #expect(try types("00 05 30aa") == ["broken"])
+        #expect(try types("20 ff") == ["broken"])
+        #expect(try types("10 b0") == ["broken"])
+        #expect(PayloadCodec.av1.summary(hex: "88 30") == nil, "a sequence cannot start inside of an OBU")
+        #expect(PayloadCodec.av1.summary(hex: "10") == nil)
+    }
+}
