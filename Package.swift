@@ -157,7 +157,9 @@ let testTargets: [Target] = [
         ]),
     tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
     tests(of: "Simulation", also: ["MediaControl"]),
-    tests(of: "martlet", also: ["AccessTokens", "HTTPServing", "MediaEngine", "MediaWorkers", "RoomService"]),
+    tests(
+        of: "martlet",
+        also: ["AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "RoomService", "Rooms"]),
     .testTarget(
         name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests",
         swiftSettings: settings),

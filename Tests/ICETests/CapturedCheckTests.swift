@@ -31,7 +31,7 @@ struct CapturedCheckTests {
         }
         #expect(agent.selected == source, "each of them nominates at last")
         #expect(agent.pollEvent() == .validated(source))
-        #expect(agent.pollEvent() == .selected(source))
+        #expect(agent.pollEvent() == .selected(source, isMove: false))
         // XOR-MAPPED-ADDRESS says where the check came from (RFC 8489 section 14.2).
         let reply = UnsafeRawBufferPointer(output.arena)
         #expect(reply.loadUnaligned(fromByteOffset: 0, as: UInt16.self).bigEndian == 0x0101)

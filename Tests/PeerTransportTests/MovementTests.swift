@@ -28,6 +28,26 @@ struct MovementTests {
         #expect(pair.serverEvents.contains { if case .addressReleased = $0 { true } else { false } })
     }
 
+    @Test("A peer that nominates a better candidate right after it connected has not moved, and is sent to there")
+    func settling() throws {
+        var behaviour = ClientBehaviour()
+        behaviour.nominatesAlways = true
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.connect())
+        pair.run(for: .milliseconds(300))
+        pair.clientAddress = Self.newAddress
+        pair.client.checkNow(at: pair.now)
+        #expect(pair.run(for: .seconds(1)) { pair.server.remoteAddress == Self.newAddress })
+        #expect(!pair.serverEvents.contains(.moved(Self.newAddress)))
+        // Once it is settled, another address is another network.
+        pair.run(for: .seconds(3))
+        let later = SocketAddress(ipv4: 0xc633_6403, port: 62_000)
+        pair.clientAddress = later
+        pair.client.checkNow(at: pair.now)
+        #expect(pair.run(for: .seconds(1)) { pair.server.remoteAddress == later })
+        #expect(pair.serverEvents.filter { if case .moved = $0 { true } else { false } } == [.moved(later)])
+    }
+
     @Test("A backup path that is checked beside a living one does not take the peer away")
     func backup() throws {
         var behaviour = ClientBehaviour()

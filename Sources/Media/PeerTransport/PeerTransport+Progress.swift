@@ -20,8 +20,8 @@ extension PeerTransport {
             case .validated(let address): events.append(.addressValidated(address))
             case .released(let address): events.append(.addressReleased(address))
             case .credentialsReplaced(let ufrag): events.append(.ufragReleased(String(decoding: ufrag, as: UTF8.self)))
-            case .selected(let address):
-                if srtp != nil { events.append(.moved(address)) }
+            case .selected(let address, let isMove):
+                if isMove, srtp != nil { events.append(.moved(address)) }
                 startHandshake(at: now, into: &output)
                 ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
             case .setupTimedOut: end(.iceTimeout)

@@ -20,7 +20,8 @@ public enum TransportEvent: Sendable, Hashable {
     case addressReleased(SocketAddress)
     /// ICE and DTLS are up and keys are installed.
     case connected
-    /// The selected address changed after `connected` (NAT rebinding, network switch).
+    /// The selected address changed after `connected` (NAT rebinding, network switch). While a peer settles on one of
+    /// its candidates nothing is told.
     case moved(SocketAddress)
     /// Checks with the new local credentials have arrived: the old user name fragment is no longer this peer's (B21).
     case ufragReleased(String)

@@ -39,7 +39,8 @@ extension ICELiteAgent {
         setupDeadline = .distantFuture
         // The new address proves itself to the server's own check at once, and the round trip time is known.
         nextCheck = now
-        tell(.selected(source))
+        tell(.selected(source, isMove: settledAt.map { now >= $0 } ?? false))
+        settledAt = settledAt ?? now + Self.settlingTime
     }
 
     private mutating func releaseOldest() {

@@ -6,8 +6,8 @@ public enum ICEEvent: Sendable, Hashable {
     case validated(SocketAddress)
     /// The address has been silent too long, or had to make room.
     case released(SocketAddress)
-    /// Datagrams go to this address from now on.
-    case selected(SocketAddress)
+    /// Datagrams go to this address from now on. `isMove`: the peer was settled at another one, and its network changed.
+    case selected(SocketAddress, isMove: Bool)
     /// A check with the new local credentials came; the old user name fragment is free (B21).
     case credentialsReplaced(oldUfrag: [UInt8])
     /// No address was selected in time.
@@ -40,6 +40,9 @@ public struct ICELiteAgent {
     /// A selected address that is silent for so long is left for another that lives, even without a nomination:
     /// longer than RTCP or video pause, shorter than a person notices.
     static let silenceBeforeFollowing = TimeInterval.seconds(2)
+    /// A peer that has just connected tries its pairs one by one and nominates a better one as it answers (RFC 8445
+    /// section 8.1.1): until then another address is its choice, not a move. Browsers are through in a second.
+    static let settlingTime = TimeInterval.seconds(3)
     /// RFC 7675 section 5.1: without a check for 30 s an address may not be sent to.
     static let tupleLifetime = TimeInterval.seconds(30)
 
@@ -59,6 +62,8 @@ public struct ICELiteAgent {
     /// Where datagrams go.
     public internal(set) var selected: SocketAddress?
     var selectedSeen = MonotonicTime.zero
+    /// When the peer's choice of an address is taken for settled; nil before the first.
+    var settledAt: MonotonicTime?
     var lastSignOfLife = MonotonicTime.zero
     var setupDeadline: MonotonicTime
     var nextCheck = MonotonicTime.distantFuture

@@ -87,4 +87,11 @@ public struct RoomLogEntry: Sendable {
     /// Milliseconds since 1970.
     public var at: Int64
     public var event: RoomLogEvent
+
+    /// `event` in `room`.
+    public init(room: String, at: Int64, event: RoomLogEvent) {
+        self.room = room
+        self.at = at
+        self.event = event
+    }
 }
