@@ -35,8 +35,15 @@ PUBLISH = ("webrtcbin name=w bundle-policy=max-bundle "
            "audiotestsrc is-live=true wave=ticks ! audioconvert ! audioresample ! opusenc ! rtpopuspay pt=111 ! "
            "application/x-rtp,media=audio,encoding-name=OPUS,payload=111 ! w.")
 
-pipeline = Gst.parse_launch(PUBLISH if mode == "publish" else "webrtcbin name=w bundle-policy=max-bundle")
-peer = pipeline.get_by_name("w")
+if mode == "publish":
+    pipeline = Gst.parse_launch(PUBLISH)
+    peer = pipeline.get_by_name("w")
+else:
+    # A description of one element would be that element, not a pipeline.
+    pipeline = Gst.Pipeline()
+    peer = Gst.ElementFactory.make("webrtcbin", "w")
+    peer.set_property("bundle-policy", GstWebRTC.WebRTCBundlePolicy.MAX_BUNDLE)
+    pipeline.add(peer)
 
 
 def post(sdp):

@@ -33,8 +33,10 @@ def free_ports(count):
 class Server:
     """One Martlet. `namespace` runs it inside a network namespace at `host`."""
 
-    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra=""):
+    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra="", media=None):
+        """`extra` is YAML at the top level; `media` holds settings of that section, for example {"bind": "::1"}."""
         self.host, self.namespace, self.workers, self.extra = host, namespace, workers, extra
+        self.media = media or {}
         self.http, self.private, self.udp = free_ports(3)
         self.folder = tempfile.TemporaryDirectory(prefix="martlet-")
         self.log_path = pathlib.Path(self.folder.name) / "log"
@@ -49,7 +51,7 @@ class Server:
         config.write_text(
             f"http:\n  bind: {self.host}\n  port: {self.http}\n"
             f"private:\n  bind: {self.host}\n  port: {self.private}\n"
-            f"media:\n  bind: {self.host}\n  udp_port: {self.udp}\n  workers: {self.workers}\n"
+            "media:\n" + "".join(f"  {key}: {value}\n" for key, value in self._media().items())
             + ("insecure: true\n" if self.host != "127.0.0.1" else "")
             + f"keys:\n  {KEY}: {SECRET}\n" + self.extra)
         command = [str(BINARY), "serve", "--config", str(config)]
@@ -58,6 +60,10 @@ class Server:
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log_path, "ab"))
         self._wait_until_ready()
         return self
+
+    def _media(self):
+        settings = {"bind": self.host, "udp_port": self.udp, "workers": self.workers, **self.media}
+        return {key: value for key, value in settings.items() if value is not None}
 
     def _wait_until_ready(self):
         deadline = time.monotonic() + 20
