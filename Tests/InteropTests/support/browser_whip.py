@@ -1,10 +1,18 @@
 """A WHIP client in a page of Chromium: trickles candidates and restarts ICE by PATCH, as RFC 9725 section 4.3 describes."""
 SCRIPT = r"""
 window.whip = {
-    async start(url, token) {
-        const pen = Object.assign(document.createElement("canvas"), { width: 320, height: 180 }).getContext("2d");
+    async start(url, token, shapes) {
+        const pen = Object.assign(document.createElement("canvas"), { width: 640, height: 360 }).getContext("2d");
         let n = 0;
-        setInterval(() => { pen.fillStyle = `hsl(${n++ * 5} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 50);
+        setInterval(() => {
+            pen.fillStyle = `hsl(${n++ * 5} 80% 50%)`;
+            pen.fillRect(0, 0, 640, 360);
+            // The more of them, the more bits a frame takes.
+            for (let i = 0; i < shapes; i++) {
+                pen.fillStyle = `hsl(${360 * Math.random()} 70% 50%)`;
+                pen.fillRect(640 * Math.random(), 360 * Math.random(), 20, 20);
+            }
+        }, 50);
         const connection = this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
         connection.addTransceiver(pen.canvas.captureStream(20).getVideoTracks()[0], { direction: "sendonly" });
         this.headers = { Authorization: `Bearer ${token}` };
@@ -56,6 +64,11 @@ window.whip = {
         await connection.setRemoteDescription({ type: "answer", sdp: answer });
         return { status: reply.status, type: reply.headers.get("Content-Type"), before, after: this.etag };
     },
+    async transport() {
+        let found = null;
+        (await this.connection.getStats()).forEach((one) => { if (one.type === "transport") found = one; });
+        return found;
+    },
     async localPort() {
         let port = null;
         const reports = await this.connection.getStats();
@@ -70,11 +83,11 @@ window.whip = {
 """
 
 
-async def open_whip(browser, server, url, token):
-    """A page that publishes a moving picture to `url`; its client is `window.whip`."""
+async def open_whip(browser, server, url, token, shapes=0):
+    """A page that publishes a moving picture, of random `shapes` too, to `url`; its client is `window.whip`."""
     page = await browser.new_page(bypass_csp=True)
     await page.goto(server.url + "/")
     await page.evaluate(SCRIPT)
-    status = await page.evaluate("([url, token]) => whip.start(url, token)", [url, token])
+    status = await page.evaluate("([url, token, shapes]) => whip.start(url, token, shapes)", [url, token, shapes])
     assert status == 201, status
     return page

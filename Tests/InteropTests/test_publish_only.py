@@ -1,0 +1,257 @@
+"""A phone's screen broadcaster: it sends, and the server sends it nothing but what its own stream needs."""
+import asyncio
+import contextlib
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+from support import bare
+from support.aiortc_client import Client, MovingPicture, Tone
+from support.browser_whip import open_whip
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.server import Server
+from support.signalling import signal
+from support.tokens import token
+
+AIORTC = pathlib.Path(__file__).parent / "support/aiortc_client.py"
+
+
+async def until_true(condition, timeout_s, what):
+    """How long it took until `condition` became true."""
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() - started < timeout_s, f"not within {timeout_s} s: {what}"
+        await asyncio.sleep(0.01)
+    return time.monotonic() - started
+
+
+def connection(server, room, identity):
+    status, body = server.api("GET", f"/v1/rooms/{room}/participants/{identity}/stats")
+    assert status == 200, body
+    return body["connections"][0]
+
+
+def people(server, room):
+    return [person["identity"] for person in server.api("GET", f"/v1/rooms/{room}/participants")[1]["participants"]]
+
+
+def report_blocks(compound):
+    """Every SSRC that the packets of a decrypted RTCP compound are about: report blocks, media of feedback, REMB lists."""
+    about, at = [], 0
+    while at + 8 <= len(compound):
+        count, kind, size = compound[at] & 0x1F, compound[at + 1], 4 * (int.from_bytes(compound[at + 2:at + 4]) + 1)
+        body = compound[at:at + size]
+        if kind in (200, 201):
+            first = 28 if kind == 200 else 8
+            about += [int.from_bytes(body[first + 24 * i:][:4]) for i in range(count)]
+        elif kind == 205 or kind == 206 and count != 15:
+            about.append(int.from_bytes(body[8:12]))
+        elif kind == 206:
+            about += [int.from_bytes(body[20 + 4 * i:][:4]) for i in range(body[16])]
+        at += size
+    return about
+
+
+def test_B1_B2_B3_a_broadcaster_receives_no_media_and_next_to_no_control(server):
+    """B1: 0 RTP packets. B2: at most 5 kbit/s of control, none of it about others. B3: no downlink state."""
+    async def run():
+        async with chromium() as browser, contextlib.AsyncExitStack() as stack:
+            bob = await open_room(browser, server, "cast", "bob")
+            await open_room(browser, server, "cast", "eve")
+            talkers = [await Client().publish(f"{server.url}/whip/cast", token(f"talker{n}", "cast"), Tone()) for n in range(6)]
+            phone = await Client().publish(f"{server.url}/whip/cast", token("phone", "cast"), MovingPicture(), Tone())
+            quiet = await stack.enter_async_context(signal(server, token("app", "cast"), room="cast", profile="publishOnly"))
+            await phone.connected()
+            await wait_for_video(bob, count=2, timeout_s=30)
+            await asyncio.sleep(2)
+            seconds, before = 10, phone.tap.bytes.copy()
+            heard = len(quiet.events)
+            cpu = server.cpu_seconds()
+            await asyncio.sleep(seconds)
+            rates = {kind: (phone.tap.bytes[kind] - before[kind]) * 8 / seconds for kind in ("rtp", "rtcp", "dtls", "other")}
+            counted = connection(server, "cast", "phone")
+            own = {sender.transport and sender._ssrc for sender in phone.peer.getSenders()}
+            own |= {sender._rtx_ssrc for sender in phone.peer.getSenders()}
+            about = {ssrc for compound in phone.tap.rtcp for ssrc in report_blocks(compound)} - {0}
+            print(f"figures: {phone.tap.packets()} RTP packets, {rates['rtcp']:.0f} bit/s of RTCP, {rates['dtls']:.0f} of DTLS, "
+                  f"{len(phone.tap.rtcp)} compounds about {len(about)} streams, downlink state {counted['downlinkStateBytes']} bytes, "
+                  f"{len(quiet.events) - heard} events to a publish-only socket, server {cpu_share(server, cpu, seconds):.2f} cores")
+            assert phone.tap.packets() == 0 and phone.tap.datagrams["rtp"] == 0, "B1"
+            assert counted["rtpPacketsSent"] == 0, "B1"
+            assert rates["rtcp"] + rates["dtls"] <= 5000, "B2"
+            assert rates["rtcp"] > 0 and about <= own, f"B2: control is about its own streams only: {about} of {own}"
+            assert counted["downlinkStateBytes"] == 0, "B3: nothing of the downlink exists"
+            assert connection(server, "cast", "bob") and len(quiet.events) == heard, "B2: nobody's events"
+            assert "a=sendonly" not in phone.answer and "a=sendrecv" not in phone.answer, "B1"
+            for client in (phone, *talkers):
+                await client.close()
+
+    asyncio.run(run())
+
+
+def cpu_share(server, before, seconds):
+    return (server.cpu_seconds() - before) / seconds
+
+
+def test_B2_feedback_to_a_browser_stays_small_while_it_sends_much(server):
+    """B2: with transport-wide feedback, which grows with what is sent, all that comes down stays within 5 kbit/s."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_whip(browser, server, f"{server.url}/whip/busy", token("desk", "busy"), shapes=150)
+            await asyncio.sleep(6)
+            before = await page.evaluate("whip.transport()")
+            await asyncio.sleep(8)
+            after = await page.evaluate("whip.transport()")
+            down, up = ((after[key] - before[key]) * 8 / 8 for key in ("bytesReceived", "bytesSent"))
+            print(f"figures: {down:.0f} bit/s down (everything), {up / 1000:.0f} kbit/s up, "
+                  f"{(after['packetsSent'] - before['packetsSent']) / 8:.0f} packets/s up")
+            assert up > 300_000, "the picture is busy"
+            assert down <= 5000
+
+    asyncio.run(run())
+
+
+def test_B3_a_broadcaster_costs_the_server_less_than_a_full_member(server):
+    """B3: memory of a peer that only publishes, beside its tracks' history, against one that also receives from 8 others."""
+    async def run():
+        phone = await Client().publish(f"{server.url}/whip/cost", token("phone", "cost"), MovingPicture(320, 180), Tone())
+        others = [await Client().publish(f"{server.url}/whip/cost", token(f"o{n}", "cost"), Tone()) for n in range(3)]
+        player = await Client().play(f"{server.url}/whep/cost/phone", token("tv", "cost"))
+        await player.wait_for_frames(video=10)
+        lean, full = connection(server, "cost", "phone"), connection(server, "cost", "tv")
+        print(f"figures: downlink state {lean['downlinkStateBytes']} bytes of a broadcaster, {full['downlinkStateBytes']} of a player")
+        assert lean["downlinkStateBytes"] == 0 < full["downlinkStateBytes"] <= 100_000
+        for client in (player, phone, *others):
+            await client.close()
+
+    asyncio.run(run())
+
+
+def test_B20_the_answers_that_a_broadcaster_gets_are_small(server):
+    """B20: a publish-only member of a room of 50 gets at most 16 KB, over the socket as over WHIP; a full member gets the roster."""
+    async def run():
+        async with contextlib.AsyncExitStack() as stack:
+            for n in range(50):
+                await stack.enter_async_context(signal(server, token(f"member-{n}", "big", name=f"Member number {n}"), room="big"))
+            app = await stack.enter_async_context(signal(server, token("app", "big"), room="big", profile="publishOnly"))
+            full = await stack.enter_async_context(signal(server, token("full", "big"), room="big"))
+            status, headers, answer = server.request("POST", "/whip/big", bare.offer(), {
+                "Content-Type": "application/sdp", "Authorization": f"Bearer {token('phone', 'big')}"})
+            assert status == 201, answer
+            whip = len(answer) + sum(len(key) + len(value) + 4 for key, value in headers.items())
+            print(f"figures: join reply {app.joined_bytes} bytes publish-only, {full.joined_bytes} full; WHIP answer {whip} bytes")
+            assert app.joined_bytes <= 16_384 and whip <= 16_384
+            assert not app.joined["participants"] and len(full.joined["participants"]) == 51
+            await asyncio.sleep(0.3)
+            assert not app.of("participantJoined"), "no roster unless requested"
+            reply, _ = await app.request("roster")
+            assert reply["type"] == "ok"
+            await app.wait_for("participantJoined")
+
+    asyncio.run(run())
+
+
+def test_B15_app_and_extension_of_one_person_are_two_participants(server):
+    """B15: `alice` and `alice/screen` live side by side, and removing one leaves the other."""
+    async def run():
+        async with signal(server, token("alice", "office"), room="office") as alice:
+            screen = await Client().publish(f"{server.url}/whip/office", token("alice/screen", "office"), MovingPicture(320, 180))
+            await screen.connected()
+            assert sorted(people(server, "office")) == ["alice", "alice/screen"]
+            assert server.api("DELETE", "/v1/rooms/office/participants/alice%2Fscreen")[0] in (200, 204)
+            _, left = await alice.wait_for("participantLeft", identity="alice/screen")
+            assert left["reason"] == "removed"
+            assert people(server, "office") == ["alice"] and not alice.of("ended")
+            again = await Client().publish(f"{server.url}/whip/office", token("alice/screen", "office"), MovingPicture(320, 180))
+            await again.connected()
+            assert server.api("DELETE", "/v1/rooms/office/participants/alice")[0] in (200, 204)
+            await alice.wait_for("ended", reason="removed")
+            assert people(server, "office") == ["alice/screen"]
+            await asyncio.sleep(0.3)
+            assert again.peer.connectionState == "connected"
+            for client in (screen, again):
+                await client.close()
+
+    asyncio.run(run())
+
+
+def test_B17_goodbye_is_prompt_and_told_once(server):
+    """B17: acknowledged within 200 ms, told once, everything freed within 1 s."""
+    async def run():
+        async with chromium() as browser, signal(server, token("eve", "bye"), room="bye", autoSubscribe=False) as eve:
+            bob = await open_room(browser, server, "bye", "bob", send="nothing")
+            figures = []
+            for _ in range(3):
+                phone = await Client().publish(f"{server.url}/whip/bye", token("phone", "bye"), MovingPicture(320, 180))
+                await phone.connected()
+                await wait_for_video(bob, frames=5)
+                tracks = server.metric("martlet_worker_tracks")
+                eve.events.clear()
+                started = time.monotonic()
+                assert await phone.delete() == 200
+                acknowledged = time.monotonic() - started
+                told = (await eve.wait_for("participantLeft", identity="phone"))[0] - started
+                freed = acknowledged + await until_true(
+                    lambda: server.metric("martlet_worker_tracks") < tracks and server.metric("martlet_worker_peers") <= 2, 1, "freed")
+                await until(bob, "document.querySelectorAll('.tile:not(.own) video').length === 0", 1)
+                await asyncio.sleep(0.5)
+                assert len(eve.of("participantLeft")) == 1 and len(eve.of("trackUnpublished")) <= 1
+                assert "phone" not in people(server, "bye")
+                figures.append((acknowledged, told, freed))
+                await phone.close()
+            worst = [max(column) * 1000 for column in zip(*figures)]
+            print(f"figures: acknowledged in {worst[0]:.0f} ms, told in {worst[1]:.0f} ms, freed in {worst[2]:.0f} ms (worst of 3)")
+            assert worst[0] <= 200 and worst[1] <= 200 and worst[2] <= 1000
+
+    asyncio.run(run())
+
+
+def test_B18_a_new_session_replaces_the_ghost_of_the_same_identity(server):
+    async def run():
+        async with signal(server, token("eve", "ghosts"), room="ghosts", autoSubscribe=False) as eve:
+            ghost = await Client().publish(f"{server.url}/whip/ghosts", token("phone", "ghosts"), MovingPicture(320, 180))
+            await ghost.connected()
+            # Not closed: the first session is still there when the second comes.
+            phone = await Client().publish(f"{server.url}/whip/ghosts", token("phone", "ghosts"), MovingPicture(320, 180))
+            await phone.connected()
+            _, left = await eve.wait_for("participantLeft", identity="phone")
+            assert left["reason"] == "duplicate_identity" and len(eve.of("participantLeft")) == 1
+            assert sorted(people(server, "ghosts")) == ["eve", "phone"]
+            assert server.metric("martlet_worker_peers") == 1
+            await ghost.close()
+            await asyncio.sleep(0.3)
+            assert phone.peer.connectionState == "connected", "the ghost's goodbye does not touch its successor"
+            await phone.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("consent_s", [5, None], ids=["5s", "default-15s"])
+def test_B18_F4_a_killed_client_is_gone_within_the_consent_timeout(consent_s):
+    """F4, B18: kill -9, no goodbye. The others are told within the configured time, and the transport is freed."""
+    server = Server(media={"consent_timeout": consent_s}).start()
+
+    async def run():
+        async with signal(server, token("eve", "ghost"), room="ghost", autoSubscribe=False) as eve:
+            doomed = await asyncio.create_subprocess_exec(
+                sys.executable, AIORTC, "publish", f"{server.url}/whip/ghost", token("phone", "ghost"), stdout=subprocess.PIPE)
+            assert await asyncio.wait_for(doomed.stdout.readline(), 15) == b"connected\n"
+            peers = server.metric("martlet_worker_peers")
+            await asyncio.sleep(1)
+            doomed.kill()
+            await doomed.wait()
+            killed, limit = time.monotonic(), consent_s or 15
+            told, left = await eve.wait_for("participantLeft", limit + 3, identity="phone")
+            await until_true(lambda: server.metric("martlet_worker_peers") < peers, 1, "freed")
+            print(f"figures: told {told - killed:.1f} s after the kill (limit {limit} s), reason {left['reason']}")
+            assert limit - 1 <= told - killed <= limit + 1
+            assert left["reason"] == "connection_lost" and len(eve.of("participantLeft")) == 1
+            assert people(server, "ghost") == ["eve"]
+            assert server.metric("martlet_worker_tracks") == 0
+
+    try:
+        asyncio.run(run())
+    finally:
+        server.stop()
