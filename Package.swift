@@ -156,7 +156,7 @@ let testTargets: [Target] = [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
         ]),
     tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
-    tests(of: "Simulation", also: ["MediaControl"]),
+    tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
     tests(
         of: "martlet",
         also: ["AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "RoomService", "Rooms"]),

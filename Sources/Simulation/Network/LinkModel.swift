@@ -38,6 +38,8 @@ public struct VirtualLink: Sendable {
     public private(set) var lost = 0
     /// Datagrams dropped at the bottleneck so far.
     public private(set) var overflowed = 0
+    /// What it carried, step by step.
+    public var meter = LinkMeter()
 
     /// Bits that IPv4 and UDP headers add to each datagram on the wire.
     private static let headerBits: Int64 = 28 * 8
@@ -53,12 +55,15 @@ public struct VirtualLink: Sendable {
     {
         guard !isLost(&random) else {
             lost += 1
+            meter.lost(at: now)
             return []
         }
         guard let leaves = passBottleneck(length, at: now) else {
             overflowed += 1
+            meter.overflowed(at: now)
             return []
         }
+        meter.passed(length, wait: leaves - now, at: now)
         let overtakes = model.reorder > 0 && Double.random(in: 0..<1, using: &random) < model.reorder
         var arrival = leaves + model.delay
         if !overtakes {

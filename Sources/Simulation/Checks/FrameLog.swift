@@ -1,0 +1,63 @@
+public import Primitives
+
+/// Which frames a decoder could have shown: complete, and without a gap since a keyframe.
+public struct FrameLog: Sendable {
+    /// Frames shown so far.
+    public private(set) var decoded = 0
+    /// Of these, keyframes.
+    public private(set) var keyframes = 0
+    /// When the first and the last were shown.
+    public private(set) var firstTime: MonotonicTime?
+    public private(set) var lastTime: MonotonicTime?
+    /// The longest time between two frames shown so far; time since the last one does not count.
+    public private(set) var longestFreeze = TimeInterval.zero
+    /// The layer shown, each time it changed.
+    public private(set) var layers: [(time: MonotonicTime, layer: Int)] = []
+
+    private struct Frame {
+        var received = 0
+        var count: Int
+        var isKey = false
+        var layer: Int?
+    }
+
+    /// Frames in the making, by the number of their first packet.
+    private var frames: [Int64: Frame] = [:]
+    private var next: Int64?
+
+    init() {}
+
+    /// Forgets the longest freeze, to measure from now on.
+    public mutating func resetFreeze() { longestFreeze = .zero }
+
+    /// Takes a new packet.
+    mutating func take(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {
+        let index = Int64(packet.trace?.index ?? 0)
+        let begin = number - index
+        if let next, begin < next { return }
+        var frame = frames[begin] ?? Frame(count: Int(packet.trace?.count ?? 1))
+        frame.received += 1
+        frame.isKey = frame.isKey || packet.startsKeyframe
+        frame.layer = packet.trace?.origin.layer ?? frame.layer
+        frames[begin] = frame
+        guard frame.received == frame.count else { return }
+        // A whole keyframe begins anew, whatever is missing before it.
+        if frame.isKey, next.map({ $0 < begin }) ?? true { next = begin }
+        show(at: now)
+        if frames.count > 512, let next { frames = frames.filter { $0.key >= next } }
+    }
+
+    private mutating func show(at now: MonotonicTime) {
+        while let begin = next, let frame = frames[begin], frame.received == frame.count {
+            frames[begin] = nil
+            next = begin + Int64(frame.count)
+            guard let layer = frame.layer else { continue }
+            decoded += 1
+            if frame.isKey { keyframes += 1 }
+            if let lastTime { longestFreeze = max(longestFreeze, now - lastTime) }
+            firstTime = firstTime ?? now
+            lastTime = now
+            if layers.last?.layer != layer { layers.append((now, layer)) }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+public import MediaControl
+public import Primitives
+
+/// Who a simulated client is and how it is connected.
+public struct ClientSettings: Sendable {
+    /// How much the server does for it.
+    public var profile = PeerProfile.full
+    /// The way to the server, and the way back.
+    public var uplink = LinkModel(delay: .milliseconds(10))
+    public var downlink = LinkModel(delay: .milliseconds(10))
+    /// How its transport behaves.
+    public var behaviour = ClientBehaviour()
+    /// How often it sends transport-wide feedback; libwebrtc: 50 to 250 ms by the rate, about 5 % of it.
+    public var transportFeedbackInterval = TimeInterval.milliseconds(50)
+    /// How often it sends reports.
+    public var reportInterval = TimeInterval.seconds(1)
+    /// Sends NACKs, keyframe requests, reports and transport-wide feedback. False: silent, as some viewers are.
+    public var sendsFeedback = true
+
+    /// A browser 10 ms away.
+    public init() {}
+
+    /// A client with the same link model both ways.
+    public init(link: LinkModel, profile: PeerProfile = .full) {
+        uplink = link
+        downlink = link
+        self.profile = profile
+    }
+
+    /// A client with these link models.
+    public init(uplink: LinkModel, downlink: LinkModel) {
+        self.uplink = uplink
+        self.downlink = downlink
+    }
+}
+
+/// What came to a client, by kind. Bytes are those of datagrams.
+public struct ReceivedTraffic: Sendable, Hashable {
+    public var rtpPackets = 0
+    public var rtpBytes = 0
+    public var rtcpDatagrams = 0
+    public var rtcpBytes = 0
+    /// STUN and DTLS.
+    public var otherDatagrams = 0
+    public var otherBytes = 0
+    /// Datagrams that the client's transport refused.
+    public var refused = 0
+}

@@ -1,0 +1,33 @@
+import Primitives
+import RTP
+
+/// What a client has to say about what it receives, and when.
+struct FeedbackState {
+    /// SSRC of its reports.
+    let ssrc: UInt32
+    var nextReport = MonotonicTime.distantFuture
+    var nextTransportFeedback = MonotonicTime.distantFuture
+    /// When a view wants something repaired or a keyframe.
+    var nextRepair = MonotonicTime.distantFuture
+    var arrivals: [PacketArrival] = []
+    /// The first number that the next feedback speaks of.
+    var nextNumber: Int64?
+    var feedbackCount: UInt8 = 0
+    private var unwrapper = SequenceUnwrapper()
+
+    init(ssrc: UInt32) { self.ssrc = ssrc }
+
+    var nextDeadline: MonotonicTime { min(nextReport, nextTransportFeedback, nextRepair) }
+
+    mutating func begin(at now: MonotonicTime, interval: TimeInterval) { nextReport = now + interval }
+
+    mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval) {
+        arrivals.append(PacketArrival(sequence: unwrapper.unwrap(sequence), time: now))
+        if nextTransportFeedback == .distantFuture { nextTransportFeedback = now + interval }
+    }
+
+    mutating func lookAfter(_ view: View, at now: MonotonicTime) {
+        if view.brokenSince == .zero { nextRepair = min(nextRepair, now) }
+        if !view.repairs.isEmpty { nextRepair = min(nextRepair, view.repairs.nextDeadline) }
+    }
+}

@@ -1,0 +1,138 @@
+import MediaControl
+import Primitives
+import RTP
+
+extension VirtualClient {
+    /// Takes one datagram from the server; it lies in the world's slot.
+    func receive(_ datagram: UnsafeMutableRawBufferPointer) {
+        let count = datagram.count
+        let received = transport.receive(
+            datagram, from: world.nodes[node].address, at: world.now, into: &world.clientBatch)
+        switch received {
+        case .rtp(let length):
+            traffic.rtpPackets += 1
+            traffic.rtpBytes += count
+            receiveRTP(datagram, length: length)
+        case .rtcp(let length):
+            traffic.rtcpDatagrams += 1
+            traffic.rtcpBytes += count
+            receiveRTCP(UnsafeRawBufferPointer(rebasing: datagram[..<length]))
+        case .nothing:
+            traffic.otherDatagrams += 1
+            traffic.otherBytes += count
+        case .dropped: traffic.refused += 1
+        }
+        flushTransport()
+        schedule()
+    }
+
+    private func receiveRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int) {
+        let bytes = UnsafeRawBufferPointer(rebasing: packet[..<length])
+        world.digest.add(id.rawValue)
+        world.digest.add(bytes, at: world.now)
+        guard let header = RTPHeader(bytes.bytes) else { return fault("what came is not RTP") }
+        noteTransportSequence(header, bytes.bytes)
+        guard let view = viewBySSRC[header.ssrc] else { return fault("packet of unknown SSRC \(header.ssrc)") }
+        guard header.payloadLength > 0 else { return }
+        if header.ssrc == view.description.ssrc {
+            note(view.take(bytes.bytes, header: header, isRepair: false, at: world.now))
+        } else {
+            receiveRepair(packet, header, of: view)
+        }
+        if view.description.kind == .video { feedback.lookAfter(view, at: world.now) }
+    }
+
+    private func receiveRepair(_ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, of view: View) {
+        guard let type = view.originalType(ofRepair: header.payloadType),
+            let length = RTX.unwrap(packet, header: header, ssrc: view.description.ssrc, payloadType: type)
+        else { return fault("malformed retransmission") }
+        let bytes = UnsafeRawBufferPointer(rebasing: packet[..<length]).bytes
+        guard let original = RTPHeader(bytes) else { return fault("malformed retransmission") }
+        note(view.take(bytes, header: original, isRepair: true, at: world.now))
+    }
+
+    private func noteTransportSequence(_ header: RTPHeader, _ packet: RawSpan) {
+        let id = SessionTerms.acceptedExtensions[.transportSequence]
+        guard let element = RTPHeaderExtensions.find(id, header, in: packet),
+            let number = TransportSequenceNumber(element, in: packet)
+        else { return }
+        feedback.arrived(number.value, at: world.now, interval: settings.transportFeedbackInterval)
+    }
+
+    private func note(_ sentence: String?) { if let sentence { fault(sentence) } }
+
+    func fault(_ sentence: String) { if ownFaults.count < 6 { ownFaults.append(sentence) } }
+
+    // MARK: - RTCP
+
+    private func receiveRTCP(_ packet: UnsafeRawBufferPointer) {
+        let datagram = packet.bytes
+        guard var compound = RTCPCompound(datagram) else { return fault("malformed RTCP") }
+        // Repeats are written into the world's slot, where the datagram lies: they wait until it is read.
+        var asked: [(ssrc: UInt32, number: UInt16)] = []
+        while let part = compound.next(in: datagram) {
+            switch part {
+            case .senderReport(let report):
+                reportedSSRCs.insert(report.ssrc)
+                viewBySSRC[report.ssrc]?.report.received(report, at: world.now)
+                for index in 0..<report.blocks.count { take(report.blocks.block(at: index, in: datagram)) }
+            case .receiverReport(let report):
+                for index in 0..<report.blocks.count { take(report.blocks.block(at: index, in: datagram)) }
+            case .nack(let nack):
+                reportedSSRCs.insert(nack.mediaSSRC)
+                for index in 0..<nack.count {
+                    for number in nack.entry(at: index, in: datagram) { asked.append((nack.mediaSSRC, number)) }
+                }
+            case .pictureLoss(let request): keyframeAsked(request.mediaSSRC)
+            case .fullIntraRequest(let request):
+                for index in 0..<request.count { keyframeAsked(request.entry(at: index, in: datagram).ssrc) }
+            case .transportFeedback(let report): take(report, in: datagram)
+            case .maximumBitrate(let estimate):
+                maximumBitrate = .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond))
+            case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
+                .unknown:
+                break
+            }
+        }
+        if compound.isMalformed { fault("malformed RTCP") }
+        for item in asked { sendAgain(item.number, ofStream: item.ssrc) }
+    }
+
+    private func take(_ block: ReportBlock) {
+        reportedSSRCs.insert(block.ssrc)
+        guard let (publication, layer) = stream(block.ssrc) else { return }
+        publication.streams[layer].isKnown = true
+        publication.streams[layer].fractionLost = block.fractionLost
+    }
+
+    private func take(_ report: TransportFeedback, in datagram: RawSpan) {
+        guard var reader = report.makeReader(in: datagram) else { return fault("malformed transport feedback") }
+        while let status = reader.next(in: datagram) {
+            feedbackReported += 1
+            if status.arrival == nil { feedbackLost += 1 }
+        }
+    }
+
+    private func keyframeAsked(_ ssrc: UInt32) {
+        reportedSSRCs.insert(ssrc)
+        guard let (publication, layer) = stream(ssrc) else { return }
+        publication.streams[layer].keyframeRequests.append(world.now)
+        publication.wantsKeyframe(ofLayer: layer)
+    }
+
+    private func sendAgain(_ number: UInt16, ofStream ssrc: UInt32) {
+        guard let (publication, layer) = stream(ssrc) else { return }
+        publication.streams[layer].nacks.append((world.now, number))
+        transportSequence &+= 1
+        let length = publication.streams[layer].writeAgain(
+            number, transportSequence: transportSequence, at: world.now, into: world.slot)
+        if let length { sendRTP(length) }
+    }
+
+    private func stream(_ ssrc: UInt32) -> (Publication, Int)? {
+        for publication in publications {
+            if let layer = publication.streams.firstIndex(where: { $0.ssrc == ssrc }) { return (publication, layer) }
+        }
+        return nil
+    }
+}

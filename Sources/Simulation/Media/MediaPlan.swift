@@ -1,0 +1,81 @@
+public import MediaControl
+public import Primitives
+
+/// What a simulated camera or screen sends. May be changed while it sends.
+public struct VideoPlan: Sendable {
+    /// One simulcast layer, or the only stream.
+    public struct Layer: Sendable {
+        /// `a=rid`; nil for a plain stream, whose SSRC the SDP names.
+        public var rid: String?
+        public var width: Int
+        public var height: Int
+        public var bitrate: Bitrate
+        /// The publisher sends it; browsers stop and start layers as their own uplink allows.
+        public var isActive = true
+
+        /// A layer of this size and rate.
+        public init(rid: String? = nil, width: Int, height: Int, bitrate: Bitrate) {
+            self.rid = rid
+            self.width = width
+            self.height = height
+            self.bitrate = bitrate
+        }
+    }
+
+    public var codec = Codec.vp8
+    public var source = TrackSource.camera
+    public var layers: [Layer]
+    public var framesPerSecond = 30.0
+    /// VP8 only.
+    public var temporalLayers = 1
+    /// How many times larger a keyframe is than another frame.
+    public var keyframeScale = 4
+    /// Frames differ in size by up to this share, evenly spread.
+    public var sizeSpread = 0.2
+
+    /// One stream.
+    public static func camera(
+        _ codec: Codec = .vp8, width: Int = 640, height: Int = 360, bitrate: Bitrate = .kilobitsPerSecond(500),
+        framesPerSecond: Double = 30
+    ) -> VideoPlan {
+        var plan = VideoPlan(layers: [Layer(width: width, height: height, bitrate: bitrate)])
+        plan.codec = codec
+        plan.framesPerSecond = framesPerSecond
+        return plan
+    }
+
+    /// Three layers as Chromium makes them of a 720p camera.
+    public static func simulcast(_ codec: Codec = .vp8, framesPerSecond: Double = 30) -> VideoPlan {
+        var plan = VideoPlan(layers: [
+            Layer(rid: "q", width: 320, height: 180, bitrate: .kilobitsPerSecond(150)),
+            Layer(rid: "h", width: 640, height: 360, bitrate: .kilobitsPerSecond(500)),
+            Layer(rid: "f", width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_700)),
+        ])
+        plan.codec = codec
+        plan.framesPerSecond = framesPerSecond
+        return plan
+    }
+
+    /// These layers, 30 frames a second of VP8.
+    public init(layers: [Layer]) { self.layers = layers }
+}
+
+/// What a simulated microphone sends. May be changed while it sends.
+public struct AudioPlan: Sendable {
+    /// Sound in one packet (A4: 10 to 120 ms are legal).
+    public var packetDuration = TimeInterval.milliseconds(20)
+    /// Packets that are sent back to back, as a capturer with long callbacks does (B10).
+    public var burst = 1
+    /// Wall time between callbacks, used in turn; empty: `burst` times `packetDuration` (B11).
+    public var callbacks: [TimeInterval] = []
+    /// Bytes of a packet's payload.
+    public var payloadBytes = 80
+    /// Level of RFC 6464: 0 is loudest, 127 silence.
+    public var level: UInt8 = 30
+
+    /// Opus, 20 ms.
+    public init() {}
+
+    /// Opus in packets of this length.
+    public init(packetDuration: TimeInterval) { self.packetDuration = packetDuration }
+}

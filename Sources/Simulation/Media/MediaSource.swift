@@ -1,0 +1,129 @@
+public import Primitives
+
+/// One packet before it has an RTP header.
+struct MediaPacket: Sendable {
+    var layer: Int
+    var payload: [UInt8]
+    var marker: Bool
+    /// Media clock, counted from the source's start.
+    var timestamp: UInt32
+    /// Level of RFC 6464.
+    var level: UInt8?
+}
+
+/// Pictures by a plan.
+struct VideoSource: Sendable {
+    var plan: VideoPlan
+    private(set) var nextFrame: MonotonicTime
+    /// Layers that owe a keyframe, one bit each.
+    var wantsKeyframe: UInt32 = .max
+    private var layers: [SyntheticVideo]
+    private let start: MonotonicTime
+
+    init(_ plan: VideoPlan, track: UInt64, at now: MonotonicTime, random: inout RandomSource) {
+        self.plan = plan
+        nextFrame = now
+        start = now
+        layers = plan.layers.enumerated().map { index, layer in
+            SyntheticVideo(
+                codec: plan.codec, origin: .init(track: track, layer: index), width: layer.width, height: layer.height,
+                random: &random)
+        }
+    }
+
+    /// Frames made so far.
+    func frames(ofLayer layer: Int) -> Int { Int(layers[layer].frames) }
+
+    /// The media clock at a moment.
+    func mediaTime(at now: MonotonicTime) -> UInt32 {
+        UInt32(truncatingIfNeeded: (now - start).nanoseconds * 9 / 100_000)
+    }
+
+    /// No frame before `time`.
+    mutating func hold(until time: MonotonicTime) { nextFrame = max(nextFrame, time) }
+
+    /// The packets of the frame that is due.
+    mutating func take(at now: MonotonicTime, random: inout RandomSource) -> [MediaPacket] {
+        let interval = TimeInterval(nanoseconds: Int64(1e9 / plan.framesPerSecond))
+        nextFrame = now + interval
+        let timestamp = mediaTime(at: now)
+        var packets: [MediaPacket] = []
+        for (index, layer) in plan.layers.enumerated() where layer.isActive {
+            let isKey = wantsKeyframe & 1 << UInt32(index) != 0
+            if isKey { wantsKeyframe &= ~(1 << UInt32(index)) }
+            layers[index].width = layer.width
+            layers[index].height = layer.height
+            layers[index].temporalLayers = plan.temporalLayers
+            let bytes = size(of: layer, isKey: isKey, random: &random)
+            let payloads = layers[index].frame(isKey: isKey, bytes: bytes, at: now)
+            for (part, payload) in payloads.enumerated() {
+                let isLast = part == payloads.count - 1
+                packets.append(MediaPacket(layer: index, payload: payload, marker: isLast, timestamp: timestamp))
+            }
+        }
+        return packets
+    }
+
+    private func size(of layer: VideoPlan.Layer, isKey: Bool, random: inout RandomSource) -> Int {
+        let mean = Double(layer.bitrate.bitsPerSecond) / 8 / plan.framesPerSecond
+        let spread = plan.sizeSpread > 0 ? Double.random(in: -plan.sizeSpread...plan.sizeSpread, using: &random) : 0
+        return max(40, Int(mean * (1 + spread)) * (isKey ? plan.keyframeScale : 1))
+    }
+}
+
+/// Sound by a plan.
+struct AudioSource: Sendable {
+    var plan: AudioPlan
+    private(set) var nextCallback: MonotonicTime
+    private(set) var packets: UInt32 = 0
+    private let origin: MediaTrace.Origin
+    private var timestamp: UInt32 = 0
+    private var callback = 0
+
+    init(_ plan: AudioPlan, track: UInt64, at now: MonotonicTime) {
+        self.plan = plan
+        nextCallback = now
+        origin = .init(track: track, layer: 0)
+    }
+
+    /// The media clock at a moment: that of the next packet, less the time until then.
+    func mediaTime(at now: MonotonicTime) -> UInt32 {
+        timestamp &- UInt32(truncatingIfNeeded: (nextCallback - now).microseconds * 48 / 1_000)
+    }
+
+    /// Nothing before `time`; the media clock goes on, as a sound card's does.
+    mutating func hold(until time: MonotonicTime) {
+        guard time > nextCallback else { return }
+        timestamp &+= UInt32(truncatingIfNeeded: (time - nextCallback).microseconds * 48 / 1_000)
+        nextCallback = time
+    }
+
+    /// Moves the media clock (A5).
+    mutating func jump(by ticks: UInt32) { timestamp &+= ticks }
+
+    /// The packets of the callback that is due.
+    mutating func take(at now: MonotonicTime) -> [MediaPacket] {
+        defer { callback += 1 }
+        let interval =
+            plan.callbacks.isEmpty
+            ? plan.packetDuration * Int64(plan.burst) : plan.callbacks[callback % plan.callbacks.count]
+        nextCallback = now + interval
+        return (0..<plan.burst).map { _ in packet(at: now) }
+    }
+
+    /// One packet now.
+    mutating func packet(at now: MonotonicTime) -> MediaPacket {
+        defer { timestamp &+= UInt32(truncatingIfNeeded: plan.packetDuration.microseconds * 48 / 1_000) }
+        packets += 1
+        // TOC (RFC 6716 section 3.1): configuration by duration, mono, one frame; longer ones count their frames.
+        var payload: [UInt8] =
+            switch plan.packetDuration.milliseconds {
+            case ..<15: [0xf0]
+            case ..<30: [0xf8]
+            case let long: [0xfb, UInt8(long / 20)]
+            }
+        MediaTrace(origin: origin, frame: packets, index: 0, count: 1, time: now)
+            .finish(&payload, length: plan.payloadBytes)
+        return MediaPacket(layer: 0, payload: payload, marker: false, timestamp: timestamp, level: plan.level)
+    }
+}

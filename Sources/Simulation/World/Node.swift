@@ -1,0 +1,69 @@
+public import MediaControl
+public import MediaEngine
+public import Primitives
+
+/// One worker of the simulated world: an engine, its address, and the batch that its loop would own.
+public final class Node {
+    /// The engine under test.
+    public let engine: MediaEngine
+    /// Where clients send to.
+    public let address: SocketAddress
+    /// Turns that needed more than one batch.
+    public private(set) var flushes = 0
+    private var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+    private var isDirty = false
+
+    init(engine: MediaEngine, address: SocketAddress) {
+        self.engine = engine
+        self.address = address
+    }
+
+    /// What its engine says about everything.
+    public var statistics: WorkerStatistics { engine.statistics }
+
+    func apply(
+        _ command: MediaCommand, at now: MonotonicTime, carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void
+    ) {
+        makeRoom(carry)
+        engine.apply(command, at: now, into: &batch)
+        isDirty = true
+    }
+
+    func receive(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void
+    ) {
+        makeRoom(carry)
+        engine.receive(datagram, from: source, at: now, into: &batch)
+        isDirty = true
+    }
+
+    /// Ends the turn of this moment, if there is anything to do.
+    func finishTurn(at now: MonotonicTime, carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void) {
+        let isDue = engine.nextDeadline <= now
+        guard isDirty || isDue else { return }
+        isDirty = false
+        if isDue { while engine.advance(to: now, into: &batch) == .needsFlush { flush(carry) } }
+        while engine.endTurn(at: now, into: &batch) == .needsFlush {
+            flushes += 1
+            flush(carry)
+        }
+        flush(carry)
+    }
+
+    private func makeRoom(_ carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void) {
+        guard
+            !batch.hasRoom(for: MediaEngine.transportReserve)
+                || batch.count + MediaEngine.transportReserveDatagrams > batch.capacity
+        else { return }
+        flush(carry)
+    }
+
+    private func flush(_ carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void) {
+        let arena = UnsafeRawBufferPointer(batch.arena)
+        for entry in batch.entries {
+            carry(entry, UnsafeRawBufferPointer(rebasing: arena[entry.offset..<(entry.offset + entry.length)]))
+        }
+        batch.removeAll()
+    }
+}

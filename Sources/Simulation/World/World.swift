@@ -1,0 +1,123 @@
+public import Cryptography
+public import MediaControl
+public import MediaEngine
+public import Primitives
+
+/// Engines, links and scripted clients in virtual time: one seed, one run.
+///
+/// A scenario opens rooms, lets clients join and do things, and lets time pass with ``run(for:)``. Whatever a client receives is
+/// held to the invariants of forwarding; what breaks them is told in ``faults``.
+public final class World {
+    /// Decides the whole run.
+    public let seed: UInt64
+    /// The moment.
+    public internal(set) var now = MonotonicTime(milliseconds: 1_000)
+    /// For a scenario's own choices.
+    public var random: RandomSource
+    /// The workers.
+    public let nodes: [Node]
+    /// What the engines told, in order.
+    public internal(set) var events: [(time: MonotonicTime, event: MediaEvent)] = []
+    /// The run so far: clear RTP and engine events with their times.
+    public internal(set) var digest = RunDigest()
+    /// Datagrams sent to addresses that nobody has any more.
+    public internal(set) var undeliverable = 0
+    let certificate: Certificate
+    let clientContext: ClientContext
+    var clientTable: [VirtualClient?] = []
+    var addresses: [SocketAddress: Int] = [:]
+    var rooms: [RoomID: Int] = [:]
+    var agenda = EventQueue<Happening>()
+    var oldFaults: [String] = []
+    var lastID: UInt64 = 0
+    /// Where a client writes one packet or reads one datagram.
+    let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+    /// What a client's transport sends in one call.
+    var clientBatch = OutboundBatch(datagrams: 64, bytes: 1 << 17)
+
+    enum Happening {
+        case up(node: Int, source: SocketAddress, bytes: [UInt8])
+        case down(client: Int, destination: SocketAddress, bytes: [UInt8])
+        case wake(client: Int)
+        case script(() -> Void)
+    }
+
+    /// Why a world cannot be made.
+    public enum Failure: Error {
+        case cryptography(CryptographyError)
+        case clients(ClientContext.Failure)
+    }
+
+    /// A world of `nodes` workers without rooms.
+    public init(seed: UInt64, nodes count: Int = 1, configuration: EngineConfiguration = .init()) throws(Failure) {
+        self.seed = seed
+        var random = RandomSource(seed: seed)
+        do {
+            let certificate = try Certificate.selfSigned()
+            var nodes: [Node] = []
+            for index in 0..<count {
+                let engine = try MediaEngine(
+                    configuration: configuration, certificate: certificate, seed: random.next())
+                nodes.append(
+                    Node(engine: engine, address: SocketAddress(ipv4: 0x0aff_0001 + UInt32(index), port: 7_900)))
+            }
+            self.certificate = certificate
+            self.nodes = nodes
+        } catch { throw .cryptography(error) }
+        do {
+            clientContext = try ClientContext(certificate: certificate)
+        } catch { throw .clients(error) }
+        self.random = random
+    }
+
+    deinit { slot.deallocate() }
+
+    /// The clients that have not left, in order of joining.
+    public var clients: [VirtualClient] { clientTable.compactMap { $0 } }
+
+    /// Every broken invariant so far, with who saw it; clients that have left included.
+    public var faults: [String] { oldFaults + clients.flatMap(\.faults) }
+
+    /// When the engines told something that `isMatch` wants.
+    public func times(where isMatch: (MediaEvent) -> Bool) -> [MonotonicTime] {
+        events.filter { isMatch($0.event) }.map(\.time)
+    }
+
+    // MARK: - Control plane
+
+    /// Opens a room on a worker.
+    public func openRoom(on node: Int = 0) -> RoomID {
+        let room = RoomID(makeID())
+        rooms[room] = node
+        apply(.addRoom(room), on: node)
+        return room
+    }
+
+    /// Closes a room that nobody is in.
+    public func closeRoom(_ room: RoomID) {
+        guard let node = rooms.removeValue(forKey: room) else { return }
+        apply(.removeRoom(room), on: node)
+    }
+
+    /// A client joins: its description is there at once, then it connects over its links.
+    public func join(_ room: RoomID, _ settings: ClientSettings = .init()) -> VirtualClient {
+        guard let node = rooms[room] else { preconditionFailure("join a room that is open") }
+        let client = VirtualClient(id: PeerID(makeID()), room: room, node: node, settings: settings, world: self)
+        clientTable.append(client)
+        addresses[client.address] = client.index
+        apply(.addPeer(client.makeDescription()), on: node)
+        client.schedule()
+        return client
+    }
+
+    /// Tells the worker `node` something, as the control plane does.
+    public func apply(_ command: MediaCommand, on node: Int = 0) {
+        nodes[node].apply(command, at: now) { carryDown($0, $1) }
+    }
+
+    /// Numbers of rooms, peers, tracks and subscriptions; never used twice.
+    func makeID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+}
