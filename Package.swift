@@ -136,7 +136,7 @@ let testTargets: [Target] = [
     tests(
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
-    tests(of: "HTTPServing", also: ["Logging"]),
+    tests(of: "HTTPServing", also: ["CSoup", "Cryptography", "Logging"]),
     .target(
         name: "EdgeTestSupport",
         dependencies: [

@@ -27,21 +27,6 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("One connection carries many requests, one after the other and pipelined")
-    func keepAlive() async throws {
-        try await ServerFixture.with { server in
-            let client = try TCPClient(port: server.port)
-            for index in 0..<20 {
-                #expect(try await client.request("GET", "/\(index)")?.body == "GET /\(index) 0")
-            }
-            try await client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\nGET /y HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(try await Answer(from: client)?.body == "GET /x 0")
-            #expect(try await Answer(from: client)?.body == "GET /y 0")
-            #expect(server.statistics.connections == 1)
-            #expect(server.statistics.responses[2] == 22)
-        }
-    }
-
     @Test("HEAD answers as GET without the body")
     func head() async throws {
         var router = Router()
@@ -51,7 +36,7 @@ struct HTTPServerTests {
             let answer = try await client.request("HEAD", "/x")
             #expect(answer?.status == 200)
             #expect(answer?.headers["content-length"] == "5")
-            #expect(try await client.request("GET", "/x")?.body == "hello")
+            #expect(try await TCPClient(port: server.port).request("GET", "/x")?.body == "hello")
         }
     }
 
@@ -121,7 +106,7 @@ struct HTTPServerTests {
             #expect(try await client.request("GET", "/slow")?.status == 504)
             #expect(server.statistics.requestTimeouts == 1)
             gate.open()
-            #expect(try await client.request("GET", "/quick")?.status == 200)
+            #expect(try await TCPClient(port: server.port).request("GET", "/quick")?.status == 200)
         }
     }
 
@@ -166,10 +151,10 @@ struct HTTPServerTests {
         try await ServerFixture.with(configure: { $0.maximumConnections = 2 }) { server in
             let one = try TCPClient(port: server.port)
             let two = try TCPClient(port: server.port)
-            #expect(try await one.request("GET", "/")?.status == 200)
-            #expect(try await two.request("GET", "/")?.status == 200)
+            #expect(try await ConnectionTests.settles(server, at: 2))
             #expect(try await TCPClient(port: server.port).request("GET", "/") == nil)
             #expect(try await one.request("GET", "/")?.status == 200)
+            #expect(try await two.request("GET", "/")?.status == 200)
         }
     }
 

@@ -13,16 +13,7 @@ extension HTTPListener {
         connect(message.pointer, "got-headers", soupGotHeaders as MessageSignal, self)
         connect(message.pointer, "got-chunk", soupGotChunk as ChunkSignal, self)
         connect(message.pointer, "finished", soupFinished as MessageSignal, self)
-        guard g_object_get_data(object(socket), "martlet") == nil else { return }
-        let isTooMany = counters.statistics.connections >= configuration.maximumConnections
-        counters.change { $0.connections += 1 }
-        g_object_set_data_full(
-            object(socket), "martlet", Unmanaged.passRetained(counters).toOpaque(), connectionIsGone)
-        g_socket_set_timeout(socket, guint(clamping: max(1, configuration.idleTimeout.milliseconds / 1_000)))
-        if isTooMany {
-            counters.change { $0.overloads += 1 }
-            g_socket_shutdown(socket, 1, 1, nil)
-        }
+        admit(socket)
     }
 
     func headArrived(_ message: SoupMessage) {
@@ -37,7 +28,7 @@ extension HTTPListener {
         if let refusal = refusal(of: head, announced: message.announcedLength) { exchange.phase = .refused(refusal) }
         // A client that waits for "100 Continue" is answered at once; any other once it has sent its body.
         if case .refused(let refusal) = exchange.phase, head.headers["Expect"] != nil {
-            answer(exchange, configuration.refuse(refusal), closing: true)
+            answer(exchange, configuration.refuse(refusal))
         }
     }
 
@@ -86,7 +77,7 @@ extension HTTPListener {
     func requestIsComplete(_ message: SoupMessage) {
         guard let exchange = exchanges[message.key] else { return }
         switch exchange.phase {
-        case .refused(let refusal): answer(exchange, configuration.refuse(refusal), closing: true)
+        case .refused(let refusal): answer(exchange, configuration.refuse(refusal))
         case .reading: dispatch(exchange)
         case .waiting, .upgrading, .answered: break
         }
@@ -95,7 +86,7 @@ extension HTTPListener {
     private func dispatch(_ exchange: Exchange) {
         guard let request = exchange.head.request(body: exchange.body) else {
             let refusal = HTTPRefusal(status: 400, code: "bad_target", detail: "The path or query is not well-formed.")
-            return answer(exchange, configuration.refuse(refusal), closing: false)
+            return answer(exchange, configuration.refuse(refusal))
         }
         exchange.body = []
         for (pattern, route) in webSocketRoutes {
@@ -121,16 +112,16 @@ extension HTTPListener {
     func handlerAnswered(_ message: UInt, _ id: UInt64, _ response: HTTPResponse) {
         // A handler that was given up, or whose client is gone, has nobody to answer.
         guard let exchange = exchanges[message], exchange.id == id, case .waiting = exchange.phase else { return }
-        answer(exchange, response, closing: false)
+        answer(exchange, response)
     }
 
     /// Writes the response and lets the message go on if it waits.
-    func answer(_ exchange: Exchange, _ response: HTTPResponse, closing: Bool) {
+    func answer(_ exchange: Exchange, _ response: HTTPResponse) {
         let wasWaiting = if case .waiting = exchange.phase { true } else { false }
         exchange.timer?.cancel()
         exchange.timer = nil
         exchange.phase = .answered
-        exchange.message.write(response, closing: closing)
+        exchange.message.write(response)
         counters.change { $0.responses[min(5, max(0, response.status / 100))] += 1 }
         if wasWaiting { soup_server_message_unpause(exchange.message.pointer) }
     }
@@ -151,7 +142,7 @@ extension HTTPListener {
             task.cancel()
             logger.warning("a handler did not answer in time", ["method": .text(exchange.head.method.rawValue)])
             let refusal = HTTPRefusal(status: 504, code: "timeout", detail: "The request took too long.")
-            answer(exchange, configuration.refuse(refusal), closing: false)
+            answer(exchange, configuration.refuse(refusal))
         } else if let socket = exchange.message.socket {
             g_socket_shutdown(socket, 1, 1, nil)
         }
@@ -164,14 +155,4 @@ extension HTTPListener {
         counters.change { $0.requestsInWork -= 1 }
         endDrainIfDone()
     }
-}
-
-private func object(_ socket: UnsafeMutablePointer<GSocket>) -> UnsafeMutablePointer<GObject> {
-    UnsafeMutableRawPointer(socket).assumingMemoryBound(to: GObject.self)
-}
-
-/// A socket was freed, on whatever thread that happens.
-private func connectionIsGone(_ context: gpointer?) {
-    guard let context else { return }
-    Unmanaged<ServerCounters>.fromOpaque(context).takeRetainedValue().change { $0.connections -= 1 }
 }

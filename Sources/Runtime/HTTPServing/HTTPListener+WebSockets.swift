@@ -14,7 +14,7 @@ extension HTTPListener {
                 status: 426, code: "upgrade_required", detail: "This path speaks WebSocket (RFC 6455).")
             var response = configuration.refuse(refusal)
             response.headers["Upgrade"] = "websocket"
-            return answer(exchange, response, closing: false)
+            return answer(exchange, response)
         }
         var error: UnsafeMutablePointer<GError>?
         let isWellFormed = withProtocols(route) {
@@ -22,7 +22,7 @@ extension HTTPListener {
         }
         guard isWellFormed else {
             let refusal = HTTPRefusal(status: 400, code: "bad_handshake", detail: takeMessage(error))
-            return answer(exchange, configuration.refuse(refusal), closing: false)
+            return answer(exchange, configuration.refuse(refusal))
         }
         let id = exchange.id
         let key = exchange.message.key
@@ -37,7 +37,7 @@ extension HTTPListener {
     ) {
         guard let exchange = exchanges[key], exchange.id == id, case .waiting = exchange.phase else { return }
         switch decision {
-        case .refuse(let response): answer(exchange, response, closing: false)
+        case .refuse(let response): answer(exchange, response)
         case .accept(let session):
             exchange.timer?.cancel()
             let message = exchange.message.pointer

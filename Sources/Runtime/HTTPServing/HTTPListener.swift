@@ -18,6 +18,9 @@ actor HTTPListener {
     var exchanges: [UInt: Exchange] = [:]
     /// Open WebSockets, by their numbers.
     var webSockets: [UInt64: WebSocketSession] = [:]
+    /// Sockets of connections, each with how many sweeps ago it was found closed.
+    var sockets: [UInt: Int] = [:]
+    var sweeper: GLibSource?
     private var lastID: UInt64 = 0
     /// Waits for the last exchange and WebSocket to end.
     private var drained: CheckedContinuation<Void, Never>?
@@ -101,6 +104,7 @@ actor HTTPListener {
         }
         exchanges = [:]
         webSockets = [:]
+        releaseConnections()
         g_object_unref(UnsafeMutableRawPointer(server))
         self.server = nil
     }

@@ -59,15 +59,16 @@ struct SoupMessage {
     /// Keeps the body out of libsoup's own buffer: the exchange collects it under its limit.
     func doNotAccumulate() { soup_message_body_set_accumulate(soup_server_message_get_request_body(pointer), 0) }
 
-    /// Puts a response into the message; it leaves when the message runs on.
-    func write(_ response: HTTPResponse, closing: Bool) {
+    /// Puts a response into the message; it leaves when the message runs on, and the connection closes behind it: libsoup
+    /// before 3.4 would never notice that the client of a kept connection is gone.
+    func write(_ response: HTTPResponse) {
         let status = (200...599).contains(response.status) ? response.status : 500
         soup_server_message_set_status(pointer, guint(status), nil)
         let headers = soup_server_message_get_response_headers(pointer)
         for field in response.headers.fields where Self.mayWrite(field) {
             soup_message_headers_append(headers, field.name, field.value)
         }
-        if closing { soup_message_headers_replace(headers, "Connection", "close") }
+        soup_message_headers_replace(headers, "Connection", "close")
         soup_message_headers_set_content_length(headers, goffset(response.body.count))
         guard !response.body.isEmpty else { return }
         let body = soup_server_message_get_response_body(pointer)

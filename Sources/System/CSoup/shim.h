@@ -49,3 +49,10 @@ static inline gssize csoup_write(GPollableOutputStream *output, const void *byte
     g_error_free(error);
     return again ? -1 : -2;
 }
+/// Lets go of an accepted socket that is closed. libsoup before 3.4 forgets to drop the reference that it got from accept(): where that
+/// and the caller's are the only ones left, both go.
+static inline void csoup_release_accepted(GSocket *socket) {
+    gboolean forgets = !soup_check_version(3, 4, 0);
+    if (forgets && g_atomic_int_get(&G_OBJECT(socket)->ref_count) == 2) g_object_unref(socket);
+    g_object_unref(socket);
+}

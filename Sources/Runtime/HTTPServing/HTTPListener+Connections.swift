@@ -1,0 +1,62 @@
+import CSoup
+import Primitives
+
+/// Counting connections, and letting go of those that are closed.
+///
+/// libsoup before 3.4 keeps one reference to each socket that it accepted, and never notices that a client closed a connection which
+/// it kept for further requests. So every response closes its connection (`SoupMessage.write`), and the sockets are
+/// counted and released here.
+extension HTTPListener {
+    /// How often closed sockets are looked for: soon enough for the limit on connections to mean something.
+    private static let sweepInterval = TimeInterval.milliseconds(100)
+    /// A socket closed for so many sweeps has no closing call under way that still holds it.
+    private static let sweepsUntilRelease = 3
+
+    /// A connection is seen for the first time, or again.
+    func admit(_ socket: UnsafeMutablePointer<GSocket>) {
+        guard sockets.updateValue(0, forKey: UInt(bitPattern: socket)) == nil else { return }
+        g_object_ref(socket)
+        let isTooMany = counters.statistics.connections >= configuration.maximumConnections
+        counters.change { $0.connections += 1 }
+        g_socket_set_timeout(socket, guint(clamping: max(1, configuration.idleTimeout.milliseconds / 1_000)))
+        if isTooMany {
+            counters.change { $0.overloads += 1 }
+            g_socket_shutdown(socket, 1, 1, nil)
+        }
+        guard sweeper == nil else { return }
+        sweeper = GLibSource(every: Self.sweepInterval, on: loop) { [weak self] in
+            self?.assumeIsolated { $0.sweep() } ?? false
+        }
+    }
+
+    /// Releases sockets that are closed; whether any are left to watch.
+    private func sweep() -> Bool {
+        for (key, sweeps) in sockets {
+            guard let socket = UnsafeMutablePointer<GSocket>(bitPattern: key), g_socket_is_closed(socket) != 0 else {
+                continue
+            }
+            if sweeps == 0 { counters.change { $0.connections -= 1 } }
+            if sweeps < Self.sweepsUntilRelease {
+                sockets[key] = sweeps + 1
+            } else {
+                sockets[key] = nil
+                csoup_release_accepted(socket)
+            }
+        }
+        if sockets.isEmpty { sweeper = nil }
+        return !sockets.isEmpty
+    }
+
+    /// Ends and releases all connections: nobody is served any more.
+    func releaseConnections() {
+        sweeper?.cancel()
+        sweeper = nil
+        for (key, sweeps) in sockets {
+            guard let socket = UnsafeMutablePointer<GSocket>(bitPattern: key) else { continue }
+            if sweeps == 0 { counters.change { $0.connections -= 1 } }
+            g_socket_shutdown(socket, 1, 1, nil)
+            g_object_unref(socket)
+        }
+        sockets = [:]
+    }
+}

@@ -1,0 +1,75 @@
+import Glibc
+import Testing
+
+@testable import HTTPServing
+
+/// libsoup 3.2 leaks a descriptor for each kept connection that its client closes: the server would take no more after a thousand.
+@Suite("Connections", .serialized, .timeLimit(.minutes(1)))
+struct ConnectionTests {
+    /// Waits until the server counts `count` connections: closing is told by the kernel, not by the test.
+    static func settles(_ server: HTTPServer, at count: Int) async throws -> Bool {
+        for _ in 0..<500 {
+            if server.statistics.connections == count { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return false
+    }
+
+    /// Descriptors of this process; other suites hold some too, so that only large differences mean something.
+    private func openDescriptors() -> Int {
+        (0..<1_024).count { fcntl($0, F_GETFD) != -1 }
+    }
+
+    @Test("L4: clients that vanish in any state leave no connection and no descriptor behind")
+    func vanishing() async throws {
+        try await ServerFixture.with(webSockets: [WebSocketTests.echo]) { server in
+            let before = openDescriptors()
+            for _ in 0..<60 {
+                _ = try TCPClient(port: server.port)
+                let served = try TCPClient(port: server.port)
+                #expect(try await served.request("GET", "/")?.status == 200)
+                let half = try TCPClient(port: server.port)
+                try await half.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc")
+                let broken = try TCPClient(port: server.port)
+                try await broken.send("rubbish\r\n\r\n")
+                let socket = try await WebSocketClient(port: server.port, "/echo/a?token=good")
+                try await socket.send("a")
+                #expect(try await socket.receive()?.text == "a")
+            }
+            #expect(try await Self.settles(server, at: 0))
+            #expect(server.statistics.webSockets == 0)
+            #expect(server.statistics.requestsInWork == 0)
+            #expect(openDescriptors() < before + 150)
+        }
+    }
+
+    @Test("A response ends its connection, and says so")
+    func closes() async throws {
+        try await ServerFixture.with { server in
+            let client = try TCPClient(port: server.port)
+            let response = try await client.request("GET", "/")
+            #expect(response?.headers["connection"]?.lowercased() == "close")
+            #expect(try await client.isEnded())
+        }
+    }
+
+    @Test("After stop nothing is connected any more")
+    func nothingIsLeft() async throws {
+        let fixture = try await ServerFixture(webSockets: [WebSocketTests.echo])
+        let idle = try TCPClient(port: fixture.port)
+        var open: [WebSocketClient] = []
+        for index in 0..<50 {
+            let socket = try await WebSocketClient(port: fixture.port, "/echo/a?token=good")
+            try await socket.send("\(index)")
+            #expect(try await socket.receive()?.text == "\(index)")
+            if index % 2 == 0 { try await socket.send(opcode: 8, []) } else { open.append(socket) }
+        }
+        #expect(fixture.server.statistics.connections >= open.count)
+        await fixture.server.stop()
+        #expect(try await idle.isEnded())
+        let statistics = fixture.server.statistics
+        #expect(statistics.connections == 0)
+        #expect(statistics.webSockets == 0)
+        #expect(statistics.requestsInWork == 0)
+    }
+}
