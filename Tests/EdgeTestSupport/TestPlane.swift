@@ -8,6 +8,7 @@ import Synchronization
 /// A media plane that takes every command and does nothing.
 public final class TestPlane: MediaPlane {
     private let statistics = Mutex<[RoomID: RoomStatistics]>([:])
+    private let received = Mutex<[MediaCommand]>([])
     private let clock = Mutex(MonotonicTime(milliseconds: 1_000))
     /// Nothing ever happens.
     public let events = AsyncStream<[MediaEvent]> { $0.finish() }
@@ -19,7 +20,13 @@ public final class TestPlane: MediaPlane {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900)]
     }
     public func leastLoadedWorker() -> WorkerIndex? { WorkerIndex(0) }
-    public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {}
+    public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
+        received.withLock { $0 += commands }
+    }
+    /// Every command so far.
+    public var commands: [MediaCommand] { received.withLock { $0 } }
+    /// What a room reports from now on.
+    public func set(_ report: RoomStatistics, for room: RoomID) { statistics.withLock { $0[room] = report } }
     public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
         statistics.withLock { $0[room] } ?? RoomStatistics()
     }

@@ -5,10 +5,12 @@ import Testing
 
 @Suite("Command line")
 struct CommandTests {
-    @Test("Words that make no sense are refused with the usage", arguments: [
-        [], ["dance"], ["serve", "--config"], ["serve", "extra"], ["token", "--dev"], ["check-config"],
-        ["token", "--identity", "a", "--valid-for", "soon"],
-    ])
+    @Test(
+        "Words that make no sense are refused with the usage",
+        arguments: [
+            [], ["dance"], ["serve", "--config"], ["serve", "extra"], ["token", "--dev"], ["check-config"],
+            ["token", "--identity", "a", "--valid-for", "soon"],
+        ])
     func refusals(arguments: [String]) {
         let error = #expect(throws: CommandError.self) { _ = try Command(arguments: arguments) }
         #expect(error?.exitCode == 2 && error?.message.contains("usage:") == true)

@@ -38,20 +38,27 @@ struct ConfigurationTests {
         #expect(configuration.faults.isEmpty)
     }
 
-    @Test("What is wrong is told with its line", arguments: [
-        ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'"),
-        ("http:\n  port: 70000", "m.yaml:2: http.port: wants a whole number from 0 to 65535"),
-        ("\nmedia:\n  bind: here", "m.yaml:3: media.bind: 'here' is not an IPv4 or IPv6 address"),
-        ("insecure: maybe", "m.yaml:1: insecure: 'maybe' is not one of: serve other machines without TLS (true or false)"),
-        ("http:\n  port: [1, 2]", "m.yaml:2: http.port: wants one value, not a list"),
-    ])
+    @Test(
+        "What is wrong is told with its line",
+        arguments: [
+            ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'"),
+            ("http:\n  port: 70000", "m.yaml:2: http.port: wants a whole number from 0 to 65535"),
+            ("\nmedia:\n  bind: here", "m.yaml:3: media.bind: 'here' is not an IPv4 or IPv6 address"),
+            (
+                "insecure: maybe",
+                "m.yaml:1: insecure: 'maybe' is not one of: serve other machines without TLS (true or false)"
+            ),
+            ("http:\n  port: [1, 2]", "m.yaml:2: http.port: wants one value, not a list"),
+        ])
     func faults(text: String, fault: String) throws {
         #expect(try take(text).1 == [fault])
     }
 
-    @Test("A text that is no map of settings is refused with its line", arguments: [
-        ("- a\n- b", 1), ("http: {port: 1", 2), ("a: 1\na: 2", 2), ("a: &x 1\nb: *x", 2), ("a:\n  - [1]", 2),
-    ])
+    @Test(
+        "A text that is no map of settings is refused with its line",
+        arguments: [
+            ("- a\n- b", 1), ("http: {port: 1", 2), ("a: 1\na: 2", 2), ("a: &x 1\nb: *x", 2), ("a:\n  - [1]", 2),
+        ])
     func notAMap(text: String, line: Int) {
         let failure = #expect(throws: YAMLDocument.Failure.self) { _ = try YAMLDocument(parsing: text) }
         #expect(failure?.line == line)
@@ -61,7 +68,8 @@ struct ConfigurationTests {
     func environment() throws {
         var (configuration, faults) = try take("http: {port: 1}")
         configuration.take(
-            ["MARTLET_HTTP_PORT": "2", "MARTLET_KEYS": "a:b, c:d", "MARTLET_MEDIA_ANNOUNCED_ADDRESSES": "192.0.2.7"], &faults)
+            ["MARTLET_HTTP_PORT": "2", "MARTLET_KEYS": "a:b, c:d", "MARTLET_MEDIA_ANNOUNCED_ADDRESSES": "192.0.2.7"],
+            &faults)
         #expect(faults.isEmpty && configuration.http.port == 2)
         #expect(configuration.keys == ["a": "b", "c": "d"])
         #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.7"])
