@@ -38,6 +38,19 @@ struct LifeTests {
         #expect(statistics.peers.first { $0.peer == other.id }!.downlinkStateBytes > 0)
     }
 
+    @Test("A server confined to its own machine answers nobody from elsewhere, not even with the right credentials")
+    func confined() throws {
+        var configuration = EngineConfiguration()
+        configuration.admittedHosts = [SocketAddress(ipv4: 0x0a00_0001, port: 0)]
+        let harness = try EngineHarness(configuration: configuration)
+        harness.apply(.addRoom(Session.room))
+        let own = harness.addClient(room: Session.room)
+        let stranger = harness.addClient(room: Session.room, connect: false)
+        harness.run(for: .seconds(5))
+        #expect(own.address.host == "10.0.0.1" && own.transport.isConnected)
+        #expect(stranger.datagrams == 0 && !stranger.transport.isConnected)
+    }
+
     @Test("C6: a muted track stops within the turn; unmuted video comes back with a keyframe in one stream")
     func mute() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
@@ -225,6 +238,8 @@ struct LifeTests {
     func rebinding() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(10, keyframeFirst: true)
+        // Long enough that the viewer is settled where it is.
+        stage.harness.run(for: .seconds(3))
         let viewer = stage.viewers[0]
         viewer.address = SocketAddress(ipv4: 0x0a00_ffff, port: 41_000)
         viewer.transport.checkNow(at: stage.harness.now)

@@ -83,6 +83,7 @@ struct ConfigurationTests {
         #expect(configuration.servesOtherMachines && !configuration.publicHTTP.servesLoopbackOnly)
         configuration.becomeDevelopment()
         #expect(configuration.publicHTTP.servesLoopbackOnly, "development never serves others")
+        #expect(configuration.media.engine.admittedHosts.contains { $0.host == "127.0.0.1" })
     }
 
     @Test("A server without a key, or with a weak one, does not start")

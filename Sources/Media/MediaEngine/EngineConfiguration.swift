@@ -18,8 +18,16 @@ public struct EngineConfiguration: Sendable, Hashable {
     public var maximumSubscriptionsPerPeer = 1_024
     /// STUN checks from unknown addresses that are looked at in one second; a check costs 1.3 us (F8).
     public var strangerChecksPerSecond = 20_000
+    /// The only hosts that peers may come from, whatever the port; empty: any. A development server names the addresses of
+    /// its own machine.
+    public var admittedHosts: [SocketAddress] = []
     /// The largest datagram the engine writes: an Ethernet frame less IPv6 and UDP headers.
     public var maximumDatagram = 1_452
 
     public init() {}
+
+    /// Whether a peer may come from `source`.
+    func admits(_ source: SocketAddress) -> Bool {
+        admittedHosts.isEmpty || admittedHosts.contains { $0.high == source.high && $0.low == source.low }
+    }
 }

@@ -15,7 +15,7 @@ extension MediaEngine {
         abandonOpenTurn()
         counters.packetsReceived &+= 1
         counters.bytesReceived &+= UInt64(datagram.count)
-        guard let index = addresses[source] ?? findByUfrag(datagram, at: now) else { return }
+        guard let index = addresses[source] ?? findByUfrag(datagram, from: source, at: now) else { return }
         let peer = peers[index]
         peer.pointee.packetsReceived &+= 1
         peer.pointee.bytesReceived &+= UInt64(datagram.count)
@@ -35,8 +35,11 @@ extension MediaEngine {
 
     /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
     /// and only so many a second (F5, F8). nil: dropped and counted.
-    private func findByUfrag(_ datagram: UnsafeMutableRawBufferPointer, at now: MonotonicTime) -> Int? {
-        guard let range = TransportPeek.localUfrag(of: UnsafeRawBufferPointer(datagram).bytes) else {
+    private func findByUfrag(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
+    ) -> Int? {
+        guard configuration.admits(source),
+            let range = TransportPeek.localUfrag(of: UnsafeRawBufferPointer(datagram).bytes) else {
             counters.drops.count(.unknownSource)
             return nil
         }

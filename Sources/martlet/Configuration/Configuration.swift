@@ -1,6 +1,8 @@
 import HTTPServing
 import Logging
+import MediaEngine
 import MediaWorkers
+import NetworkIO
 import Primitives
 import RoomService
 
@@ -51,7 +53,11 @@ struct Configuration: Sendable {
         isDevelopment = true
         http.host = "127.0.0.1"
         privateListener.host = "127.0.0.1"
-        media.bindAddress = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        // Firefox reaches no ICE-lite server on loopback: it pairs its network addresses with no loopback candidate. So the
+        // machine's other addresses are named too, and whoever comes from elsewhere is not listened to.
+        media.bindAddress = nil
+        media.advertisedAddresses = [SocketAddress(ipv4: 0x7f00_0001, port: 0)] + NetworkInterfaces.addresses()
+        media.engine.admittedHosts = media.advertisedAddresses
         keys[Self.developmentKey.name] = Self.developmentKey.secret
     }
 
