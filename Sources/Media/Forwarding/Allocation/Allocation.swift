@@ -1,0 +1,187 @@
+public import Primitives
+
+/// Shares a peer's bandwidth out among its video subscriptions: a pure function, called when the estimate, the layers or the wishes
+/// change.
+///
+/// 1. Who may be sent at all: blocked and surplus subscriptions leave.
+/// 2. Everybody something: in order of importance, each gets its lowest step.
+/// 3. Then more: one step at a time goes to whom it costs least per weight, until nothing fits. With weights of one class that is
+///    max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
+///
+/// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, so that a layer whose bitrate wavers
+/// does not come and go (H9).
+public enum Allocation {
+    /// Share of a step's bitrate that must be free beyond it before it is climbed. VP8's rate control strays by about a tenth
+    /// from second to second (measured on the captures in Tests/Vectors).
+    public static let riseMargin = 0.1
+    /// Share of the budget by which a sum that is already being sent may exceed it before somebody steps down: the estimate
+    /// itself wavers by as much on a steady link (H1 asks for 85 to 105 %).
+    public static let staySlack = 0.05
+
+    /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
+    public static func decide(_ requests: [AllocationRequest], under rules: AllocationRules) -> [AllocationDecision] {
+        var round = AllocationRound(requests, rules)
+        round.giveEverybodySomething()
+        round.raise()
+        return round.decisions
+    }
+}
+
+/// One allocation in the making.
+private struct AllocationRound {
+    private struct Entry {
+        let request: Int
+        let ladder: Ladder
+        let offersMore: Bool
+        /// Step of the ladder that is forwarded now; -1 for none.
+        let current: Int
+        let weight: Double
+        var step = -1
+        var reason: AllocationDecision.Reason
+    }
+
+    private let requests: [AllocationRequest]
+    private let rules: AllocationRules
+    /// Most important first.
+    private var entries: [Entry] = []
+    private var spent: Int64 = 0
+    private var screenWaits = false
+    private var blocked: [Int: AllocationDecision.Reason] = [:]
+
+    init(_ requests: [AllocationRequest], _ rules: AllocationRules) {
+        self.requests = requests
+        self.rules = rules
+        block()
+        for index in Importance.order(of: requests, mode: rules.mode) where blocked[index] == nil { admit(index) }
+    }
+
+    /// Finds who gets nothing whatever the bandwidth. Of too many, the dominant speaker stays even in a grid (C8).
+    private mutating func block() {
+        var count = 0
+        for index in Importance.order(of: requests, mode: .collaboration) {
+            if let reason = requests[index].blocked {
+                blocked[index] = .blocked(reason)
+            } else if !requests[index].offers.contains(where: { $0.bitrate > .zero }) {
+                blocked[index] = .blocked(.notSent)
+            } else if let limit = rules.maximumVideos, count >= limit {
+                blocked[index] = .tooManyVideos(limit: limit)
+            } else {
+                count += 1
+            }
+        }
+    }
+
+    private mutating func admit(_ index: Int) {
+        let request = requests[index]
+        let ladder = Ladder(request.offers, hint: request.hint, limits: request.limits)
+        guard let top = ladder.steps.last else { return }
+        let current = request.current.flatMap { ladder.index(spatial: $0.spatial, temporal: $0.temporal) } ?? -1
+        let unlimited = Ladder(request.offers, hint: request.hint, limits: ViewerLimits()).steps.last
+        entries.append(
+            Entry(
+                request: index, ladder: ladder, offersMore: unlimited != top, current: current,
+                weight: Importance.weight(of: request, mode: rules.mode), reason: .best))
+    }
+
+    // MARK: - Steps
+
+    mutating func giveEverybodySomething() {
+        for index in entries.indices {
+            let lowest = entries[index].ladder.steps[0].bitrate.bitsPerSecond
+            let over = spent + lowest - limit(for: 0, of: entries[index])
+            if over <= 0 {
+                entries[index].step = 0
+                spent += lowest
+            } else if case .oversend(let most) = rules.shortage, over <= most.bitsPerSecond {
+                entries[index].step = 0
+                entries[index].reason = .oversent(by: .bitsPerSecond(over))
+                spent += lowest
+            } else {
+                entries[index].reason = .shortage(
+                    needed: .bitsPerSecond(lowest), available: .bitsPerSecond(rules.budget.bitsPerSecond - spent))
+                if requests[entries[index].request].isScreen { screenWaits = true }
+            }
+        }
+    }
+
+    mutating func raise() {
+        var open = entries.indices.filter { entries[$0].step >= 0 }
+        while let index = next(among: open) {
+            if let obstacle = obstacle(to: index) {
+                entries[index].reason = obstacle
+                open.removeAll { $0 == index }
+            } else {
+                spent += cost(of: index)
+                entries[index].step += 1
+            }
+        }
+    }
+
+    /// Who climbs next: whom the step above costs least per weight; among equals who has it already, then the more important.
+    private func next(among open: [Int]) -> Int? {
+        if rules.mode == .presentation { return open.first }
+        return open.min { a, b in
+            let left = entries[a], right = entries[b]
+            let costs = (price(of: left), price(of: right))
+            if costs.0 != costs.1 { return costs.0 < costs.1 }
+            let has = (left.current > left.step, right.current > right.step)
+            return has.0 != has.1 ? has.0 : a < b
+        }
+    }
+
+    private func price(of entry: Entry) -> Double {
+        let next = entry.step + 1
+        guard next < entry.ladder.steps.count else { return 0 }  // At the top: is closed at once.
+        return Double(entry.ladder.steps[next].bitrate.bitsPerSecond) / entry.weight
+    }
+
+    private func cost(of index: Int) -> Int64 {
+        let steps = entries[index].ladder.steps, step = entries[index].step
+        return steps[step + 1].bitrate.bitsPerSecond - steps[step].bitrate.bitsPerSecond
+    }
+
+    /// Why an entry may not climb; nil when it may.
+    private func obstacle(to index: Int) -> AllocationDecision.Reason? {
+        let entry = entries[index]
+        let request = requests[entry.request]
+        guard entry.step + 1 < entry.ladder.steps.count else {
+            if case .oversent = entry.reason { return entry.reason }
+            return entry.offersMore ? .asWished : .best
+        }
+        if case .oversent = entry.reason { return entry.reason }
+        if screenWaits, !request.isScreen { return .yieldsToScreen }
+        if !request.mayRise, entry.step >= entry.current, entry.current >= 0 { return .settling }
+        let above = entry.ladder.steps[entry.step + 1].bitrate
+        guard spent + cost(of: index) > limit(for: entry.step + 1, of: entry) else { return nil }
+        let own = entry.ladder.steps[entry.step].bitrate.bitsPerSecond
+        let available = Bitrate.bitsPerSecond(rules.budget.bitsPerSecond - spent + own)
+        return rules.isCapped
+            ? .capped(needed: above, available: available) : .bandwidth(needed: above, available: available)
+    }
+
+    /// What the sum may come to for an entry to be on a step.
+    private func limit(for step: Int, of entry: Entry) -> Int64 {
+        let budget = rules.budget.bitsPerSecond
+        if step <= entry.current {
+            return rules.isCapped ? budget : budget + Int64(Double(budget) * Allocation.staySlack)
+        }
+        // A first picture, however small, is worth more than its margin.
+        guard step > 0 else { return budget }
+        return budget - Int64(Double(entry.ladder.steps[step].bitrate.bitsPerSecond) * Allocation.riseMargin)
+    }
+
+    // MARK: - Result
+
+    var decisions: [AllocationDecision] {
+        var result = requests.enumerated().map { index, request in
+            AllocationDecision(id: request.id, layer: nil, reason: blocked[index] ?? .blocked(.notSent), next: nil)
+        }
+        for entry in entries {
+            result[entry.request].layer = entry.step >= 0 ? entry.ladder.steps[entry.step] : nil
+            result[entry.request].reason = entry.reason
+            let above = entry.step + 1
+            result[entry.request].next = above < entry.ladder.steps.count ? entry.ladder.steps[above] : nil
+        }
+        return result
+    }
+}

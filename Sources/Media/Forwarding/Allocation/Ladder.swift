@@ -1,0 +1,91 @@
+import Primitives
+
+/// The ways to forward one track that are worth choosing between, from the cheapest to the best.
+///
+/// ```text
+/// motion   180p8  180p15  180p30  360p15  360p30  720p15  720p30      frames first, then size
+/// detail   180p8  360p8   720p8   720p15  720p30                      size first, then frames
+/// ```
+/// Every step costs more than the one below it. Simulcast encoders sometimes spend less on a larger picture (a still one); then the smaller
+/// picture is no step at all, as it would cost more and show less.
+struct Ladder: Sendable {
+    /// Ascending by bitrate and by what is seen.
+    let steps: [LayerOffer]
+
+    /// A larger picture at fewer frames than this looks worse than the smaller one at all of its frames: half of the
+    /// usual 30, and the rate at which talking faces stop looking like stills. Film at 24 or 25 fps and thinned screens at 5 fps are judged
+    /// by their own full rate, of which half is enough.
+    static let smoothFramesPerSecond = 14.0
+
+    /// The ladder of `offers` under a viewer's limits; empty when nothing is offered.
+    init(_ offers: [LayerOffer], hint: ContentHint, limits: ViewerLimits) {
+        let allowed = limits.apply(to: offers.filter { $0.bitrate > .zero })
+        let wanted = hint.keepsResolution ? Self.detail(allowed) : Self.motion(allowed)
+        steps = Self.ascending(wanted)
+    }
+
+    private static func motion(_ offers: [LayerOffer]) -> [LayerOffer] {
+        let lowest = offers.map(\.spatial).min() ?? 0
+        var full: [Int: Double] = [:]
+        for offer in offers { full[offer.spatial] = max(full[offer.spatial] ?? 0, offer.framesPerSecond) }
+        return offers.filter { offer in
+            let enough = min(smoothFramesPerSecond, (full[offer.spatial] ?? 0) / 2)
+            return offer.spatial == lowest || offer.framesPerSecond >= enough
+        }
+        .sorted { ($0.spatial, $0.temporal) < ($1.spatial, $1.temporal) }
+    }
+
+    private static func detail(_ offers: [LayerOffer]) -> [LayerOffer] {
+        let top = offers.map(\.spatial).max() ?? 0
+        var slowest: [Int: Int] = [:]
+        for offer in offers { slowest[offer.spatial] = min(slowest[offer.spatial] ?? .max, offer.temporal) }
+        return offers.filter { $0.spatial == top || $0.temporal == slowest[$0.spatial] }
+            .sorted { ($0.spatial, $0.temporal) < ($1.spatial, $1.temporal) }
+    }
+
+    /// Keeps what no better step undercuts.
+    private static func ascending(_ offers: [LayerOffer]) -> [LayerOffer] {
+        var kept: [LayerOffer] = []
+        for offer in offers.reversed() where kept.last.map({ offer.bitrate < $0.bitrate }) ?? true {
+            kept.append(offer)
+        }
+        return kept.reversed()
+    }
+
+    /// The highest step that shows no more than the layer does; nil when even the lowest shows more.
+    func index(spatial: Int, temporal: Int) -> Int? {
+        steps.lastIndex { ($0.spatial, $0.temporal) <= (spatial, temporal) }
+    }
+}
+
+/// The most that a viewer wants to see of a track; nil: no limit.
+public struct ViewerLimits: Sendable, Hashable {
+    /// Lines of the element that shows the picture: a layer that fills it is enough.
+    public var height: Int?
+    /// The highest spatial layer, where a viewer asks for a layer by name or rank.
+    public var spatial: Int?
+    /// Frames per second.
+    public var framesPerSecond: Double?
+
+    public init(height: Int? = nil, spatial: Int? = nil, framesPerSecond: Double? = nil) {
+        self.height = height
+        self.spatial = spatial
+        self.framesPerSecond = framesPerSecond
+    }
+
+    /// What is left of `offers`; always something, when there was something: a limit below the lowest layer means the lowest.
+    func apply(to offers: [LayerOffer]) -> [LayerOffer] {
+        guard let lowest = offers.map(\.spatial).min() else { return [] }
+        var top = spatial.map { max($0, lowest) } ?? .max
+        if let height {
+            let filling = offers.filter { $0.height >= height }.map(\.spatial).min()
+            top = min(top, filling ?? .max)
+        }
+        var left = offers.filter { $0.spatial <= top }
+        guard let framesPerSecond else { return left }
+        // Measured rates waver: a tenth more than asked for is still what was asked for.
+        let slowest = Dictionary(grouping: left, by: \.spatial).mapValues { $0.map(\.temporal).min() ?? 0 }
+        left.removeAll { $0.framesPerSecond > framesPerSecond * 1.1 && $0.temporal > slowest[$0.spatial] ?? 0 }
+        return left
+    }
+}

@@ -1,0 +1,208 @@
+import Forwarding
+import MediaControl
+import Primitives
+import Testing
+
+/// H8: sharing out bandwidth, case by case.
+@Suite("Allocation")
+struct AllocationTests {
+    private static func check(_ line: AllocationCase) {
+        let decisions = Allocation.decide(line.requests, under: line.rules)
+        #expect(decisions.map { shown($0.layer) }.joined(separator: " ") == line.expected, "\(line.name): \(decisions)")
+        if let reasons = line.reasons {
+            #expect(decisions.map { word($0.reason) }.joined(separator: " ") == reasons, "\(line.name): \(decisions)")
+        }
+    }
+
+    @Test(
+        "H8: one camera gets what fits and what the viewer wants",
+        arguments: [
+            AllocationCase("everything fits", 5_000, [camera()], "720p30", why: "best"),
+            AllocationCase("just enough with the margin", 1_650, [camera()], "720p30", why: "best"),
+            AllocationCase("not enough for the margin", 1_640, [camera()], "720p15", why: "bandwidth"),
+            AllocationCase("half rate of the large picture", 1_200, [camera()], "720p15", why: "bandwidth"),
+            AllocationCase("the middle picture", 600, [camera()], "360p30", why: "bandwidth"),
+            AllocationCase("the middle picture at half rate", 400, [camera()], "360p15", why: "bandwidth"),
+            AllocationCase("the small picture", 200, [camera()], "180p30", why: "bandwidth"),
+            AllocationCase("the small picture, thinned", 120, [camera()], "180p15", why: "bandwidth"),
+            AllocationCase("the least there is", 75, [camera()], "180p8", why: "bandwidth"),
+            AllocationCase("not even that", 74, [camera()], "-", why: "shortage"),
+            AllocationCase("nothing at all", 0, [camera()], "-", why: "shortage"),
+            AllocationCase("a picture of one layer", 700, [camera(Offers.single)], "720p30", why: "best"),
+            AllocationCase(
+                "a picture of one layer that does not fit", 500, [camera(Offers.single)], "-", why: "shortage"),
+            AllocationCase("a window of 360 lines", 5_000, [camera(height: 360)], "360p30", why: "wish"),
+            AllocationCase("a window between two layers", 5_000, [camera(height: 200)], "360p30", why: "wish"),
+            AllocationCase("a window larger than any layer", 5_000, [camera(height: 1_080)], "720p30", why: "best"),
+            AllocationCase("a thumbnail smaller than any layer", 5_000, [camera(height: 90)], "180p30", why: "wish"),
+            AllocationCase("a layer by rank", 5_000, [camera(spatial: 1)], "360p30", why: "wish"),
+            AllocationCase("fifteen frames are enough", 5_000, [camera(frames: 15)], "720p15", why: "wish"),
+            AllocationCase(
+                "one frame is asked for: the slowest there is", 5_000, [camera(frames: 1)], "720p8", why: "wish"),
+            AllocationCase("B8: film at half its rate is smooth enough", 600, [camera(Offers.film)], "720p12"),
+            AllocationCase(
+                "a larger picture that costs less is taken", 500, [camera(Offers.still)], "720p30", why: "best"),
+            AllocationCase("the layers are not sent", 5_000, [camera([])], "-", why: "blocked"),
+            AllocationCase("paused by the viewer", 5_000, [camera(blocked: .paused)], "-", why: "blocked"),
+            AllocationCase("out of sight", 5_000, [camera(blocked: .hidden)], "-", why: "blocked"),
+        ])
+    func one(_ line: AllocationCase) { Self.check(line) }
+
+    @Test(
+        "H8: everybody gets something before anybody gets more",
+        arguments: [
+            AllocationCase("two share evenly", 1_200, [camera(), camera()], "360p30 360p30"),
+            AllocationCase("the first of equals takes the rest", 1_000, [camera(), camera()], "360p30 360p15"),
+            AllocationCase(
+                "four at the least", .presentation, 300, [camera(), camera(), camera(), camera()],
+                "180p8 180p8 180p8 180p8"),
+            AllocationCase(
+                "four where three fit", 260, [camera(), camera(), camera(), camera()],
+                "180p8 180p8 180p8 -", why: "bandwidth bandwidth bandwidth shortage"),
+            AllocationCase(
+                "the pinned one is not the one left out", 160, [camera(), camera(), camera(pinned: true)],
+                "180p8 - 180p8"),
+            AllocationCase(
+                "presentation keeps the others alive", .presentation, 1_900, [camera(pinned: true), camera()],
+                "720p30 360p15"),
+            AllocationCase(
+                "a costly single layer leaves room for cheap ones", 700, [camera(), camera(Offers.single)],
+                "180p8 720p30"),
+            AllocationCase(
+                "one that cannot be sent does not block the others", 400,
+                [camera(Offers.single), camera()], "- 360p15"),
+            AllocationCase("hidden ones cost nothing", 1_700, [camera(), camera(blocked: .hidden)], "720p30 -"),
+            AllocationCase(
+                "thumbnails first have what they want", 2_000,
+                [camera(height: 180), camera(height: 180), camera(height: 180), camera()],
+                "180p30 180p30 180p30 720p15"),
+        ])
+    func everybody(_ line: AllocationCase) { Self.check(line) }
+
+    @Test(
+        "H8: importance",
+        arguments: [
+            AllocationCase(
+                "grid does not prefer the speaker", .grid, 1_200, [camera(), camera(dominant: true)],
+                "360p30 360p30"),
+            AllocationCase(
+                "collaboration does", .collaboration, 1_400, [camera(), camera(dominant: true)], "180p30 720p15"),
+            AllocationCase(
+                "collaboration lets the others grow", .collaboration, 2_200, [camera(), camera(dominant: true)],
+                "360p30 720p30"),
+            AllocationCase(
+                "presentation serves the speaker first", .presentation, 1_800, [camera(), camera(dominant: true)],
+                "180p30 720p30"),
+            AllocationCase(
+                "a pin beats the speaker", .presentation, 1_800, [camera(pinned: true), camera(dominant: true)],
+                "720p30 180p30"),
+            AllocationCase("a pin counts in a grid", .grid, 1_400, [camera(), camera(pinned: true)], "180p30 720p15"),
+            AllocationCase(
+                "the publisher's priority", .presentation, 1_800, [camera(), camera(publisher: .high)],
+                "180p30 720p30"),
+            AllocationCase(
+                "the viewer's overrides it", .presentation, 1_800,
+                [camera(), camera(priority: .low, publisher: .high)], "720p30 180p30"),
+            AllocationCase(
+                "low priority in a grid gives way", .grid, 700, [camera(priority: .low), camera()],
+                "180p30 360p30"),
+            AllocationCase(
+                "high priority in a grid gets more", .grid, 1_700, [camera(), camera(priority: .high)],
+                "360p30 720p15"),
+            AllocationCase(
+                "priority beats speaking", .presentation, 1_800, [camera(priority: .high), camera(dominant: true)],
+                "720p30 180p30"),
+            AllocationCase(
+                "a screen comes before the speaker", .presentation, 1_500, [camera(dominant: true), screen()],
+                "180p30 1080p30"),
+            AllocationCase(
+                "C8: one video allowed: the speaker's", .grid, 5_000, videos: 1,
+                [camera(), camera(dominant: true), camera()], "- 720p30 -", why: "limit best limit"),
+            AllocationCase(
+                "C8: one video allowed: the pinned one", .grid, 5_000, videos: 1,
+                [camera(pinned: true), camera(dominant: true)], "720p30 -", why: "best limit"),
+            AllocationCase("C8: none allowed", .grid, 5_000, videos: 0, [camera()], "-", why: "limit"),
+            AllocationCase(
+                "C8: hidden ones take no place", .grid, 5_000, videos: 1, [camera(blocked: .hidden), camera()],
+                "- 720p30", why: "blocked best"),
+        ])
+    func importance(_ line: AllocationCase) { Self.check(line) }
+
+    @Test(
+        "H8, A10: a screen keeps its size and gives up frames",
+        arguments: [
+            AllocationCase("40 % of the demand", .collaboration, 1_080, [camera(), screen()], "180p30 1080p15"),
+            AllocationCase("alone with plenty", .collaboration, 2_000, [screen()], "1080p30", why: "best"),
+            AllocationCase("alone with less", .collaboration, 900, [screen()], "1080p15", why: "bandwidth"),
+            AllocationCase("alone with little", .collaboration, 450, [screen()], "1080p5", why: "bandwidth"),
+            AllocationCase("text as detail", .collaboration, 450, [screen(hint: .text)], "1080p5"),
+            AllocationCase(
+                "a film that is shared: motion", .collaboration, 1_000, [screen(Offers.film, hint: .motion)],
+                "720p24"),
+            AllocationCase(
+                "the small size only when the large one does not fit", .collaboration, 430,
+                [screen(Offers.screenSimulcast)], "540p5"),
+            AllocationCase(
+                "the large size before more frames of the small one", .collaboration, 450,
+                [screen(Offers.screenSimulcast)], "1080p5"),
+            AllocationCase(
+                "no camera above its lowest while a screen waits", .collaboration, 390, [camera(), screen()],
+                "180p8 -", why: "yields shortage"),
+            AllocationCase(
+                "a screen does not wait for a camera's second step", .collaboration, 480, [camera(), screen()],
+                "180p8 1080p5"),
+        ])
+    func screens(_ line: AllocationCase) { Self.check(line) }
+
+    @Test(
+        "H8, H9: staying is cheaper than rising",
+        arguments: [
+            AllocationCase("stays without the margin", 1_510, [camera(at: (2, 2))], "720p30"),
+            AllocationCase("stays a little over the estimate", 1_430, [camera(at: (2, 2))], "720p30"),
+            AllocationCase("steps down when it is too much", 1_420, [camera(at: (2, 2))], "720p15"),
+            AllocationCase("does not rise without the margin", 1_640, [camera(at: (2, 1))], "720p15"),
+            AllocationCase("rises with it", 1_650, [camera(at: (2, 1))], "720p30"),
+            AllocationCase(
+                "waits after a step down", 5_000, [camera(at: (1, 2), mayRise: false)], "360p30", why: "settling"),
+            AllocationCase("but steps down at once", 200, [camera(at: (1, 2), mayRise: false)], "180p30"),
+            AllocationCase(
+                "of equals, who has the layer keeps it", 1_010, [camera(), camera(at: (1, 2))], "360p15 360p30"),
+            AllocationCase("a layer that vanished is no claim", 5_000, [camera(Offers.single, at: (2, 2))], "720p30"),
+        ])
+    func hysteresis(_ line: AllocationCase) { Self.check(line) }
+
+    @Test(
+        "H8, B13, B14: caps and the policy for too little",
+        arguments: [
+            AllocationCase("a cap binds like the link", 5_000, cap: 600, [camera()], "360p30", why: "capped"),
+            AllocationCase(
+                "a cap above the estimate does not", 600, cap: 5_000, [camera()], "360p30", why: "bandwidth"),
+            AllocationCase("a cap has no slack", 5_000, cap: 490, [camera(at: (1, 2))], "360p15", why: "capped"),
+            AllocationCase("B14: viewers of 300 kbit/s get the low layer", 300, [camera()], "180p30"),
+            AllocationCase("B14: or are paused", 300, [camera(Offers.single)], "-", why: "shortage"),
+            AllocationCase(
+                "B14: or get more than their link carries", 300, shortage: .oversend(.kilobitsPerSecond(300)),
+                [camera(Offers.single)], "720p30", why: "oversent"),
+            AllocationCase(
+                "up to the amount", 290, shortage: .oversend(.kilobitsPerSecond(300)), [camera(Offers.single)],
+                "-", why: "shortage"),
+            AllocationCase(
+                "oversending stops at the lowest step", 50, shortage: .oversend(.kilobitsPerSecond(1_000)),
+                [camera()], "180p8", why: "oversent"),
+            AllocationCase(
+                "the amount is for all together", 100, shortage: .oversend(.kilobitsPerSecond(100)),
+                [camera(), camera(), camera()], "180p8 180p8 -"),
+            AllocationCase(
+                "a screen that is oversent does not wait", .collaboration, 300,
+                shortage: .oversend(.kilobitsPerSecond(200)), [camera(), screen()], "180p8 1080p5"),
+        ])
+    func limits(_ line: AllocationCase) { Self.check(line) }
+
+    @Test("H8: the reason tells what is needed and what there is")
+    func reasons() throws {
+        let line = AllocationCase("", 700, [camera()], "")
+        let decision = try #require(Allocation.decide(line.requests, under: line.rules).first)
+        #expect(decision.reason == .bandwidth(needed: .kilobitsPerSecond(1_050), available: .kilobitsPerSecond(700)))
+        #expect(decision.next?.height == 720)
+    }
+}
