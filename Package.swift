@@ -60,10 +60,11 @@ let modules: [Target] = [
     module("Protocols", "ICE", ["CNice"]),
     module("Protocols", "DTLS", ["Cryptography", "COpenSSL"]),
     module("Protocols", "SRTP", ["CSRTP"]),
+    module("Protocols", "CongestionControl", []),
     // Media: one worker's media plane, sans-IO.
     module("Media", "MediaControl", []),
     module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
-    module("Media", "Forwarding", ["RTP", "PayloadFormats", "MediaControl"]),
+    module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
     // Control: pure decisions.
     module("Control", "AccessTokens", ["CJWT"]),
@@ -123,6 +124,7 @@ let testTargets: [Target] = [
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),
     tests(of: "SRTP", also: ["CSRTP", "CSRTPLibrary"]),
+    tests(of: "CongestionControl", also: ["Simulation"]),
     tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation"]),
     tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
     tests(
@@ -183,6 +185,7 @@ let fuzzTargets: [Target] =
         fuzz("RTCPFuzz", ["RTP"]),
         fuzz("PayloadFuzz", ["PayloadFormats"]),
         fuzz("DependencyDescriptorFuzz", ["PayloadFormats"]),
+        fuzz("EstimatorFuzz", ["CongestionControl"]),
     ]
 
 let package = Package(

@@ -77,6 +77,9 @@ public struct VirtualLink: Sendable {
         return isDoubled ? [arrival, arrival + .microseconds(100)] : [arrival]
     }
 
+    /// How long a datagram sent now would wait at the bottleneck.
+    public func backlog(at now: MonotonicTime) -> TimeInterval { max(busyUntil - now, .zero) }
+
     private mutating func isLost(_ random: inout RandomSource) -> Bool {
         guard model.loss > 0 else { return false }
         let dice = Double.random(in: 0..<1, using: &random)

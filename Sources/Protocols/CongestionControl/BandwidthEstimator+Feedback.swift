@@ -1,0 +1,112 @@
+public import Primitives
+
+/// What one feedback has shown so far.
+struct FeedbackDigest: Sendable {
+    var received = 0
+    /// Groups completed, each of which the delay was judged by.
+    var groups = 0
+    var newestArrival: Int64 = .min
+    /// When the packet that came last was sent, nanoseconds.
+    var sentOfNewest: Int64 = 0
+}
+
+extension BandwidthEstimator {
+    /// Begins a feedback. Then `report` each of its packets in order, then `endFeedback`.
+    public mutating func beginFeedback(at now: MonotonicTime) {
+        digest = FeedbackDigest()
+        if phase == .silent { wake(at: now) }
+        if now - lastReported > Self.streamTimeout, lastReported != .zero {
+            groups = ArrivalGroups()
+            trend = DelayTrend()
+            delivery = DeliveryWindow()
+        }
+        lookAtApplication(at: now)
+    }
+
+    /// What became of one packet: when it came, in microseconds of the receiver's clock, or nil where it has not come.
+    public mutating func report(_ sequence: UInt16, arrival: Int64?) {
+        guard let entry = packets.open(sequence) else { return }
+        let sent = entry.pointee.sent / 1_000
+        let size = Int(entry.pointee.size)
+        let countsLoss = entry.pointee.sent >= ignoresLossBefore.nanoseconds
+        guard let arrival else {
+            guard entry.pointee.state == .waiting else { return }
+            packets.close(entry, as: .lost)
+            lost &+= 1
+            if countsLoss { losses.take(size, sent: sent, isLost: true) }
+            return
+        }
+        let wasLost = entry.pointee.state == .lost
+        packets.close(entry, as: .received)
+        received &+= 1
+        if wasLost {
+            lost &-= 1
+            if countsLoss { losses.recovered() }
+        }
+        losses.take(size, sent: sent, isLost: false)
+        digest.received += 1
+        if arrival > digest.newestArrival {
+            digest.newestArrival = arrival
+            digest.sentOfNewest = entry.pointee.sent
+        }
+        acknowledged.take(size, arrival: arrival, isApplicationLimited: application.isLimited)
+        delivery.take(size, sent: sent, arrival: arrival)
+        queue.take(sent: sent, arrival: arrival)
+        if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
+            measure.take(size, sent: sent, arrival: arrival)
+        }
+        // A probe fills the queue on purpose; until that has drained the slope says nothing new.
+        guard
+            entry.pointee.sent > probe.disturbsUntil.nanoseconds || entry.pointee.sent < probe.disturbsFrom.nanoseconds
+        else { return }
+        guard let deltas = groups.take(sent: sent, arrival: arrival) else { return }
+        trend.take(deltas, arrival: arrival)
+        digest.groups += 1
+    }
+
+    /// Ends a feedback: the estimate is brought up to date.
+    public mutating func endFeedback(at now: MonotonicTime) {
+        lastFeedback = now
+        guard digest.received > 0 else { return }
+        lastReported = now
+        if phase == .untested {
+            phase = .measuring
+            planner.start(at: now)
+        }
+        let sample = TimeInterval.nanoseconds(max(now.nanoseconds - digest.sentOfNewest, 0))
+        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+        // Without a new group the last verdict is stale; nothing is changed on it.
+        let usage = digest.groups > 0 || trend.usage == .normal ? trend.usage : .under
+        if usage == .over { lastOveruse = now }
+        if let rate = measure.takeResult() {
+            takeProbe(rate, at: now)
+        } else {
+            control.update(
+                .init(
+                    usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: delivery.rates,
+                    queueDelay: queue.value, roundTrip: roundTrip ?? .milliseconds(100),
+                    isApplicationLimited: application.isLimited), at: now)
+        }
+        losses.update(estimate: control.bitsPerSecond, delivered: acknowledged.bitsPerSecond)
+        plan(at: now)
+    }
+
+    /// Feedback comes again after an outage: begin in the middle and let probes find the rest.
+    private mutating func wake(at now: MonotonicTime) {
+        phase = .measuring
+        nextSilentStep = .distantFuture
+        ignoresLossBefore = now
+        packets.abandon(before: now - Self.patience)
+        losses.forget()
+        groups = ArrivalGroups()
+        trend = DelayTrend()
+        delivery = DeliveryWindow()
+        control.set(max(control.bitsPerSecond, rateBeforeSilence * 0.6), isProbe: false, at: now)
+        planner.start(at: now)
+    }
+
+    private mutating func lookAtApplication(at now: MonotonicTime) {
+        application.sent(bytesSinceLook, estimate: control.bitsPerSecond, at: now)
+        bytesSinceLook = 0
+    }
+}

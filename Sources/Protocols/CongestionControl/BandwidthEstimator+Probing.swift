@@ -1,0 +1,122 @@
+public import Primitives
+
+/// The probe on its way.
+struct ProbeState: Sendable {
+    /// Bytes of a probe at most; more would be a burst that others feel.
+    static let mostBytes = 60_000
+    /// Packets of a probe at least, so that spacing can be measured.
+    static let leastPackets = 5
+    /// Length of a probe.
+    static let length = TimeInterval.milliseconds(15)
+    /// Time for the answer beside the round trip: feedback comes every 50 to 250 ms.
+    static let patience = TimeInterval.milliseconds(500)
+
+    private(set) var id: UInt8 = 0
+    private(set) var rate = 0.0
+    private(set) var packets = 0
+    private(set) var bytes = 0
+    private(set) var bytesNeeded = 0
+    private(set) var isSending = false
+    /// Sending, or waiting for the answer.
+    private(set) var isBusy = false
+    private(set) var start = MonotonicTime.zero
+    private(set) var deadline = MonotonicTime.distantFuture
+    /// Packets sent between these moments find the probe's queue.
+    private(set) var disturbsFrom = MonotonicTime.distantFuture
+    private(set) var disturbsUntil = MonotonicTime.zero
+
+    /// Begins to send at `rate`.
+    mutating func begin(rate: Double, at now: MonotonicTime) {
+        // 0 stands for no probe in the log.
+        id = id == 255 ? 1 : id + 1
+        self.rate = rate
+        packets = 0
+        bytes = 0
+        bytesNeeded = min(Int(rate * Self.length.seconds / 8), Self.mostBytes)
+        isSending = true
+        isBusy = true
+        start = now
+        deadline = now + .milliseconds(200)
+    }
+
+    /// One more packet left; true when it was the last that was needed.
+    mutating func note(_ size: Int) -> Bool {
+        packets += 1
+        bytes += size
+        return packets >= Self.leastPackets && bytes >= bytesNeeded
+    }
+
+    mutating func sentAll(estimate: Double, roundTrip: TimeInterval, at now: MonotonicTime) {
+        isSending = false
+        deadline = now + roundTrip * 2 + Self.patience
+        let drain = min(Double(bytes) * 8 / max(estimate, 1), 0.3)
+        disturbsFrom = start
+        disturbsUntil = now + .microseconds(Int64(drain * 1e6))
+    }
+
+    mutating func end() {
+        isSending = false
+        isBusy = false
+        deadline = .distantFuture
+    }
+
+    /// When the next packet of the probe should leave.
+    var nextDue: MonotonicTime {
+        guard isSending, rate > 0 else { return .distantFuture }
+        return start + .microseconds(Int64(Double(bytes) * 8e6 / rate))
+    }
+
+    var nextDeadline: MonotonicTime { isBusy ? min(nextDue, deadline) : .distantFuture }
+    func isOver(at now: MonotonicTime) -> Bool { isBusy && now >= deadline }
+}
+
+extension BandwidthEstimator {
+    /// Bytes of padding that should leave now for the probe on its way; 0 for none. Packets sent meanwhile count for it too.
+    public func probeBytesDue(at now: MonotonicTime) -> Int {
+        guard probe.isSending, now >= probe.nextDue else { return 0 }
+        return max(probe.bytesNeeded - probe.bytes, 1)
+    }
+
+    /// The rate of the probe being sent; nil while there is none.
+    public var probeRate: Bitrate? { probe.isSending ? .bitsPerSecond(Int64(probe.rate)) : nil }
+    /// Probes sent so far, modulo 255.
+    public var probeCount: Int { Int(probe.id) }
+
+    /// There is nothing to pad with.
+    public mutating func abandonProbe() {
+        probe.end()
+        measure.giveUp()
+    }
+
+    mutating func noteProbe(_ size: Int, at now: MonotonicTime) -> UInt8 {
+        if probe.note(size) {
+            probe.sentAll(estimate: control.bitsPerSecond, roundTrip: roundTrip ?? .milliseconds(100), at: now)
+        }
+        return probe.id
+    }
+
+    mutating func plan(at now: MonotonicTime) {
+        guard phase == .measuring, !probe.isBusy else { return }
+        let isCongested = now - lastOveruse < .milliseconds(500) && lastOveruse != .zero || queue.value > 60_000
+        let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
+        guard let rate = planner.plan(estimate: estimate, isCongested: isCongested, at: now) else { return }
+        probe.begin(rate: min(rate, control.most), at: now)
+        measure.begin(probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded)
+    }
+
+    mutating func takeProbe(_ result: Double, at now: MonotonicTime) {
+        let before = control.bitsPerSecond
+        let rate = probe.rate
+        probe.end()
+        // A probe may find less than is believed only where it found the bottleneck, and then not below what comes through.
+        let floor = acknowledged.bitsPerSecond ?? 0
+        if result > before {
+            acknowledged.expectChange()
+            control.set(result, isProbe: true, at: now)
+            losses.forget()
+        } else if result < 0.9 * rate, result > floor, application.isLimited {
+            control.set(max(result, 0.85 * before), isProbe: true, at: now)
+        }
+        planner.succeeded(result, rate: rate, estimateBefore: before, at: now)
+    }
+}

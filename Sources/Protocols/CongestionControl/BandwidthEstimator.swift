@@ -1,0 +1,198 @@
+public import Primitives
+
+/// How fast one peer may be sent to.
+///
+/// ```text
+///  sent(…) ──> SentPackets ─────────────┐
+///                                       v
+///  feedback ─> report(…) ──> groups ─> DelayTrend ─> RateControl ──┐
+///                       ├──> DeliveryWindow, AcknowledgedRate ─^   ├─> least of all ─> estimate
+///                       ├──> LossBound ────────────────────────────┤
+///                       └──> ProbeMeasure ─> RateControl           │
+///  REMB ─────────────────────> ReceiverLimit ──────────────────────┘
+///  demand ─> ProbePlanner ─> probe: so many bytes at this rate, padded by the caller
+/// ```
+/// Follows Google's congestion control as draft-ietf-rmcat-gcc-02 and libwebrtc have it; each part says where it differs. Knows no RTP: the caller
+/// numbers packets and reads feedback. Nothing is allocated for a packet.
+public struct BandwidthEstimator: ~Copyable {
+    /// Bounds and the value to begin with.
+    public struct Settings: Sendable {
+        /// What one video in a small size takes, with sound: worth seeing at once, and no flood for a 250 kbit/s link.
+        public var start = Bitrate.kilobitsPerSecond(600)
+        /// Sound survives with this.
+        public var least = Bitrate.kilobitsPerSecond(40)
+        /// More than any client takes.
+        public var most = Bitrate.kilobitsPerSecond(100_000)
+
+        public init() {}
+    }
+
+    /// Whether the estimate can be believed.
+    public enum Phase: Sendable, Equatable {
+        /// Nothing was heard yet: the start value.
+        case untested
+        /// Feedback comes.
+        case measuring
+        /// Packets are on their way, and nothing is heard: an outage, or a dead peer.
+        case silent
+    }
+
+    /// IPv4 and UDP headers, which the bottleneck carries too.
+    public static let wireOverhead = 28
+    /// Without feedback for so long, while packets are out, the path is taken for broken.
+    static let patience = TimeInterval.milliseconds(1_000)
+    static let silentStep = TimeInterval.milliseconds(500)
+    /// Without packets told about for so long the path may have changed.
+    static let streamTimeout = TimeInterval.seconds(2)
+
+    public internal(set) var phase = Phase.untested
+    /// Smoothed round trip by feedback; nil before the first.
+    public internal(set) var roundTrip: TimeInterval?
+    /// Packets told as received and as lost.
+    public internal(set) var received: UInt64 = 0
+    public internal(set) var lost: UInt64 = 0
+
+    let settings: Settings
+    var packets = SentPackets()
+    var groups = ArrivalGroups()
+    var trend = DelayTrend()
+    var queue = QueueDelay()
+    var acknowledged = AcknowledgedRate()
+    var delivery = DeliveryWindow()
+    var control: RateControl
+    var losses = LossBound()
+    var application = ApplicationLimit()
+    var receiver = ReceiverLimit()
+    var planner = ProbePlanner()
+    var measure = ProbeMeasure()
+    var probe = ProbeState()
+
+    var firstSent: MonotonicTime?
+    var lastFeedback = MonotonicTime.zero
+    var lastReported = MonotonicTime.zero
+    var nextSilentStep = MonotonicTime.distantFuture
+    var rateBeforeSilence = 0.0
+    /// Losses of packets sent before this are the outage's, not the rate's.
+    var ignoresLossBefore = MonotonicTime.zero
+    var lastOveruse = MonotonicTime.zero
+    /// Bytes sent since the last look at the application's limit.
+    var bytesSinceLook = 0
+    var digest = FeedbackDigest()
+
+    public init(settings: Settings = Settings()) {
+        self.settings = settings
+        control = RateControl(
+            start: Double(settings.start.bitsPerSecond), least: Double(settings.least.bitsPerSecond),
+            most: Double(settings.most.bitsPerSecond))
+    }
+
+    /// Bytes of memory beside the struct itself.
+    public var memoryBytes: Int { packets.memoryBytes }
+
+    /// Bits a second that the path is believed to carry, headers included.
+    public func estimate(at now: MonotonicTime) -> Bitrate {
+        var value = control.bitsPerSecond
+        if let limit = losses.limit { value = min(value, limit) }
+        if let limit = receiver.bitsPerSecond(at: now) {
+            // Without transport-wide feedback it is all there is.
+            value = phase == .untested ? limit : min(value, limit)
+        }
+        return .bitsPerSecond(
+            Int64(min(max(value, Double(settings.least.bitsPerSecond)), Double(settings.most.bitsPerSecond))))
+    }
+
+    /// Whether anything was measured, by whichever side.
+    public func isEstablished(at now: MonotonicTime) -> Bool {
+        phase != .untested || receiver.bitsPerSecond(at: now) != nil
+    }
+
+    /// When the first packet left; nil before it.
+    public var sendingSince: MonotonicTime? { firstSent }
+    /// The last seconds' share of lost packets, 0 to 1.
+    public var lossRate: Double { losses.averageLoss }
+    /// How long packets wait in queues of the path.
+    public var queueDelay: TimeInterval { .microseconds(queue.value) }
+    /// Bits a second that arrive; nil before half a second of feedback.
+    public var acknowledgedRate: Bitrate? { acknowledged.bitsPerSecond.map { .bitsPerSecond(Int64($0)) } }
+    /// Less is sent than could be.
+    public var isApplicationLimited: Bool { application.isLimited }
+    public var bytesInFlight: Int { packets.bytesInFlight }
+
+    // MARK: - Sending
+
+    /// `size` bytes (the datagram, without IP and UDP headers) leave under the transport-wide number `sequence`.
+    @inline(__always) public mutating func sent(_ sequence: UInt16, size: Int, at now: MonotonicTime) {
+        let wire = size &+ Self.wireOverhead
+        var id: UInt8 = 0
+        if probe.isSending { id = noteProbe(wire, at: now) }
+        packets.note(sequence, size: wire, probe: id, at: now)
+        bytesSinceLook &+= wire
+        if firstSent == nil { begin(at: now) }
+    }
+
+    private mutating func begin(at now: MonotonicTime) {
+        firstSent = now
+        lastFeedback = now
+    }
+
+    // MARK: - What the receiver says besides
+
+    /// The receiver's own estimate (REMB).
+    public mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
+        receiver.take(Double(bitrate.bitsPerSecond), at: now)
+    }
+
+    /// What is wanted, so that probing knows what for. Bits a second on the wire; `next` is nil when nothing more is wanted.
+    public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
+        planner.setDemand(
+            .init(
+                allocated: Double(allocated.bitsPerSecond), next: next.map { Double($0.bitsPerSecond) },
+                wanted: Double(wanted.bitsPerSecond)), at: now)
+    }
+
+    // MARK: - Time
+
+    /// When `advance` wants to be called next.
+    public var nextDeadline: MonotonicTime {
+        guard firstSent != nil else { return .distantFuture }
+        var deadline = min(probe.nextDeadline, nextSilentStep)
+        if phase == .measuring {
+            if !probe.isBusy { deadline = min(deadline, planner.nextDeadline) }
+            if packets.bytesInFlight > 0 { deadline = min(deadline, lastFeedback + silenceLimit) }
+        }
+        return deadline
+    }
+
+    private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
+
+    /// Plans probes and notices silence. Afterwards ask `probeBytesDue`.
+    public mutating func advance(to now: MonotonicTime) {
+        if probe.isOver(at: now) {
+            probe.end()
+            measure.giveUp()
+        }
+        switch phase {
+        case .untested: break
+        case .measuring:
+            if packets.bytesInFlight > 0, now - lastFeedback >= silenceLimit {
+                fallSilent(at: now)
+            } else {
+                plan(at: now)
+            }
+        case .silent:
+            guard now >= nextSilentStep else { return }
+            control.bound(by: control.bitsPerSecond * 0.6)
+            nextSilentStep = now + Self.silentStep
+        }
+    }
+
+    private mutating func fallSilent(at now: MonotonicTime) {
+        phase = .silent
+        rateBeforeSilence = control.bitsPerSecond
+        control.bound(by: control.bitsPerSecond * 0.5)
+        nextSilentStep = now + Self.silentStep
+        planner.stop()
+        probe.end()
+        measure.giveUp()
+    }
+}

@@ -1,0 +1,61 @@
+/// How fast the last packets were sent and how fast they came: what a full bottleneck lets through, within a quarter of a second.
+///
+/// Not in Google's congestion control, whose smoothed rate needs seconds to follow a link that became six times slower. While queues grow the
+/// bottleneck is busy without a pause, so the rate of the last arrivals is its capacity. The other way round, where packets come as fast as they
+/// were sent, the link carries the load and a slope of the delay is no reason to go below it.
+struct DeliveryWindow: Sendable {
+    struct Rates: Sendable {
+        /// Bits a second.
+        var sent: Double
+        var arrived: Double
+    }
+
+    private struct Packet {
+        var sent: Int64 = 0
+        var arrival: Int64 = 0
+        var size = 0
+    }
+
+    private static let capacity = 64
+    /// Microseconds looked at.
+    private static let span: Int64 = 250_000
+    /// Where packets are rare, so long at most.
+    private static let longest: Int64 = 500_000
+    /// Below this a rate is noise.
+    private static let least: Int64 = 30_000
+    private static let leastPackets = 6
+
+    private var packets = InlineArray<64, Packet>(repeating: Packet())
+    private var count = 0
+    private var position = 0
+
+    init() {}
+
+    mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
+        packets[position] = Packet(sent: sent, arrival: arrival, size: size)
+        position = (position + 1) % Self.capacity
+        count = min(count + 1, Self.capacity)
+    }
+
+    /// The rates over the last quarter second; nil while that holds too little to tell.
+    var rates: Rates? {
+        guard count >= Self.leastPackets else { return nil }
+        let newest = packets[(position + Self.capacity - 1) % Self.capacity]
+        var oldest = newest, bytes = 0, used = 1
+        for back in 2...count {
+            let packet = packets[(position + 2 * Self.capacity - back) % Self.capacity]
+            // Low rates need longer to have packets enough.
+            let age = newest.arrival - packet.arrival
+            guard age <= Self.span || (used < Self.leastPackets && age <= Self.longest) else { break }
+            // A pause of the sender is no property of the link.
+            guard oldest.sent - packet.sent <= Self.span / 2 else { break }
+            bytes += oldest.size
+            oldest = packet
+            used += 1
+        }
+        let arrivedIn = newest.arrival - oldest.arrival
+        guard used >= Self.leastPackets, arrivedIn >= Self.least else { return nil }
+        let sentIn = max(newest.sent - oldest.sent, 1)
+        return Rates(sent: Double(bytes) * 8e6 / Double(sentIn), arrived: Double(bytes) * 8e6 / Double(arrivedIn))
+    }
+}

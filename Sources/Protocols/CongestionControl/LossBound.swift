@@ -1,0 +1,155 @@
+/// A bound on the rate by losses, where delay says nothing: policers and very short queues.
+///
+/// After libwebrtc's `LossBasedBweV2`: the link is a pair of a bandwidth and a share of packets that it loses whatever is sent. Of a few
+/// candidate bandwidths the one is taken under which the losses seen over the last seconds are the likeliest. So random loss of a radio link,
+/// the same at every rate, lowers nothing (H3), and loss that comes with more rate does. Differences: windows by arrival of feedback, one Newton step
+/// as there, and the loss that is put down to the link may be larger, because repeats repair it and delay sees congestion first.
+struct LossBound: Sendable {
+    private struct Observation {
+        var packets = 0.0
+        var lost = 0.0
+        /// Bits a second while these packets left.
+        var rate = 0.0
+    }
+
+    private static let window = 20
+    /// Microseconds of sending in one observation.
+    private static let length: Int64 = 250_000
+    private static let leastPackets = 5.0
+    private static let fading = 0.9
+    /// What a link may lose by itself: 12 %, and more at low rates where one packet is much.
+    private static let inherentOffset = 0.12
+    private static let inherentBalance = 75_000.0
+
+    private var observations = InlineArray<20, Observation>(repeating: Observation())
+    private var count = 0
+    private var position = 0
+    private var open = Observation()
+    private var openBytes = 0
+    private var openFirst: Int64 = .max
+    private var openLast: Int64 = .min
+    private var inherent = 0.01
+    private var bandwidth: Double?
+    /// The share of packets lost over the window, newer ones weighing more.
+    private(set) var averageLoss = 0.0
+
+    init() {}
+
+    /// The bound in bits a second; nil while losses give no reason for one.
+    private(set) var limit: Double?
+
+    /// Takes one packet's fate; `sent` in microseconds.
+    mutating func take(_ size: Int, sent: Int64, isLost: Bool) {
+        open.packets += 1
+        if isLost { open.lost += 1 }
+        openBytes += size
+        openFirst = min(openFirst, sent)
+        openLast = max(openLast, sent)
+    }
+
+    /// A packet told as lost came after all.
+    mutating func recovered() {
+        if open.lost >= 1 {
+            open.lost -= 1
+            open.packets -= 1
+        } else if count > 0 {
+            let newest = (position + Self.window - 1) % Self.window
+            observations[newest].lost = max(0, observations[newest].lost - 1)
+        }
+    }
+
+    /// Nothing seen holds any more (outage, another path).
+    mutating func forget() { self = LossBound() }
+
+    /// Closes the observation when it is long enough; `estimate` is what delay allows, `delivered` what comes through.
+    mutating func update(estimate: Double, delivered: Double?) {
+        guard open.packets >= Self.leastPackets, openLast - openFirst >= Self.length else { return }
+        open.rate = Double(openBytes) * 8e6 / Double(max(openLast - openFirst, 1))
+        observations[position] = open
+        position = (position + 1) % Self.window
+        count = min(count + 1, Self.window)
+        open = Observation()
+        openBytes = 0
+        openFirst = .max
+        openLast = .min
+        averageLoss = weighedLoss()
+        choose(estimate: estimate, delivered: delivered)
+    }
+
+    private func weighedLoss() -> Double {
+        var packets = 0.0, lost = 0.0, weight = 1.0
+        for back in 1...count {
+            let seen = observations[(position + Self.window - back) % Self.window]
+            packets += weight * seen.packets
+            lost += weight * seen.lost
+            weight *= Self.fading
+        }
+        return packets > 0 ? lost / packets : 0
+    }
+
+    private mutating func choose(estimate: Double, delivered: Double?) {
+        let current = min(bandwidth ?? estimate, estimate)
+        var best = current, bestScore = -Double.infinity, bestInherent = inherent
+        // Below what comes through there is no need to go.
+        let floor = min(delivered ?? 0, current)
+        for factor in [1.3, 1.02, 1.0, 0.95, 0.85] {
+            let candidate = max(min(current * factor, estimate), floor)
+            let share = likelyInherent(for: candidate)
+            let score = likelihood(of: candidate, inherent: share)
+            guard score > bestScore else { continue }
+            best = candidate
+            bestScore = score
+            bestInherent = share
+        }
+        inherent = bestInherent
+        bandwidth = best
+        limit = best < estimate * 0.999 ? best : nil
+    }
+
+    private func bound(on candidate: Double) -> Double {
+        min(Self.inherentOffset + Self.inherentBalance / max(candidate, 1), 0.5)
+    }
+
+    /// One Newton step on the likelihood of the loss that does not come from the rate.
+    private func likelyInherent(for candidate: Double) -> Double {
+        var share = min(max(inherent, 0.001), bound(on: candidate))
+        var first = 0.0, second = 0.0, weight = 1.0
+        for back in 1...count {
+            let seen = observations[(position + Self.window - back) % Self.window]
+            let p = Self.probability(share, candidate, seen.rate)
+            first += weight * ((seen.lost / p) - (seen.packets - seen.lost) / (1 - p))
+            second -= weight * (seen.lost / (p * p) + (seen.packets - seen.lost) / ((1 - p) * (1 - p)))
+            weight *= Self.fading
+        }
+        if second != 0 { share -= 0.75 * first / second }
+        return min(max(share, 0.001), bound(on: candidate))
+    }
+
+    private func likelihood(of candidate: Double, inherent share: Double) -> Double {
+        // More is better where losses do not speak against it.
+        let preference = averageLoss < 0.15 ? 0.0002 * candidate / 1_000 + 0.02 * Self.log(1 + candidate / 1_000) : 0
+        var sum = 0.0, weight = 1.0
+        for back in 1...count {
+            let seen = observations[(position + Self.window - back) % Self.window]
+            let p = Self.probability(share, candidate, seen.rate)
+            sum +=
+                weight
+                * (seen.lost * Self.log(p) + (seen.packets - seen.lost) * Self.log(1 - p) + preference * seen.packets)
+            weight *= Self.fading
+        }
+        return sum
+    }
+
+    private static func probability(_ inherent: Double, _ bandwidth: Double, _ rate: Double) -> Double {
+        var p = inherent
+        if rate > bandwidth, rate > 0 { p += (1 - inherent) * (rate - bandwidth) / rate }
+        return min(max(p, 1e-6), 1 - 1e-6)
+    }
+
+    /// Natural logarithm of a positive number: exponent and a series in (m-1)/(m+1), good to 1e-7.
+    static func log(_ x: Double) -> Double {
+        let m = x.significand, y = (m - 1) / (m + 1), y2 = y * y
+        let series = 1 + y2 * (1 / 3.0 + y2 * (1 / 5.0 + y2 * (1 / 7.0 + y2 * (1 / 9.0 + y2 * (1 / 11.0 + y2 / 13.0)))))
+        return Double(x.exponent) * 0.693_147_180_559_945_3 + 2 * y * series
+    }
+}

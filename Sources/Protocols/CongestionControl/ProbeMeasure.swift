@@ -1,0 +1,68 @@
+/// What a probe showed: the lower of the rates at which its packets left and came.
+///
+/// Follows libwebrtc's `ProbeBitrateEstimator`: 80 % of the packets must be there; the first packet's bytes do not count on arrival nor the last one's on
+/// leaving; a probe that came clearly slower than it left found the bottleneck, and a little less than what it found is taken. Times are microseconds.
+struct ProbeMeasure: Sendable {
+    private static let share = 0.8
+    /// Longer than this it measured something else.
+    private static let longest: Int64 = 1_000_000
+    /// A link that delivers twice as fast as was sent held the packets back first.
+    private static let mostRatio = 2.0
+
+    private(set) var id: UInt8 = 0
+    private var packetsNeeded = 0
+    private var bytesNeeded = 0
+    private var packets = 0
+    private var bytes = 0
+    private var firstSent: Int64 = .max
+    private var lastSent: Int64 = .min
+    private var firstArrival: Int64 = .max
+    private var lastArrival: Int64 = .min
+    private var sizeOfLastSent = 0
+    private var sizeOfFirstArrival = 0
+    private var isDone = true
+
+    init() {}
+
+    /// Waits for the packets of probe `id`.
+    mutating func begin(_ id: UInt8, packets: Int, bytes: Int) {
+        self = ProbeMeasure()
+        self.id = id
+        packetsNeeded = Int((Double(packets) * Self.share).rounded(.down))
+        bytesNeeded = Int((Double(bytes) * Self.share).rounded(.down))
+        isDone = false
+    }
+
+    var isWaiting: Bool { !isDone }
+
+    mutating func giveUp() { isDone = true }
+
+    /// Takes one packet of the probe that came.
+    mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
+        guard !isDone else { return }
+        packets += 1
+        bytes += size
+        if sent < firstSent { firstSent = sent }
+        if sent >= lastSent {
+            lastSent = sent
+            sizeOfLastSent = size
+        }
+        if arrival < firstArrival {
+            firstArrival = arrival
+            sizeOfFirstArrival = size
+        }
+        lastArrival = max(lastArrival, arrival)
+    }
+
+    /// The rate, once enough is there; nil before and when it is worth nothing. Ends the probe.
+    mutating func takeResult() -> Double? {
+        guard !isDone, packets >= max(packetsNeeded, 3), bytes >= bytesNeeded else { return nil }
+        let sentIn = lastSent - firstSent, arrivedIn = lastArrival - firstArrival
+        isDone = true
+        guard sentIn > 0, sentIn < Self.longest, arrivedIn > 0, arrivedIn < Self.longest else { return nil }
+        let sendRate = Double(bytes - sizeOfLastSent) * 8e6 / Double(sentIn)
+        let arrivalRate = Double(bytes - sizeOfFirstArrival) * 8e6 / Double(arrivedIn)
+        guard arrivalRate <= Self.mostRatio * sendRate else { return nil }
+        return arrivalRate < 0.9 * sendRate ? 0.95 * arrivalRate : min(sendRate, arrivalRate)
+    }
+}

@@ -1,0 +1,80 @@
+import Primitives
+
+/// When to probe and how high.
+///
+/// After libwebrtc's `ProbeController` (three times the start value first, twice the result while probes succeed), with a router's own rule for the rest: the
+/// size of a probe is what the next layer would take, and nothing is probed for that nobody would use. A probe that found nothing makes the next one
+/// wait longer, up to `longest`, so that the step up of a link is found within seconds and a link that stays as it is carries a probe of
+/// some 2 kB every few seconds.
+struct ProbePlanner: Sendable {
+    /// What is wanted, by the allocation.
+    struct Demand: Sendable, Equatable {
+        /// What the present choice costs, bits a second.
+        var allocated = 0.0
+        /// What would have to be there for the next gain; nil where nothing more is wanted.
+        var next: Double?
+        /// What everything wanted costs.
+        var wanted = 0.0
+    }
+
+    private static let shortest = TimeInterval.milliseconds(1_000)
+    private static let longest = TimeInterval.milliseconds(4_000)
+    /// A probe says so much about a link at most.
+    private static let mostFactor = 4.0
+
+    private(set) var demand = Demand()
+    private var interval = shortest
+    private var nextDue = MonotonicTime.distantFuture
+    private var hasStarted = false
+    private var mayChain = false
+
+    init() {}
+
+    /// When `plan` should be asked next.
+    var nextDeadline: MonotonicTime { demand.next == nil ? .distantFuture : nextDue }
+
+    /// The first feedback came, or feedback came again: a link may be probed from now on.
+    mutating func start(at now: MonotonicTime) {
+        hasStarted = true
+        interval = Self.shortest
+        nextDue = now
+    }
+
+    mutating func stop() {
+        hasStarted = false
+        nextDue = .distantFuture
+    }
+
+    /// Another choice was made or other things are wanted.
+    mutating func setDemand(_ demand: Demand, at now: MonotonicTime) {
+        // Something new is wanted: do not wait for the end of a long pause.
+        if hasStarted, let next = demand.next, self.demand.next == nil || next < (self.demand.next ?? 0) * 0.8 {
+            interval = Self.shortest
+            nextDue = min(nextDue, now + Self.shortest / 2)
+        }
+        self.demand = demand
+    }
+
+    /// The rate to probe at now; nil when it is not time or nothing is to be gained.
+    mutating func plan(estimate: Double, isCongested: Bool, at now: MonotonicTime) -> Double? {
+        guard hasStarted, now >= nextDue, let next = demand.next else { return nil }
+        guard !isCongested else {
+            nextDue = now + Self.shortest
+            return nil
+        }
+        nextDue = now + interval
+        interval = min(interval + interval / 2, Self.longest)
+        // A quarter above what the next layer takes, so that it fits with room to spare; never so little that it could not show growth.
+        let goal = max(next * 1.25, estimate * 1.3)
+        let all = max(demand.wanted * 1.3, next * 1.25)
+        return min(min(goal, all), estimate * Self.mostFactor)
+    }
+
+    /// A probe at `rate` showed `result`.
+    mutating func succeeded(_ result: Double, rate: Double, estimateBefore: Double, at now: MonotonicTime) {
+        guard result > estimateBefore * 1.1 else { return }
+        // It grows: go on at once while the link gives what was asked.
+        interval = Self.shortest
+        nextDue = result > 0.7 * rate ? now : now + interval
+    }
+}

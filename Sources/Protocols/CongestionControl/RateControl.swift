@@ -1,0 +1,119 @@
+import Primitives
+
+/// From what queues do to a rate: additive or multiplicative increase, multiplicative decrease.
+///
+/// Follows draft-ietf-rmcat-gcc-02 section 5.5 and libwebrtc's `AimdRateControl`. What differs, and why:
+/// - a decrease goes by what the last quarter second delivered (`DeliveryWindow`), and deeper the longer the queue already is, because a
+///   router cannot slow an encoder down, only change the layer once;
+/// - where the link delivers as fast as is sent, a decrease is a step of the estimate itself and never below what is delivered: a router sends
+///   what layers happen to cost, usually far below the estimate, and a false alarm must not make that the estimate (H7).
+struct RateControl: Sendable {
+    enum State: Sendable { case hold, increase, decrease }
+
+    /// Bits a second.
+    private(set) var bitsPerSecond: Double
+    private(set) var state = State.hold
+    private(set) var capacity = LinkCapacity()
+    private var lastChange: MonotonicTime?
+    private var lastDecrease: MonotonicTime?
+    let least: Double
+    let most: Double
+
+    init(start: Double, least: Double, most: Double) {
+        bitsPerSecond = start
+        self.least = least
+        self.most = most
+    }
+
+    /// What one feedback showed.
+    struct Input {
+        var usage: DelayTrend.Usage
+        /// Smoothed rate of arrivals.
+        var acknowledged: Double?
+        var rates: DeliveryWindow.Rates?
+        /// Microseconds.
+        var queueDelay: Int64
+        var roundTrip: TimeInterval
+        var isApplicationLimited: Bool
+    }
+
+    /// Takes one feedback's verdict.
+    mutating func update(_ input: Input, at now: MonotonicTime) {
+        switch input.usage {
+        case .over:
+            if mayDecrease(input, at: now) { decrease(input, at: now) }
+        case .under: state = .hold
+        case .normal:
+            if state != .increase {
+                lastChange = now
+                state = .increase
+            }
+            increase(input, at: now)
+        }
+    }
+
+    /// A probe or another proof sets the rate.
+    mutating func set(_ bitsPerSecond: Double, isProbe: Bool, at now: MonotonicTime) {
+        self.bitsPerSecond = min(max(bitsPerSecond, least), most)
+        if isProbe { capacity.wasProbed(at: bitsPerSecond) }
+        lastChange = now
+    }
+
+    /// Lowers the rate to a bound that another part found.
+    mutating func bound(by limit: Double) { bitsPerSecond = max(least, min(bitsPerSecond, limit)) }
+
+    /// Queues cannot show the effect of the last decrease sooner than a round trip later.
+    private func mayDecrease(_ input: Input, at now: MonotonicTime) -> Bool {
+        guard let lastDecrease else { return true }
+        let interval = min(max(input.roundTrip, .milliseconds(10)), .milliseconds(200))
+        if now - lastDecrease >= interval { return true }
+        return (input.rates?.arrived ?? input.acknowledged ?? .infinity) < 0.5 * bitsPerSecond
+    }
+
+    private mutating func decrease(_ input: Input, at now: MonotonicTime) {
+        defer {
+            state = .hold
+            lastChange = now
+            lastDecrease = now
+        }
+        guard let delivered = input.rates?.arrived ?? input.acknowledged else {
+            return set(bitsPerSecond / 2, isProbe: false, at: now)
+        }
+        // 0.9 with a short queue; 0.7 with one of a quarter second, which must drain.
+        let depth = min(max(Double(input.queueDelay - 30_000) / 220_000, 0), 1)
+        let factor = 0.9 - 0.2 * depth
+        // Too few packets to tell, and little used: nothing shows that the link became slower.
+        if input.rates == nil, delivered < 0.5 * bitsPerSecond, input.queueDelay < 100_000 { return }
+        let isCarried = input.rates.map { $0.arrived >= 0.8 * $0.sent } ?? true
+        var lowered = factor * delivered
+        if isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
+        // A queue that drains faster than the estimate is a burst's, not the estimate's.
+        guard lowered < bitsPerSecond else { return }
+        bitsPerSecond = max(lowered, least)
+        guard !isCarried else { return }
+        if delivered < capacity.lowerBound { capacity.forget() }
+        capacity.wasFull(at: delivered)
+    }
+
+    private mutating func increase(_ input: Input, at now: MonotonicTime) {
+        defer { lastChange = now }
+        let delivered = input.acknowledged ?? bitsPerSecond
+        if delivered > capacity.upperBound { capacity.forget() }
+        // Far above what is really sent nothing is known; probes go there. (libwebrtc allows half as much again, because an encoder follows.)
+        let limit = 1.1 * delivered + 10_000
+        guard bitsPerSecond < limit, !input.isApplicationLimited else { return }
+        let elapsed = min(lastChange.map { (now - $0).seconds } ?? 0, 1)
+        let step: Double
+        if capacity.bitsPerSecond != nil {
+            // One packet of the usual size a response time, which is the round trip and the detector's 100 ms, twice.
+            let frame = bitsPerSecond / 8 / 30
+            let packet = frame / max(1, (frame / 1_200).rounded(.up)) * 8
+            step = max(packet / (2 * (input.roundTrip.seconds + 0.1)), 4_000) * elapsed
+        } else {
+            step = max(bitsPerSecond * 0.08 * elapsed, 1_000 * elapsed)
+        }
+        // Slower where packets already wait; never so slow that a flow that fills queues takes all (H5).
+        let patience = min(max(1 - Double(input.queueDelay - 20_000) / 60_000, 0.25), 1)
+        bitsPerSecond = min(min(bitsPerSecond + step * patience, limit), most)
+    }
+}

@@ -1,0 +1,97 @@
+import Primitives
+
+/// What left under which transport-wide sequence number, until the receiver tells what became of it
+/// (draft-holmer-rmcat-transport-wide-cc-extensions-01; libwebrtc's `TransportFeedbackAdapter`).
+///
+/// A ring by number. It starts small and doubles while what would be overwritten still waits and is young, so that a peer with a
+/// voice call does not pay for what one with twelve cameras needs.
+struct SentPackets: ~Copyable {
+    struct Entry {
+        /// Nanoseconds of the server's clock.
+        var sent: Int64 = 0
+        /// Bytes on the wire, IP and UDP headers included.
+        var size: UInt16 = 0
+        var sequence: UInt16 = 0
+        /// The probe it belongs to; 0 for none.
+        var probe: UInt8 = 0
+        var state = State.free
+    }
+
+    enum State: UInt8 { case free, waiting, lost, received }
+
+    /// 150 packets/s of a small call x 1 s, next power of two.
+    private static let least = 256
+    /// 12 Mbit/s / 1,100 B x 2 s of patience = 2,700, next power of two.
+    private static let most = 4_096
+    /// What is younger still waits for its feedback.
+    private static let patience = TimeInterval.seconds(1)
+
+    private var entries: UnsafeMutablePointer<Entry>
+    private var mask: Int
+    /// Bytes that wait to be told about.
+    private(set) var bytesInFlight = 0
+
+    init() {
+        entries = Self.allocate(Self.least)
+        mask = Self.least - 1
+    }
+
+    deinit { entries.deallocate() }
+
+    var memoryBytes: Int { (mask + 1) * MemoryLayout<Entry>.stride }
+
+    private static func allocate(_ count: Int) -> UnsafeMutablePointer<Entry> {
+        let entries = UnsafeMutablePointer<Entry>.allocate(capacity: count)
+        entries.initialize(repeating: Entry(), count: count)
+        return entries
+    }
+
+    /// Notes that `size` bytes leave under `sequence`.
+    @inline(__always) mutating func note(_ sequence: UInt16, size: Int, probe: UInt8, at now: MonotonicTime) {
+        var entry = entries + (Int(sequence) & mask)
+        if entry.pointee.state == .waiting {
+            if now.nanoseconds &- entry.pointee.sent < Self.patience.nanoseconds, mask < Self.most &- 1 {
+                grow()
+                entry = entries + (Int(sequence) & mask)
+            }
+            if entry.pointee.state == .waiting { bytesInFlight &-= Int(entry.pointee.size) }
+        }
+        entry.pointee = Entry(
+            sent: now.nanoseconds, size: UInt16(truncatingIfNeeded: size), sequence: sequence, probe: probe,
+            state: .waiting)
+        bytesInFlight &+= size
+    }
+
+    /// The entry of `sequence`; nil when it was never sent, is forgotten, or has been told as received.
+    @inline(__always) func open(_ sequence: UInt16) -> UnsafeMutablePointer<Entry>? {
+        let entry = entries + (Int(sequence) & mask)
+        guard entry.pointee.sequence == sequence, entry.pointee.state == .waiting || entry.pointee.state == .lost else {
+            return nil
+        }
+        return entry
+    }
+
+    /// Marks an entry as told.
+    @inline(__always) mutating func close(_ entry: UnsafeMutablePointer<Entry>, as state: State) {
+        if entry.pointee.state == .waiting { bytesInFlight &-= Int(entry.pointee.size) }
+        entry.pointee.state = state
+    }
+
+    /// Forgets what waits, after an outage: nothing more will be heard of it.
+    mutating func abandon(before moment: MonotonicTime) {
+        for index in 0...mask where entries[index].state == .waiting && entries[index].sent < moment.nanoseconds {
+            close(entries + index, as: .free)
+        }
+    }
+
+    private mutating func grow() {
+        let count = (mask + 1) * 2
+        let grown = Self.allocate(count)
+        for index in 0...mask where entries[index].state != .free {
+            grown[Int(entries[index].sequence) & (count - 1)] = entries[index]
+        }
+        entries.deallocate()
+        entries = grown
+        mask = count - 1
+    }
+}

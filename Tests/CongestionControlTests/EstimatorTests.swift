@@ -1,0 +1,167 @@
+import CongestionControl
+import Primitives
+import Simulation
+import Testing
+
+/// The estimator over one emulated link, in virtual time.
+@Suite("Estimator")
+struct EstimatorTests {
+    @Test(
+        "H1: a steady link of C is found within 10 s and held without a queue",
+        arguments: [250e3, 500e3, 1_000e3, 3_000e3])
+    func steady(capacity: Double) {
+        var bench = PathBench(rate: capacity)
+        bench.run(seconds: 10)
+        let before = (sent: bench.sentPackets, lost: bench.lostPackets)
+        bench.run(seconds: 30)
+        let estimates = bench.estimates(from: 10).map { $0 / capacity }
+        let delays = bench.queueDelays(from: 10)
+        let loss = Double(bench.lostPackets - before.lost) / Double(bench.sentPackets - before.sent)
+        note(
+            "steady \(Int(capacity / 1e3)): mean \(estimates.mean) p5 \(estimates.percentile(0.05)) p95 \(estimates.percentile(0.95))",
+            "queue p95 \(delays.percentile(0.95)) ms, loss \(loss)")
+        #expect((0.85...1.05).contains(estimates.mean))
+        #expect(estimates.percentile(0.05) >= 0.80)
+        #expect(estimates.percentile(0.95) <= 1.08)
+        // A source that always fills the link; a frame alone waits 33 ms. What a router sends is the next test.
+        #expect(delays.percentile(0.95) <= 100)
+        #expect(loss <= 0.01)
+    }
+
+    @Test(
+        "H1: a source that sends layers finds the link by probes",
+        arguments: [250e3, 500e3, 1_000e3, 3_000e3])
+    func layered(capacity: Double) {
+        let layers = [150e3, 450e3, 900e3, 2_700e3]
+        var bench = PathBench(rate: capacity) { estimate, _ in layers.last { $0 <= estimate * 0.95 } ?? layers[0] }
+        bench.demand = { estimate in (layers.first { $0 > estimate * 0.95 }.map { $0 * 1.1 }, 2_900e3) }
+        bench.run(seconds: 40)
+        let estimates = bench.estimates(from: 10).map { $0 / capacity }
+        let delays = bench.queueDelays(from: 10)
+        note(
+            "layered \(Int(capacity / 1e3)): mean \(estimates.mean) p5 \(estimates.percentile(0.05)) p95 \(estimates.percentile(0.95))",
+            "queue p95 \(delays.percentile(0.95)) ms, lost \(bench.lostPackets), probes \(bench.probeBytes * 8 / 40_000) kbit/s"
+        )
+        #expect((0.85...1.05).contains(estimates.mean))
+        #expect(delays.percentile(0.95) <= 60)
+    }
+
+    @Test("H2: a step down is followed within 1.5 s, a step up within 8 s")
+    func steps() {
+        var bench = PathBench(rate: 3_000e3)
+        bench.run(seconds: 20)
+        bench.link.model.rate = .kilobitsPerSecond(500)
+        bench.run(seconds: 20)
+        bench.link.model.rate = .kilobitsPerSecond(3_000)
+        bench.run(seconds: 20)
+        let down = bench.time(after: 20, untilAtMost: 520e3), up = bench.time(after: 40, untilAtLeast: 2_300e3)
+        note("step down \(down ?? -1) s, up \(up ?? -1) s")
+        #expect((down ?? .infinity) <= 1.5)
+        #expect((up ?? .infinity) <= 8)
+        #expect(bench.estimates(from: 23, to: 40).percentile(0.05) >= 300e3)
+    }
+
+    @Test("H3: random loss without congestion lowers nothing", arguments: [0.02, 0.05, 0.10])
+    func randomLoss(loss: Double) {
+        var bench = PathBench(rate: 4_000e3) { _, _ in 1_200e3 }
+        bench.demand = { estimate in (estimate > 1_400e3 ? nil : 1_400e3, 1_400e3) }
+        bench.link.model.loss = loss
+        bench.run(seconds: 60)
+        let estimates = bench.estimates(from: 5)
+        note("loss \(loss): p1 \(estimates.percentile(0.01)) mean \(estimates.mean)")
+        #expect(estimates.percentile(0.01) >= 1_260e3)
+    }
+
+    @Test("H4: after an outage of 3 s the rate is back within 2 s")
+    func outage() {
+        var bench = PathBench(rate: 2_000e3) { estimate, _ in min(estimate * 0.9, 1_000e3) }
+        bench.demand = { estimate in (estimate > 1_100e3 ? nil : 1_100e3, 1_100e3) }
+        bench.run(seconds: 15)
+        bench.link.model.loss = 1
+        bench.run(seconds: 3)
+        bench.link.model.loss = 0
+        bench.run(seconds: 10)
+        let back = bench.time(after: 18, untilAtLeast: 1_050e3)
+        note("outage: back after \(back ?? -1) s")
+        #expect((back ?? .infinity) <= 2)
+    }
+
+    @Test("H4: bursts, jitter and reordering", arguments: [0, 1, 2])
+    func rough(kind: Int) {
+        var bench = PathBench(rate: 3_000e3) { estimate, _ in min(estimate * 0.95, 1_000e3) }
+        bench.demand = { estimate in (estimate > 1_150e3 ? nil : 1_150e3, 1_150e3) }
+        switch kind {
+        case 0:
+            bench.link.model.loss = 0.03
+            bench.link.model.meanLossBurst = 6
+        case 1: bench.link.model.jitter = .milliseconds(100)
+        default: bench.link.model.reorder = 0.01
+        }
+        bench.run(seconds: 60)
+        let estimates = bench.estimates(from: 10)
+        note("rough \(kind): p5 \(estimates.percentile(0.05)) mean \(estimates.mean)")
+        #expect(estimates.percentile(0.05) >= 800e3)
+    }
+
+    @Test("H5: a TCP-like flow and this one share a link; neither starves")
+    func cross() {
+        var bench = PathBench(rate: 3_000e3)
+        bench.run(seconds: 10)
+        bench.tcp = TCPFlow()
+        let before = bench.deliveredBytes
+        bench.run(seconds: 60)
+        let own = Double(bench.deliveredBytes - before) * 8 / 60, other = Double(bench.tcp!.delivered) * 1_428 * 8 / 60
+        note("cross: own \(Int(own / 1e3)) kbit/s, tcp \(Int(other / 1e3)) kbit/s")
+        #expect(own >= 400e3)
+        #expect(other >= 400e3)
+    }
+
+    @Test("H7: a low-rate screen share does not collapse the estimate; probing refills it")
+    func lowRate() {
+        var bench = PathBench(rate: 3_000e3) { estimate, now in
+            now.milliseconds < 20_000 || now.milliseconds > 140_000 ? min(estimate * 0.95, 2_000e3) : 20e3
+        }
+        bench.demand = { estimate in (estimate > 2_200e3 ? nil : 2_200e3, 2_200e3) }
+        bench.run(seconds: 19)
+        let before = bench.estimates(from: 17).mean
+        bench.framesPerSecond = 4
+        bench.link.model.jitter = .milliseconds(30)
+        bench.run(seconds: 120)
+        bench.link.model.jitter = .zero
+        let during = bench.estimates(from: 25, to: 139).percentile(0.05)
+        bench.framesPerSecond = 30
+        bench.run(seconds: 15)
+        let after = bench.time(after: 140, untilAtLeast: 0.9 * before)
+        note("low rate: before \(before) during p5 \(during) back after \(after ?? -1)")
+        #expect(during >= 0.5 * before)
+        #expect((after ?? .infinity) <= 5)
+    }
+
+    @Test("B7: a burst at 120 frames a second, then 2, then 30 is not read as congestion")
+    func cadence() {
+        var bench = PathBench(rate: 6_000e3) { _, _ in 1_500e3 }
+        bench.demand = { estimate in (estimate > 3_000e3 ? nil : 3_000e3, 3_000e3) }
+        bench.run(seconds: 10)
+        let before = bench.estimates(from: 8).mean
+        bench.framesPerSecond = 120
+        bench.run(seconds: 10)
+        bench.framesPerSecond = 2
+        bench.run(seconds: 20)
+        bench.framesPerSecond = 30
+        bench.run(seconds: 10)
+        let least = bench.estimates(from: 10).min() ?? 0
+        note("cadence: before \(before) least after \(least)")
+        #expect(least >= 0.9 * before)
+    }
+
+    @Test("Nothing is probed for that nobody wants")
+    func noProbesWithoutDemand() {
+        var bench = PathBench(rate: 3_000e3) { _, _ in 100e3 }
+        bench.demand = { _ in (nil, 100e3) }
+        bench.run(seconds: 60)
+        #expect(bench.probeBytes == 0)
+    }
+}
+
+/// Figures seen, in the test's log.
+private func note(_ parts: String...) { print(parts.joined(separator: " ")) }
