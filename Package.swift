@@ -114,6 +114,24 @@ let martlet: [Target] = [
         ], path: "Sources/martlet", swiftSettings: settings),
 ]
 
+// LoadTests: synthetic publishers and subscribers. Nothing of it is part of the server.
+let loadTests: [Target] = [
+    .systemLibrary(name: "CVPX", path: "LoadTests/System/CVPX", pkgConfig: "vpx", providers: [.apt(["libvpx-dev"])]),
+    .systemLibrary(
+        name: "COpus", path: "LoadTests/System/COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
+    .target(
+        name: "CSyntheticMedia", dependencies: ["CVPX", "COpus"], path: "LoadTests/System/CSyntheticMedia"),
+    .target(name: "CLoadIO", dependencies: ["COpenSSL"], path: "LoadTests/System/CLoadIO"),
+    .target(
+        name: "LoadGenerator",
+        dependencies: [
+            "Primitives", "RTP", "SDP", "Cryptography", "SRTP", "MediaControl", "Simulation", "AccessTokens", "NetworkIO",
+            "CSoup", "CSyntheticMedia", "CLoadIO",
+        ], path: "LoadTests/Generator", swiftSettings: settings),
+    .executableTarget(
+        name: "loadtest", dependencies: ["LoadGenerator"], path: "LoadTests/loadtest", swiftSettings: settings),
+]
+
 let testTargets: [Target] = [
     .target(name: "TestSupport", dependencies: ["Primitives"], path: "Tests/TestSupport", swiftSettings: settings),
     tests(of: "Primitives"),
@@ -190,6 +208,8 @@ let fuzzTargets: [Target] =
 
 let package = Package(
     name: "martlet",
-    products: [.executable(name: "martlet", targets: ["martlet"])],
-    targets: systemTargets + modules + martlet + testTargets + fuzzTargets
+    products: [
+        .executable(name: "martlet", targets: ["martlet"]), .executable(name: "loadtest", targets: ["loadtest"]),
+    ],
+    targets: systemTargets + modules + martlet + loadTests + testTargets + fuzzTargets
 )

@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 build_packages=(libssl-dev libsrtp2-dev libnice-dev libsoup-3.0-dev libjwt-dev libyaml-dev pkg-config)
+load_packages=(libvpx-dev libopus-dev)
 test_packages=(chromium firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 gcc libc6-dev)

@@ -28,6 +28,7 @@ public struct EngineConfiguration: Sendable, Hashable {
 
     /// Whether a peer may come from `source`.
     func admits(_ source: SocketAddress) -> Bool {
-        admittedHosts.isEmpty || admittedHosts.contains { $0.high == source.high && $0.low == source.low }
+        admittedHosts.isEmpty || source.isLoopback
+            || admittedHosts.contains { $0.high == source.high && $0.low == source.low }
     }
 }

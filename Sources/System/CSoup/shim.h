@@ -56,3 +56,7 @@ static inline void csoup_release_accepted(GSocket *socket) {
     if (forgets && g_atomic_int_get(&G_OBJECT(socket)->ref_count) == 2) g_object_unref(socket);
     g_object_unref(socket);
 }
+/// A client session; the properties can only be set while it is made.
+static inline SoupSession *csoup_session_new(int connections, int connections_per_host) {
+    return soup_session_new_with_options("max-conns", connections, "max-conns-per-host", connections_per_host, NULL);
+}

@@ -1,0 +1,72 @@
+import CSyntheticMedia
+
+/// Puts frames together in order, and decodes them where the scenario wants that. Like a player it waits for repeats and
+/// starts again at a keyframe when they do not come.
+final class FrameAssembler {
+    /// Packets that wait for an earlier one at most: a third of a second at 1,000 packets/s.
+    private static let patience = 300
+    private struct Part {
+        var bytes: [UInt8]
+        var starts: Bool
+        var ends: Bool
+    }
+    private var waiting: [Int64: Part] = [:]
+    private var next: Int64?
+    private var frame: [UInt8] = []
+    private let decoder: UnsafeMutableRawPointer?
+    /// A keyframe must come before anything can be shown.
+    private(set) var needsKeyframe = true
+    private(set) var frames: UInt64 = 0
+    private(set) var decoded: UInt64 = 0
+    private(set) var broken: UInt64 = 0
+
+    init(decodes: Bool) { decoder = decodes ? synthetic_decoder_new() : nil }
+
+    deinit { if let decoder { synthetic_decoder_free(decoder) } }
+
+    /// Takes one packet's VP8 bytes, without descriptor.
+    func add(_ bytes: UnsafeRawBufferPointer, sequence: Int64, starts: Bool, ends: Bool) {
+        if needsKeyframe, starts, let first = bytes.first, first & 1 == 0, sequence >= next ?? 0 {
+            needsKeyframe = false
+            next = sequence
+            frame.removeAll(keepingCapacity: true)
+            waiting = waiting.filter { $0.key > sequence }
+        }
+        if let next, sequence < next { return }
+        waiting[sequence] = Part(bytes: Array(bytes), starts: starts, ends: ends)
+        if !needsKeyframe { drain() }
+        if waiting.count > Self.patience {
+            waiting.removeAll(keepingCapacity: true)
+            needsKeyframe = true
+        }
+    }
+
+    private func drain() {
+        while let sequence = next, let part = waiting.removeValue(forKey: sequence) {
+            next = sequence + 1
+            if part.starts { frame.removeAll(keepingCapacity: true) }
+            frame += part.bytes
+            if part.ends { finish() }
+        }
+    }
+
+    /// A packet without media: the next one follows it.
+    func skip(_ sequence: Int64) {
+        if next == sequence { next = sequence + 1 } else { waiting[sequence] = Part(bytes: [], starts: false, ends: false) }
+        if !needsKeyframe { drain() }
+    }
+
+    private func finish() {
+        frames += 1
+        guard let decoder else { return }
+        var width: Int32 = 0
+        var height: Int32 = 0
+        switch synthetic_decode(decoder, frame, frame.count, &width, &height) {
+        case 1: decoded += 1
+        case 0: break
+        default:
+            broken += 1
+            needsKeyframe = true
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import NetworkIO
+import Primitives
+import Synchronization
+
+/// What other threads may ask of a media thread.
+enum MediaCommand: Sendable {
+    case open(ConnectionPlan)
+    /// Payload types and extensions after a renegotiation.
+    case update(ConnectionID, receives: [UInt8: ReceivedFormat], extensions: ExtensionNumbers)
+    case close(ConnectionID)
+    /// Starts counting afresh: the warm-up is over.
+    case resetCounters
+}
+
+/// The side of a media thread that other threads hold.
+final class MediaThreadHandle: Sendable {
+    let wake: WakeSignal
+    private let state = Mutex(State())
+
+    private struct State {
+        var commands: [MediaCommand] = []
+        var isStopped = false
+        var snapshot = Snapshot()
+    }
+
+    init() throws { wake = try WakeSignal() }
+
+    var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    func post(_ command: MediaCommand) {
+        state.withLock { $0.commands.append(command) }
+        wake.signal()
+    }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        wake.signal()
+    }
+
+    func takeCommands() -> [MediaCommand] {
+        state.withLock { state in
+            guard !state.commands.isEmpty else { return [] }
+            defer { state.commands = [] }
+            return state.commands
+        }
+    }
+
+    /// Replaces the counters, and adds to histograms that nobody has taken yet.
+    func publish(_ new: Snapshot) {
+        state.withLock { state in
+            var sum = new
+            if state.snapshot.delay.count > 0 { sum.delay.add(state.snapshot.delay) }
+            if state.snapshot.joinTimes.count > 0 { sum.joinTimes.add(state.snapshot.joinTimes) }
+            if state.snapshot.firstFrameTimes.count > 0 { sum.firstFrameTimes.add(state.snapshot.firstFrameTimes) }
+            state.snapshot = sum
+        }
+    }
+
+    /// The counters so far, and the histograms since the last call.
+    func takeSnapshot() -> Snapshot {
+        state.withLock { state in
+            defer {
+                state.snapshot.delay.removeAll()
+                state.snapshot.joinTimes.removeAll()
+                state.snapshot.firstFrameTimes.removeAll()
+            }
+            return state.snapshot
+        }
+    }
+}

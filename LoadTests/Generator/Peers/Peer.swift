@@ -1,0 +1,71 @@
+import Primitives
+import RTP
+import Simulation
+
+/// One peer connection that the generator plays.
+final class Peer {
+    let index: Int
+    let plan: ConnectionPlan
+    var receives: [UInt8: ReceivedFormat]
+    var extensions: ExtensionNumbers
+    let transport: ClientTransport
+    /// Where it sends from: its address (0: the socket's) and the socket.
+    let address: UInt32
+    let socket: Int
+    /// Who it is in RTCP while it sends no media itself.
+    let reporterSSRC: UInt32
+    let cname: [UInt8]
+    var sends: [SendStream] = []
+    private(set) var streams: [ReceiveStream] = []
+    private var lastStream: ReceiveStream?
+    var arrivals = ArrivalLog()
+    var transportSequence: UInt16 = 0
+    var isConnected = false
+    var isEnded = false
+    var hasPicture = false
+    var wakeAt: Int64 = .max
+    var lastFeedback: Int64 = 0
+    var feedbackScheduled = false
+    var nackScheduled = false
+    /// When the bottleneck of the scenario's link has sent what it holds.
+    var linkBusyUntil: Int64 = 0
+    var random: RandomSource
+
+    init(
+        index: Int, plan: ConnectionPlan, transport: ClientTransport, address: UInt32, socket: Int, random: RandomSource
+    ) {
+        self.index = index
+        self.plan = plan
+        self.transport = transport
+        self.address = address
+        self.socket = socket
+        var random = random
+        let reporter = UInt32(truncatingIfNeeded: random.next()) | 1
+        self.random = random
+        receives = plan.receives
+        extensions = plan.extensions
+        reporterSSRC = plan.sends.first?.ssrc ?? reporter
+        cname = Array("load\(index)".utf8)
+    }
+
+    /// The stream of an SSRC; nil when nothing came with it yet.
+    func stream(_ ssrc: UInt32) -> ReceiveStream? {
+        if let lastStream, lastStream.ssrc == ssrc { return lastStream }
+        lastStream = streams.first { $0.ssrc == ssrc }
+        return lastStream
+    }
+
+    func add(_ stream: ReceiveStream) {
+        // A server that renumbers with new SSRCs for hours: the oldest stream goes.
+        if streams.count >= 512 { streams.removeFirst() }
+        streams.append(stream)
+    }
+
+    /// The media stream that repeats of `payloadType` may belong to and that misses `number`.
+    func stream(missing number: UInt16, of payloadType: UInt8) -> ReceiveStream? {
+        streams.first { stream in
+            stream.payloadType == payloadType
+                && stream.missing.contains { UInt16(truncatingIfNeeded: $0.sequence) == number }
+        }
+    }
+}

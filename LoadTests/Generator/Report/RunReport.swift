@@ -1,0 +1,114 @@
+/// What one run found. Everything else, table, page and comparison, is made of it.
+public struct RunReport: Codable, Sendable {
+    /// One second of the run.
+    public struct Second: Codable, Sendable {
+        /// Seconds since the measuring began.
+        public var time: Double
+        /// Cores that the server and the generator used.
+        public var serverCores: Double
+        public var generatorCores: Double
+        public var residentBytes: Int
+        /// Packets delivered to subscribers, and numbers that did not come.
+        public var delivered: Double
+        public var lost: Double
+        /// Added delay in milliseconds.
+        public var delayP50: Double
+        public var delayP99: Double
+        public var delayMax: Double
+        /// CPU microseconds of one reference packet.
+        public var reference: Double
+    }
+
+    public var scenario: Scenario
+    public var server: String
+    public var driver: String
+    public var date = ""
+    public var machine = ""
+    public var seconds = 0.0
+    public var peers = 0
+    public var failedJoins = 0
+    public var firstFailure: String?
+
+    // The key figure.
+    /// CPU microseconds of the server for each RTP packet delivered to a subscriber, and the same in reference packets.
+    public var cpuPerPacket: Double?
+    public var referencePacketsPerPacket: Double?
+    /// CPU microseconds of one reference packet: the median of the run.
+    public var referencePacket = 0.0
+    public var serverCores: Double?
+    public var generatorCores = 0.0
+    public var generatorPerPacket = 0.0
+    public var deliveredPerSecond = 0.0
+    public var deliveredMegabits = 0.0
+
+    // Delay in milliseconds.
+    public var delayP50 = 0.0
+    public var delayP99 = 0.0
+    public var delayP999 = 0.0
+    public var delayMax = 0.0
+    public var joinP50 = 0.0
+    public var joinP95 = 0.0
+    public var joinMax = 0.0
+    public var firstFrameP50 = 0.0
+    public var firstFrameP95 = 0.0
+    public var firstFrameMax = 0.0
+
+    // Memory in bytes.
+    public var residentBefore = 0
+    public var residentAfter = 0
+    public var residentPerPeer: Double?
+
+    // What subscribers found.
+    public var counts = Counts()
+    public var timeline: [Second] = []
+
+    public init(scenario: Scenario, server: String, driver: String) {
+        self.scenario = scenario
+        self.server = server
+        self.driver = driver
+    }
+
+    /// The counters of the measured time.
+    public struct Counts: Codable, Sendable, Hashable {
+        public var sent: UInt64 = 0, delivered: UInt64 = 0, verified: UInt64 = 0
+        public var lost: UInt64 = 0, gaps: UInt64 = 0, recovered: UInt64 = 0, duplicates: UInt64 = 0
+        public var reordered: UInt64 = 0, jumps: UInt64 = 0, pictureJumps: UInt64 = 0, skipped: UInt64 = 0
+        public var corrupted: UInt64 = 0, unauthentic: UInt64 = 0, unexplained: UInt64 = 0, padding: UInt64 = 0
+        public var linkDropped: UInt64 = 0, generatorDropped: UInt64 = 0, lateFrames: UInt64 = 0
+        public var nacks: UInt64 = 0, pictureLosses: UInt64 = 0
+        public var resentByPublishers: UInt64 = 0, keyframeRequests: UInt64 = 0
+        public var framesDecoded: UInt64 = 0, framesBroken: UInt64 = 0
+        public var connected: UInt64 = 0, ended: UInt64 = 0
+
+        public init() {}
+
+        init(from old: Counters, to new: Counters) {
+            sent = new.sent &- old.sent
+            delivered = new.received &- old.received
+            verified = new.verified &- old.verified
+            lost = new.lost &- old.lost
+            gaps = new.gaps &- old.gaps
+            recovered = new.recovered &- old.recovered
+            duplicates = new.duplicates &- old.duplicates
+            reordered = new.reordered &- old.reordered
+            jumps = new.jumps &- old.jumps
+            pictureJumps = new.pictureJumps &- old.pictureJumps
+            skipped = new.skipped &- old.skipped
+            corrupted = new.corrupted &- old.corrupted
+            unauthentic = new.unauthentic &- old.unauthentic
+            unexplained = new.unexplained &- old.unexplained
+            padding = new.padding &- old.padding
+            linkDropped = new.linkDropped &- old.linkDropped
+            generatorDropped = new.bufferDrops &- old.bufferDrops
+            lateFrames = new.lateFrames &- old.lateFrames
+            nacks = new.nacks &- old.nacks
+            pictureLosses = new.pictureLosses &- old.pictureLosses
+            resentByPublishers = new.resent &- old.resent
+            keyframeRequests = new.keyframeRequests &- old.keyframeRequests
+            framesDecoded = new.framesDecoded &- old.framesDecoded
+            framesBroken = new.framesBroken &- old.framesBroken
+            connected = new.connected
+            ended = new.ended
+        }
+    }
+}

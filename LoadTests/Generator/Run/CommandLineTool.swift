@@ -1,0 +1,84 @@
+import AccessTokens
+import Foundation
+
+/// `loadtest run`, and what else the command can do.
+public enum CommandLineTool {
+    private static let usage = """
+        usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|whip] [--NAME VALUE …] [options]
+
+          Every number of a scenario may be given as an option: --subscribers 500 --video.kbps 300 --seconds 60
+
+          --url URL              the server (http://127.0.0.1:7880)
+          --driver NAME          its signalling: martlet (martlet.v1), whip (WHIP and WHEP)
+          --key NAME --secret S  sign tokens with this key (the development key)
+          --token TOKEN          send this token instead
+          --server-pid PID[,PID] the server's processes (who listens on the URL's port)
+          --threads N            media threads of the generator (1)
+          --peer-addresses A     first address of the peers (127.1.0.1), or "ports" for a port each on any address
+          --room NAME            prefix of the rooms' names (load)
+          --json FILE            write the report as JSON
+          --quiet                no progress line
+        """
+
+    /// Runs the command and ends the process with its status.
+    public static func run(_ arguments: [String]) async {
+        do {
+            guard arguments.count > 1, arguments[1] == "run" else { throw LoadError.usage(usage) }
+            let line = try ParsedLine(Array(arguments.dropFirst(2)))
+            let scenario = try Scenario.load(file: line.file, overrides: line.overrides)
+            let report = try await LoadRun(scenario: scenario, options: line.options).run()
+            print(report.table)
+            if let path = line.json { try report.json().write(to: URL(fileURLWithPath: path)) }
+            exit(report.counts.delivered > 0 ? 0 : 1)
+        } catch {
+            FileHandle.standardError.write(Data("loadtest: \(error)\n".utf8))
+            exit(2)
+        }
+    }
+}
+
+/// The words behind the command, sorted.
+struct ParsedLine {
+    var file: String?
+    var options = RunOptions()
+    var overrides: [(path: String, value: String)] = []
+    var json: String?
+
+    init(_ words: [String]) throws(LoadError) {
+        var words = words[...]
+        var secret: String?
+        var key: String?
+        while let word = words.popFirst() {
+            guard word.hasPrefix("--") else {
+                file = word
+                continue
+            }
+            if word == "--quiet" {
+                options.isQuiet = true
+                continue
+            }
+            guard let value = words.popFirst() else { throw .usage("\(word) wants a value") }
+            switch word {
+            case "--url": options.url = value.hasSuffix("/") ? String(value.dropLast()) : value
+            case "--driver": options.driver = value
+            case "--token": options.token = value
+            case "--key": key = value
+            case "--secret": secret = value
+            case "--server-pid": options.serverProcesses = value.split(separator: ",").compactMap { Int32($0) }
+            case "--threads": options.threads = Int(value) ?? 1
+            case "--room": options.roomPrefix = value
+            case "--json": json = value
+            case "--peer-addresses":
+                if value == "ports" {
+                    options.addresses = .ports(address: 0)
+                } else if let first = ipv4(value) {
+                    options.addresses = .range(first: first)
+                } else {
+                    throw .usage("'\(value)' is no IPv4 address")
+                }
+            default: overrides.append((String(word.dropFirst(2)), value))
+            }
+        }
+        if let key, let secret { options.key = APIKey(name: key, secret: secret) }
+    }
+}

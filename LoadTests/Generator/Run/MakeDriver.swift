@@ -1,0 +1,10 @@
+/// The driver of that name; a new one gets a line here.
+func makeDriver(_ options: RunOptions) throws(LoadError) -> any SignallingDriver {
+    let http = SoupClient()
+    let tokens = TokenSource(fixed: options.token, key: options.key)
+    switch options.driver {
+    case "martlet": return MartletDriver(base: options.url, http: http, tokens: tokens)
+    case "whip": return WHIPDriver(base: options.url, http: http, tokens: tokens)
+    default: throw .usage("no driver '\(options.driver)'; there are martlet and whip")
+    }
+}

@@ -1,0 +1,106 @@
+import Primitives
+import Synchronization
+
+/// Who is in the rooms: makes the members of a scenario, brings them in and takes them out.
+final class Population: Sendable {
+    let rooms: [String]
+    let specs: [PeerSpec]
+    private let state = Mutex(State())
+
+    private struct State {
+        var joining: [Task<Void, Never>] = []
+        var joined: [(spec: PeerSpec, peer: any JoinedPeer)] = []
+        var failed = 0
+        var firstFailure: String?
+        var replacements = 0
+    }
+
+    init(_ scenario: Scenario, prefix: String) {
+        var random = RandomSource(seed: scenario.seed)
+        var specs: [PeerSpec] = []
+        rooms = (0..<scenario.rooms).map { "\(prefix)-\($0)" }
+        let layers = scenario.media.layers.count
+        for room in rooms {
+            let senders = (0..<scenario.publishers).map { "pub\($0)" } + (0..<scenario.members).map { "member\($0)" }
+            func add(_ identity: String, sends: Bool, receives: Bool) {
+                // Every 1/share-th checks, so that a small room has one too.
+                let number = specs.count
+                func isPicked(_ share: Double) -> Bool {
+                    share > 0 && Int(Double(number) * share) != Int(Double(number + 1) * share)
+                }
+                var link = LinkSettings()
+                let isImpaired = Double(random.next() % 1_000) < scenario.link.share * 1_000
+                if isImpaired {
+                    link.lossDown = scenario.link.lossDown
+                    link.lossUp = scenario.link.lossUp
+                    link.rateDown = scenario.link.downKbps * 1_000
+                    link.queueMilliseconds = scenario.link.queueMilliseconds
+                }
+                specs.append(
+                    PeerSpec(
+                        room: room, identity: identity, sendsAudio: sends && scenario.audio.kbps > 0,
+                        videoLayers: sends ? layers : 0, receives: receives, receivesVideo: layers > 0,
+                        receivesAudio: scenario.audio.kbps > 0, publishers: senders,
+                        verifies: isPicked(scenario.verifyShare), decodes: isPicked(scenario.decodeShare), link: link,
+                        audioBurstNanoseconds: Int64(scenario.audio.burstMilliseconds) * 1_000_000))
+            }
+            for index in 0..<scenario.publishers { add("pub\(index)", sends: true, receives: false) }
+            for index in 0..<scenario.members { add("member\(index)", sends: true, receives: true) }
+            for index in 0..<scenario.subscribers { add("sub\(index)", sends: false, receives: true) }
+        }
+        self.specs = specs.filter(\.sends) + specs.filter { !$0.sends }
+    }
+
+    /// How many could not join, and why the first could not.
+    var failures: (Int, String?) { state.withLock { ($0.failed, $0.firstFailure) } }
+
+    func join(_ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub) {
+        let task = Task {
+            do throws(LoadError) {
+                let peer = try await driver.join(spec, hub: hub)
+                self.state.withLock { $0.joined.append((spec, peer)) }
+            } catch {
+                self.state.withLock {
+                    $0.failed += 1
+                    if $0.firstFailure == nil { $0.firstFailure = "\(error)" }
+                }
+            }
+        }
+        state.withLock { $0.joining.append(task) }
+    }
+
+    /// Waits for all joins that are under way.
+    func settle() async {
+        let tasks = state.withLock { state in
+            defer { state.joining = [] }
+            return state.joining
+        }
+        for task in tasks { await task.value }
+    }
+
+    /// Lets the subscriber that is there for the longest time leave, and another one come.
+    func replaceOne(by driver: any SignallingDriver, hub: ConnectionHub) {
+        let leaver = state.withLock { state -> (spec: PeerSpec, peer: any JoinedPeer)? in
+            guard let index = state.joined.firstIndex(where: { !$0.spec.sends }) else { return nil }
+            state.replacements += 1
+            return state.joined.remove(at: index)
+        }
+        guard let leaver else { return }
+        var spec = leaver.spec
+        spec.identity += "+"
+        if spec.identity.count > 60 { spec.identity = "again\(state.withLock { $0.replacements })" }
+        Task { await leaver.peer.leave() }
+        join(spec, by: driver, hub: hub)
+    }
+
+    func leaveAll() async {
+        await settle()
+        let joined = state.withLock { state in
+            defer { state.joined = [] }
+            return state.joined
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for (_, peer) in joined { group.addTask { await peer.leave() } }
+        }
+    }
+}

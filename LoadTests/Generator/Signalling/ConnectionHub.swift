@@ -1,0 +1,60 @@
+import CLoadIO
+import Cryptography
+import MediaControl
+import Synchronization
+
+/// Where drivers turn descriptions into connections of the media threads.
+final class ConnectionHub: Sendable {
+    let fingerprint: String
+    private let threads: [MediaThreadHandle]
+    private let nextID = Atomic<Int>(1)
+
+    init(threads: [MediaThreadHandle], fingerprint: String) {
+        self.threads = threads
+        self.fingerprint = fingerprint
+    }
+
+    /// Opens the connection that both descriptions agree on.
+    func open(_ local: LocalSide, _ remote: RemoteSide, for peer: PeerSpec, since: Int64) -> ConnectionID {
+        let id = ConnectionID(nextID.add(1, ordering: .relaxed).oldValue)
+        var sends = local.sends
+        for index in sends.indices {
+            if sends[index].kind == .audio { sends[index].burst = peer.audioBurstNanoseconds }
+            adopt(remote, &sends[index])
+        }
+        let plan = ConnectionPlan(
+            id: id, room: peer.room, startedAt: since, localICE: local.ice, remoteICE: remote.ice,
+            fingerprintSHA256: remote.fingerprint, destination: remote.destination,
+            isDTLSClient: remote.setup != "active", sends: sends, receives: remote.receives,
+            extensions: remote.extensions, verifies: peer.verifies, decodes: peer.decodes,
+            expectsVideo: peer.receivesVideo, link: peer.link)
+        thread(of: peer.room).post(.open(plan))
+        return id
+    }
+
+    /// The server may have chosen other numbers for the codecs than were offered, or left out repeats.
+    private func adopt(_ remote: RemoteSide, _ send: inout SendPlan) {
+        let wanted: ReceivedFormat = send.kind == .audio ? .opus : .vp8
+        if remote.receives[send.payloadType] != wanted, let other = remote.receives.first(where: { $0.value == wanted }) {
+            send.payloadType = other.key
+        }
+        let payloadType = send.payloadType
+        send.rtxPayloadType = remote.receives.first { $0.value == .rtx(of: payloadType) }?.key
+    }
+
+    /// Tells a connection what a renegotiation has changed.
+    func update(_ id: ConnectionID, _ remote: RemoteSide, for peer: PeerSpec) {
+        thread(of: peer.room).post(.update(id, receives: remote.receives, extensions: remote.extensions))
+    }
+
+    func close(_ id: ConnectionID, of peer: PeerSpec) { thread(of: peer.room).post(.close(id)) }
+
+    /// All of one room is played by one thread: publishers' ledgers are read without locks.
+    private func thread(of room: String) -> MediaThreadHandle {
+        var hash: UInt32 = 0x811c_9dc5
+        for byte in room.utf8 { hash = (hash ^ UInt32(byte)) &* 0x0100_0193 }
+        return threads[Int(hash % UInt32(threads.count))]
+    }
+
+    static func now() -> Int64 { loadio_monotonic() }
+}

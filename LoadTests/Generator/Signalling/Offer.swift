@@ -1,0 +1,112 @@
+import MediaControl
+import SDP
+
+/// What one peer connection shall carry, before anything was agreed on.
+struct ConnectionWish: Sendable {
+    var sendsAudio = false
+    /// Number of video layers sent; 0: no video, more than one: simulcast.
+    var videoLayers = 0
+    var receivesAudio = false
+    var receivesVideo = false
+
+    static let rids = ["q", "h", "f"]
+}
+
+/// The generator's side of a description: its ICE credentials, its certificate and the streams it sends.
+struct LocalSide: Sendable {
+    var ice: ICECredentials
+    var fingerprint: String
+    var sends: [SendPlan]
+    var sdp: String
+}
+
+/// The payload types and extension numbers that the generator offers, as Chromium does.
+enum Offered {
+    static let opus: UInt8 = 111
+    static let vp8: UInt8 = 96
+    static let vp8Repeats: UInt8 = 97
+    static let audioExtensions: [(UInt8, String)] = [
+        (1, ExtensionURI.audioLevel), (3, ExtensionURI.transportSequence), (4, ExtensionURI.mid),
+    ]
+    static let videoExtensions: [(UInt8, String)] = [
+        (3, ExtensionURI.transportSequence), (4, ExtensionURI.mid), (10, ExtensionURI.rid),
+        (11, ExtensionURI.repairedRID),
+    ]
+
+    static func credentials() -> ICECredentials {
+        ICECredentials(ufrag: word(8), password: word(24))
+    }
+
+    static func ssrc() -> UInt32 { UInt32.random(in: 1...0x7fff_ffff) }
+
+    private static func word(_ length: Int) -> String {
+        let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
+        return String((0..<length).compactMap { _ in letters.randomElement() })
+    }
+}
+
+/// Writes an offer for a wish.
+func makeOffer(_ wish: ConnectionWish, fingerprint: String, name: String) -> LocalSide {
+    var local = LocalSide(ice: Offered.credentials(), fingerprint: fingerprint, sends: [], sdp: "")
+    var sections: [String] = []
+    func head(_ kind: String, _ formats: String, _ sends: Bool, _ receives: Bool) -> [String] {
+        let mid = String(sections.count)
+        return [
+            "m=\(kind) 9 UDP/TLS/RTP/SAVPF \(formats)", "c=IN IP4 0.0.0.0", "a=rtcp:9 IN IP4 0.0.0.0",
+            "a=ice-ufrag:\(local.ice.ufrag)", "a=ice-pwd:\(local.ice.password)", "a=ice-options:trickle",
+            "a=fingerprint:sha-256 \(fingerprint)", "a=setup:actpass", "a=mid:\(mid)",
+            "a=\(Direction(sends: sends, receives: receives).rawValue)", "a=rtcp-mux",
+        ]
+    }
+    if wish.sendsAudio || wish.receivesAudio {
+        var lines = head("audio", "\(Offered.opus)", wish.sendsAudio, wish.receivesAudio)
+        lines += Offered.audioExtensions.map { "a=extmap:\($0.0) \($0.1)" }
+        lines += [
+            "a=rtpmap:111 opus/48000/2", "a=rtcp-fb:111 transport-cc", "a=fmtp:111 minptime=10;useinbandfec=1",
+        ]
+        if wish.sendsAudio {
+            let plan = SendPlan(
+                kind: .audio, mid: String(sections.count), payloadType: Offered.opus, ssrc: Offered.ssrc(),
+                rtxSSRC: Offered.ssrc(), layer: 0)
+            local.sends.append(plan)
+            lines += ["a=msid:\(name) \(name)-audio", "a=ssrc:\(plan.ssrc) cname:\(name)"]
+        }
+        sections.append(lines.joined(separator: "\r\n"))
+    }
+    if wish.videoLayers > 0 || wish.receivesVideo {
+        var lines = head("video", "\(Offered.vp8) \(Offered.vp8Repeats)", wish.videoLayers > 0, wish.receivesVideo)
+        lines += Offered.videoExtensions.map { "a=extmap:\($0.0) \($0.1)" }
+        lines += ["a=rtcp-rsize", "a=rtpmap:96 VP8/90000"]
+        lines += ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"].map { "a=rtcp-fb:96 \($0)" }
+        lines += ["a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96"]
+        if wish.videoLayers > 0 { lines += sendVideo(wish.videoLayers, mid: String(sections.count), name, &local) }
+        sections.append(lines.joined(separator: "\r\n"))
+    }
+    let mids = sections.indices.map(String.init).joined(separator: " ")
+    let session = [
+        "v=0", "o=- 4611686018427387904 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE \(mids)",
+        "a=extmap-allow-mixed", "a=msid-semantic: WMS",
+    ]
+    local.sdp = (session + sections).joined(separator: "\r\n") + "\r\n"
+    return local
+}
+
+private func sendVideo(_ layers: Int, mid: String, _ name: String, _ local: inout LocalSide) -> [String] {
+    var lines = ["a=msid:\(name) \(name)-video"]
+    for layer in 0..<layers {
+        local.sends.append(
+            SendPlan(
+                kind: .video, mid: mid, rid: layers > 1 ? ConnectionWish.rids[layer] : nil, payloadType: Offered.vp8,
+                rtxPayloadType: Offered.vp8Repeats, ssrc: Offered.ssrc(), rtxSSRC: Offered.ssrc(), layer: layer))
+    }
+    if layers == 1, let plan = local.sends.last {
+        lines += [
+            "a=ssrc-group:FID \(plan.ssrc) \(plan.rtxSSRC)", "a=ssrc:\(plan.ssrc) cname:\(name)",
+            "a=ssrc:\(plan.rtxSSRC) cname:\(name)",
+        ]
+    } else {
+        let rids = ConnectionWish.rids.prefix(layers)
+        lines += rids.map { "a=rid:\($0) send" } + ["a=simulcast:send \(rids.joined(separator: ";"))"]
+    }
+    return lines
+}

@@ -1,0 +1,42 @@
+/// One member of a room as a scenario wants it.
+public struct PeerSpec: Sendable {
+    public var room: String
+    public var identity: String
+    /// What it sends: audio, and so many video layers (0: none, more than one: simulcast).
+    public var sendsAudio: Bool
+    public var videoLayers: Int
+    /// Whether it plays what others send, and of what kinds.
+    public var receives: Bool
+    public var receivesVideo: Bool
+    public var receivesAudio: Bool
+    /// Who publishes in the room, for signalling that asks for each by name.
+    public var publishers: [String]
+    public var verifies: Bool
+    public var decodes: Bool
+    public var link: LinkSettings
+    public var audioBurstNanoseconds: Int64 = 0
+
+    /// Whether it sends anything.
+    public var sends: Bool { sendsAudio || videoLayers > 0 }
+}
+
+/// A member that is in its room.
+protocol JoinedPeer: Sendable {
+    /// Leaves as a well-behaved client does.
+    func leave() async
+}
+
+/// How peers join rooms of one kind of server. A new server is one file with one of these.
+///
+/// A driver speaks the server's signalling and turns descriptions into connections through the hub; the media is the same for
+/// all. It must put the peer's receiving and sending into as many connections as the server's own clients would.
+protocol SignallingDriver: Sendable {
+    /// Brings one member in; returns when its connections are agreed on (not: up).
+    func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer
+    /// Makes a room ready where the server wants that done once.
+    func prepare(room: String) async throws(LoadError)
+}
+
+extension SignallingDriver {
+    func prepare(room: String) async throws(LoadError) {}
+}

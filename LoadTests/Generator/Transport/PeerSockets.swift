@@ -1,0 +1,119 @@
+import CLoadIO
+import Primitives
+
+/// The addresses that simulated peers send from.
+public enum PeerAddresses: Sendable, Hashable {
+    /// Every peer has an IPv4 address of its own, counted up from this one, all on one socket: for servers that are
+    /// reached over loopback (127.0.0.0/8 is ours as it stands) or a net routed to this machine. The cheapest way.
+    case range(first: UInt32)
+    /// Every peer has a port of its own on this address (0: any): for servers anywhere.
+    case ports(address: UInt32)
+}
+
+/// The sockets of one media thread: what arrives is told apart by the address or the socket it arrived at.
+struct PeerSockets: ~Copyable {
+    /// Bytes of the receive buffer of a socket that many peers share, and of one that one peer has.
+    private static let sharedBuffer: Int32 = 128 << 20
+    private static let ownBuffer: Int32 = 1 << 20
+
+    let addresses: PeerAddresses
+    let epoll: Int32
+    private var descriptors: [Int32] = []
+    private let buffer: UnsafeMutablePointer<UInt8>
+    let runs: UnsafeMutablePointer<loadio_run>
+    private let messages: UnsafeMutablePointer<loadio_message>
+    private var marks: [UInt32]
+    /// The mark of a descriptor that is no socket: the wake signal.
+    static let wakeMark = UInt32.max
+
+    init(_ addresses: PeerAddresses, wake: Int32) throws(LoadError) {
+        self.addresses = addresses
+        epoll = loadio_epoll()
+        buffer = .allocate(capacity: Int(LOADIO_RUNS) * Int(LOADIO_RUN_BYTES))
+        runs = .allocate(capacity: Int(LOADIO_RUNS))
+        messages = .allocate(capacity: Int(LOADIO_SENDS))
+        marks = [UInt32](repeating: 0, count: 64)
+        guard epoll >= 0 else { throw .system("epoll_create1") }
+        _ = loadio_epoll_add(epoll, wake, Self.wakeMark)
+        if case .range = addresses { _ = try open(0, Self.sharedBuffer) }
+    }
+
+    deinit {
+        for descriptor in descriptors { closeDescriptor(descriptor) }
+        closeDescriptor(epoll)
+        buffer.deallocate()
+        runs.deallocate()
+        messages.deallocate()
+    }
+
+    private mutating func open(_ address: UInt32, _ size: Int32) throws(LoadError) -> Int {
+        let descriptor = loadio_socket(address, 0, size)
+        guard descriptor >= 0 else { throw .system("socket") }
+        _ = loadio_epoll_add(epoll, descriptor, UInt32(descriptors.count))
+        descriptors.append(descriptor)
+        return descriptors.count - 1
+    }
+
+    /// Gives peer number `index` its place: the address to send from and the socket to send by.
+    mutating func place(peer index: Int) throws(LoadError) -> (address: UInt32, socket: Int) {
+        switch addresses {
+        case .range(let first): return (first + UInt32(index), 0)
+        case .ports(let address): return (0, try open(address, Self.ownBuffer))
+        }
+    }
+
+    /// The port of a socket, for candidates.
+    func port(of socket: Int) -> UInt16 { UInt16(clamping: loadio_port(descriptors[socket])) }
+
+    /// Sleeps until a socket is readable; marks of those that are.
+    mutating func wait(_ nanoseconds: Int64, into ready: inout [UInt32]) {
+        ready.removeAll(keepingCapacity: true)
+        let count = loadio_epoll_wait(epoll, &marks, Int32(marks.count), nanoseconds)
+        for index in 0..<Int(count) { ready.append(marks[index]) }
+    }
+
+    /// Fetches the next runs of a socket into `runs`; how many.
+    func receive(_ socket: Int) -> Int { Int(loadio_receive(descriptors[socket], buffer, runs)) }
+
+    /// Sends all of `batch` by the socket of the peer it belongs to; how many left.
+    func send(_ batch: borrowing OutboundBatch, from address: UInt32, by socket: Int) -> Int {
+        let entries = batch.entries
+        guard let arena = batch.arena.baseAddress else { return 0 }
+        var next = 0
+        var sent = 0
+        while next < entries.count {
+            let count = min(Int(LOADIO_SENDS), entries.count - next)
+            for index in 0..<count {
+                let entry = entries[next + index]
+                messages[index] = loadio_message(
+                    bytes: (arena + entry.offset).assumingMemoryBound(to: UInt8.self), length: UInt32(entry.length),
+                    from: address, to: entry.destination.ipv4, to_port: entry.destination.port)
+            }
+            sent += Int(loadio_send(descriptors[socket], messages, UInt32(count), address == 0 ? 0 : 1))
+            next += count
+        }
+        return sent
+    }
+
+    /// Datagrams lost in our own receive buffers.
+    var drops: UInt64 { descriptors.reduce(0) { $0 + UInt64(loadio_drops($1)) } }
+}
+
+/// What ends a load test before it has a result.
+public enum LoadError: Error, CustomStringConvertible {
+    /// A system call that failed.
+    case system(String)
+    /// The server said no, or what it said cannot be understood.
+    case signalling(String)
+    /// The scenario or the command line asks for what cannot be.
+    case usage(String)
+    /// An encoder or the cryptography failed.
+    case library(String)
+
+    public var description: String {
+        switch self {
+        case .system(let call): "\(call) failed"
+        case .signalling(let text), .usage(let text), .library(let text): text
+        }
+    }
+}

@@ -1,0 +1,61 @@
+#pragma once
+// What the load generator asks of the kernel: one socket that plays many hosts, other processes' CPU clocks, and a fixed piece of
+// work to compare CPU times with. No logic.
+#include <stddef.h>
+#include <stdint.h>
+
+/// Runs fetched by one `loadio_receive`, at most.
+#define LOADIO_RUNS 16
+/// Bytes of one run, at most: what UDP_GRO joins.
+#define LOADIO_RUN_BYTES 65536
+/// Messages sent by one `loadio_send`, at most.
+#define LOADIO_SENDS 64
+
+/// Datagrams of one sender to one of our addresses, back to back.
+struct loadio_run {
+    /// Within the buffer given to `loadio_receive`.
+    uint8_t *bytes;
+    uint32_t length;
+    /// Bytes of each datagram but the last.
+    uint32_t segment;
+    /// Our address and the sender's, in host order.
+    uint32_t to, from;
+    uint16_t from_port;
+    /// When the kernel had the datagram, by CLOCK_REALTIME in nanoseconds.
+    int64_t time;
+};
+
+/// One datagram from one of our addresses.
+struct loadio_message {
+    const uint8_t *bytes;
+    uint32_t length;
+    uint32_t from, to;
+    uint16_t to_port;
+};
+
+/// A non-blocking IPv4 UDP socket bound to `address` (0: any) and `port` (0: the system's choice), with kernel time stamps,
+/// destination addresses and joined runs; -1 and errno on failure.
+int loadio_socket(uint32_t address, uint16_t port, int receive_buffer);
+int loadio_port(int fd);
+/// Datagrams that the kernel dropped because nobody fetched them in time.
+uint32_t loadio_drops(int fd);
+/// Fetches up to LOADIO_RUNS runs into `buffer` of LOADIO_RUNS * LOADIO_RUN_BYTES bytes; how many, 0 when none wait.
+int loadio_receive(int fd, uint8_t *buffer, struct loadio_run *runs);
+/// Sends up to LOADIO_SENDS datagrams, each in a message of its own as hosts of their own would; how many left. With `any` the source
+/// address is `from`.
+int loadio_send(int fd, const struct loadio_message *messages, unsigned count, int any);
+/// Waits until one of the sockets is readable, at most `nanoseconds`.
+int loadio_epoll(void);
+int loadio_epoll_add(int epoll, int fd, uint32_t mark);
+int loadio_epoll_wait(int epoll, uint32_t *marks, int capacity, int64_t nanoseconds);
+
+/// CPU time of a whole process (ended threads too) in nanoseconds; -1 when it is gone.
+int64_t loadio_process_time(int pid);
+/// CPU time of this thread, and the clocks, in nanoseconds.
+int64_t loadio_thread_time(void);
+int64_t loadio_realtime(void);
+int64_t loadio_monotonic(void);
+
+/// Nanoseconds of CPU for one reference packet: AES-128-GCM over 1,050 bytes, one loopback send, one receive; mean of `rounds`.
+/// Negative on failure.
+double loadio_reference_packet(int rounds);
