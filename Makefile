@@ -1,9 +1,9 @@
 # Two commands matter to most: `make run` and `make test`. Each installs what is missing and says so.
 SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
-SWIFT_FILES := Package.swift Sources Tests
+SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test interop format lint sanitize fuzz docs clean
+.PHONY: run build test interop loadtest format lint sanitize fuzz docs clean
 
 ## Build for release, serve on loopback with a development key, print the address of a page to try it in.
 run: build
@@ -23,6 +23,13 @@ interop:
 	Tests/Support/install.sh test
 	swift build $(STRICT) -c release --product martlet
 	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
+
+## Loads a server of its own: make loadtest SCENARIO=webinar ARGS="--subscribers 500 --seconds 60"
+loadtest:
+	Tests/Support/install.sh load
+	swift build $(STRICT) -c release --product martlet
+	swift build $(STRICT) -c release --product loadtest
+	LoadTests/run.sh $(or $(SCENARIO),webinar) $(ARGS)
 
 format:
 	swift format --in-place --recursive $(SWIFT_FILES)

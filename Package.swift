@@ -125,7 +125,8 @@ let loadTests: [Target] = [
     .target(
         name: "LoadGenerator",
         dependencies: [
-            "Primitives", "RTP", "SDP", "Cryptography", "SRTP", "MediaControl", "Simulation", "AccessTokens", "NetworkIO",
+            "Primitives", "RTP", "SDP", "Cryptography", "SRTP", "MediaControl", "Simulation", "AccessTokens",
+            "NetworkIO",
             "CSoup", "CSyntheticMedia", "CLoadIO",
         ], path: "LoadTests/Generator", swiftSettings: settings),
     .executableTarget(

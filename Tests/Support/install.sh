@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing and says what it installs.
 #   install.sh build   the libraries that Martlet links with
-#   install.sh test    those, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
+#   install.sh load    those, and the encoders of the load generator
+#   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -40,9 +41,10 @@ install_python() {
 command -v swift >/dev/null || { echo "No Swift toolchain on the PATH; Martlet needs Swift 6.2 or later (swift.org)."; exit 1; }
 case "${1:-build}" in
 build) install_debian "${build_packages[@]}" ;;
+load) install_debian "${build_packages[@]}" "${load_packages[@]}" ;;
 test)
-    install_debian "${build_packages[@]}" "${test_packages[@]}"
+    install_debian "${build_packages[@]}" "${load_packages[@]}" "${test_packages[@]}"
     install_python
     ;;
-*) echo "usage: install.sh build|test" >&2; exit 2 ;;
+*) echo "usage: install.sh build|load|test" >&2; exit 2 ;;
 esac

@@ -22,13 +22,15 @@ final class SoupClient: Sendable {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
         session = csoup_session_new(100_000, 256)
-        let thread = g_thread_new("http", { argument in
-            guard let argument else { return nil }
-            let client = Unmanaged<SoupClient>.fromOpaque(argument).takeRetainedValue()
-            g_main_context_push_thread_default(client.context)
-            g_main_loop_run(client.loop)
-            return nil
-        }, Unmanaged.passRetained(self).toOpaque())
+        let thread = g_thread_new(
+            "http",
+            { argument in
+                guard let argument else { return nil }
+                let client = Unmanaged<SoupClient>.fromOpaque(argument).takeRetainedValue()
+                g_main_context_push_thread_default(client.context)
+                g_main_loop_run(client.loop)
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
         g_thread_unref(thread)
     }
 
@@ -63,7 +65,9 @@ final class SoupClient: Sendable {
     ) async throws(LoadError) -> Reply {
         let reply = await withCheckedContinuation { (continuation: CheckedContinuation<Reply?, Never>) in
             perform { client in
-                guard let message = client.message(method, url, token) else { return continuation.resume(returning: nil) }
+                guard let message = client.message(method, url, token) else {
+                    return continuation.resume(returning: nil)
+                }
                 if let type {
                     let bytes = Array(body.utf8)
                     let copy = g_bytes_new(bytes, gsize(bytes.count))
@@ -93,7 +97,9 @@ final class SoupClient: Sendable {
     func webSocket(_ url: String, subprotocol: String, token: String?) async throws(LoadError) -> WebSocketClient {
         let result = await withCheckedContinuation { (continuation: CheckedContinuation<WebSocketClient?, Never>) in
             perform { client in
-                guard let message = client.message("GET", url, token) else { return continuation.resume(returning: nil) }
+                guard let message = client.message("GET", url, token) else {
+                    return continuation.resume(returning: nil)
+                }
                 let opening = Opening(client: client, continuation: continuation)
                 subprotocol.withCString { name in
                     var names: [UnsafeMutablePointer<CChar>?] = [UnsafeMutablePointer(mutating: name), nil]

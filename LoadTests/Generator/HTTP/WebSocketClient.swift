@@ -21,7 +21,8 @@ final class WebSocketClient: Sendable {
     }
 
     private func connect(_ signal: String, _ callback: @escaping GCallback, _ context: UnsafeMutableRawPointer) {
-        g_signal_connect_data(UnsafeMutableRawPointer(connection), signal, callback, context, nil, GConnectFlags(rawValue: 0))
+        g_signal_connect_data(
+            UnsafeMutableRawPointer(connection), signal, callback, context, nil, GConnectFlags(rawValue: 0))
     }
 
     func send(_ text: String) {

@@ -52,7 +52,11 @@ final class FrameAssembler {
 
     /// A packet without media: the next one follows it.
     func skip(_ sequence: Int64) {
-        if next == sequence { next = sequence + 1 } else { waiting[sequence] = Part(bytes: [], starts: false, ends: false) }
+        if next == sequence {
+            next = sequence + 1
+        } else {
+            waiting[sequence] = Part(bytes: [], starts: false, ends: false)
+        }
         if !needsKeyframe { drain() }
     }
 

@@ -31,7 +31,8 @@ struct VP8Descriptor {
 extension MediaThread {
     /// Looks at a decrypted packet: which one it is, whether it is as it was sent, and what it shows.
     func examine(
-        _ packet: UnsafeMutableRawBufferPointer, _ sequence: Int64, _ stream: ReceiveStream, _ peer: Peer, at time: Int64
+        _ packet: UnsafeMutableRawBufferPointer, _ sequence: Int64, _ stream: ReceiveStream, _ peer: Peer,
+        at time: Int64
     ) {
         let raw = UnsafeRawBufferPointer(packet)
         guard let header = RTPHeader(raw.bytes) else {
@@ -59,7 +60,9 @@ extension MediaThread {
         _ payload: UnsafeRawBufferPointer, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream
     ) {
         counters.verified &+= 1
-        let trace = payload.count > Trace.length ? payload.baseAddress.flatMap { Trace($0 + payload.count - Trace.length) } : nil
+        let trace =
+            payload.count > Trace.length
+            ? payload.baseAddress.flatMap { Trace($0 + payload.count - Trace.length) } : nil
         if let trace { follow(trace, header, sequence, stream) }
         guard let source = stream.source else { return }
         if matches(payload, UInt32(truncatingIfNeeded: sequence - stream.counterOffset), source) { return }

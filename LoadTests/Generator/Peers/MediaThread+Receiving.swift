@@ -21,7 +21,11 @@ extension MediaThread {
         case .rtcp(let length):
             receiveRTCP(UnsafeMutableRawBufferPointer(rebasing: datagram[0..<length]), peer)
         case .dropped(let reason):
-            if reason == .srtpAuthentication { counters.unauthentic &+= 1 } else if peer.isConnected { counters.unexplained &+= 1 }
+            if reason == .srtpAuthentication {
+                counters.unauthentic &+= 1
+            } else if peer.isConnected {
+                counters.unexplained &+= 1
+            }
         case .nothing, .rtp: noteTransport(peer)
         }
     }

@@ -155,7 +155,8 @@ final class MediaThread {
         shared.publish(
             Snapshot(
                 counters: counters, delay: delay, joinTimes: joinTimes, firstFrameTimes: firstFrameTimes,
-                threadTime: loadio_thread_time(), open: peers.count { $0.map { $0.isConnected && !$0.isEnded } ?? false }))
+                threadTime: loadio_thread_time(),
+                open: peers.count { $0.map { $0.isConnected && !$0.isEnded } ?? false }))
         delay.removeAll()
         joinTimes.removeAll()
         firstFrameTimes.removeAll()

@@ -101,7 +101,9 @@ final class SendStream {
     }
 
     /// Writes the next packet, number `loopIndex` of the loop, and remembers it; its length without protection.
-    func write(_ loopIndex: Int, at now: Int64, transportSequence: UInt16, to slot: UnsafeMutableRawBufferPointer) -> Int {
+    func write(_ loopIndex: Int, at now: Int64, transportSequence: UInt16, to slot: UnsafeMutableRawBufferPointer)
+        -> Int
+    {
         let entry = Entry(
             counter: counter, loopIndex: UInt32(loopIndex), timestamp: lastTimestamp, picture: frameCount, time: now)
         ring[Int(counter & ringMask)] = entry
@@ -138,7 +140,8 @@ final class SendStream {
         }
         let payload = UnsafeMutableRawBufferPointer(rebasing: slot[start..<(start + packet.length)])
         loop.memory.withUnsafeBytes { memory in
-            payload.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[packet.offset..<(packet.offset + packet.length)]))
+            payload.copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: memory[packet.offset..<(packet.offset + packet.length)]))
         }
         if loop.kind == .vp8 {
             payload.write(UInt16(0x8000) | UInt16(entry.picture & 0x7fff), at: 2)

@@ -1,7 +1,8 @@
 extension RunReport {
     /// Derives every figure from the first and the last sample of the measured time.
-    mutating func fill(from first: Sample, to last: Sample, delay: Histogram, joins: Snapshot, reference: ReferenceSampler)
-    {
+    mutating func fill(
+        from first: Sample, to last: Sample, delay: Histogram, joins: Snapshot, reference: ReferenceSampler
+    ) {
         let length = Double(last.time - first.time)
         seconds = length / 1e9
         counts = Counts(from: first.counters, to: last.counters)

@@ -26,7 +26,8 @@ extension Scenario {
         return object
     }
 
-    private static func lay(_ object: [String: Any], over known: inout [String: Any], at path: String) throws(LoadError) {
+    private static func lay(_ object: [String: Any], over known: inout [String: Any], at path: String) throws(LoadError)
+    {
         for (name, value) in object {
             guard let old = known[name] else { throw .usage("a scenario has no '\(path)\(name)'") }
             if var inner = old as? [String: Any], let new = value as? [String: Any] {

@@ -35,7 +35,8 @@ final class ConnectionHub: Sendable {
     /// The server may have chosen other numbers for the codecs than were offered, or left out repeats.
     private func adopt(_ remote: RemoteSide, _ send: inout SendPlan) {
         let wanted: ReceivedFormat = send.kind == .audio ? .opus : .vp8
-        if remote.receives[send.payloadType] != wanted, let other = remote.receives.first(where: { $0.value == wanted }) {
+        if remote.receives[send.payloadType] != wanted, let other = remote.receives.first(where: { $0.value == wanted })
+        {
             send.payloadType = other.key
         }
         let payloadType = send.payloadType

@@ -92,7 +92,9 @@ func makeAnswer(to remote: RemoteSide, ice: ICECredentials, fingerprint: String)
     for section in remote.description.sections {
         let attributes = section.attributes
         let wanted = section.formats.filter { word in
-            guard section.port != 0 || attributes.has("bundle-only"), let payloadType = UInt8(word) else { return false }
+            guard section.port != 0 || attributes.has("bundle-only"), let payloadType = UInt8(word) else {
+                return false
+            }
             return remote.receives[payloadType] != nil
         }
         let isUsed = !wanted.isEmpty
