@@ -15,6 +15,7 @@ enum Martlet {
                 print("\(file): good")
             case .version: print("martlet \(version)")
             case .help: print(Command.usage)
+            case .helpSettings: print(Command.settings)
             }
         } catch {
             FileHandle.standardError.write(Data((error.message + "\n").utf8))
@@ -27,7 +28,7 @@ enum Martlet {
             return try Configuration.load(
                 file: file, environment: ProcessInfo.processInfo.environment, development: development)
         } catch {
-            throw CommandError(message: error.faults.joined(separator: "\n"), exitCode: 1)
+            throw CommandError(message: error.faults.map { "martlet: \($0)" }.joined(separator: "\n"), exitCode: 1)
         }
     }
 

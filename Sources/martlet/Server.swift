@@ -29,6 +29,7 @@ struct Server {
             level: configuration.logLevel, format: configuration.logFormat,
             showAddresses: configuration.logShowsAddresses)
         let logger = Logger("martlet", output: output)
+        OpenFiles.raiseLimit()
         let workers = try startWorkers(configuration, logger)
         let rooms = RoomService(
             configuration: configuration.rooms, media: WorkerPoolPlane(workers),
@@ -47,6 +48,9 @@ struct Server {
             health: health, logger: logger)
         try await server.listen(context)
         health.becomeReady()
+        if !configuration.servesOtherMachines, !configuration.isDevelopment {
+            logger.warning("only this machine is served: set http.tls, trusted_proxy or insecure")
+        }
         logger.info("ready", ["http": .number(server.publicListener.port), "version": .text(Martlet.version)])
         return server
     }
@@ -59,7 +63,7 @@ struct Server {
             return try MediaWorkerPool(
                 configuration: configuration.media, certificate: certificate, logger: logger.named("media"))
         } catch {
-            throw CommandError(message: "martlet: the media workers do not start: \(error)", exitCode: 1)
+            throw CommandError(message: "martlet: \(configuration.explain(error))", exitCode: 1)
         }
     }
 
@@ -71,11 +75,18 @@ struct Server {
             rooms: rooms, workers: workers, listener: publicListener, health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let privateRoutes = privateRouter
-        do {
-            try await privateListener.start { await privateRoutes.handle($0) }
-            try await publicListener.start(webSockets: [signalling.webSocketRoute]) { await publicRouter.handle($0) }
+        try await start(privateListener, .privateOne) { await privateRoutes.handle($0) }
+        try await start(publicListener, .publicOne, [signalling.webSocketRoute]) { await publicRouter.handle($0) }
+    }
+
+    private func start(
+        _ listener: HTTPServer, _ which: Configuration.WhichListener, _ webSockets: [WebSocketRoute] = [],
+        _ handler: @escaping HTTPHandler
+    ) async throws(CommandError) {
+        do throws(HTTPServerError) {
+            try await listener.start(webSockets: webSockets, handler: handler)
         } catch {
-            throw CommandError(message: "martlet: cannot listen: \(error)", exitCode: 1)
+            throw CommandError(message: "martlet: \(configuration.explain(error, which))", exitCode: 1)
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPServing
 import MediaEngine
 import MediaWorkers
@@ -41,13 +42,22 @@ struct ConfigurationTests {
     @Test(
         "What is wrong is told with its line",
         arguments: [
-            ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'"),
-            ("http:\n  port: 70000", "m.yaml:2: http.port: wants a whole number from 0 to 65535"),
+            ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'; 'martlet help settings' lists them"),
+            ("http:\n  port: 70000", "m.yaml:2: http.port: '70000' is not 0 to 65535"),
             ("\nmedia:\n  bind: here", "m.yaml:3: media.bind: 'here' is not an IPv4 or IPv6 address"),
             (
                 "insecure: maybe",
-                "m.yaml:1: insecure: 'maybe' is not one of: serve other machines without TLS (true or false)"
+                "m.yaml:1: insecure: 'maybe' is not true or false"
             ),
+            (
+                "ice_servers: [\"stun:a\", \"http://b\"]",
+                "m.yaml:1: ice_servers: 'http://b' is not one of: stun:, turn: or turns: addresses"
+            ),
+            (
+                "rooms:\n  video_codecs: [h264, opus]",
+                "m.yaml:2: rooms.video_codecs: 'opus' is not one of: vp8, vp9, h264, av1"
+            ),
+            ("log: {level: loud}", "m.yaml:1: log.level: 'loud' is not debug, info, warning, error"),
             ("http:\n  port: [1, 2]", "m.yaml:2: http.port: wants one value, not a list"),
         ])
     func faults(text: String, fault: String) throws {
@@ -91,8 +101,50 @@ struct ConfigurationTests {
         var configuration = Configuration()
         #expect(configuration.faults.contains { $0.hasPrefix("keys: no API key") })
         configuration.keys["app"] = "short"
-        #expect(configuration.faults == ["keys.app: the secret has 5 bytes; HS256 needs 32"])
+        #expect(configuration.faults.count == 1)
+        #expect(configuration.faults[0].hasPrefix("keys.app: the secret has 5 bytes; HS256 needs 32"))
         #expect(Configuration.development.faults.isEmpty)
+    }
+
+    @Test("TLS files that cannot be read, and one without the other, are told")
+    func tlsFiles() {
+        var configuration = Configuration.development
+        configuration.tlsCertificatePath = "/nowhere/certificate.pem"
+        #expect(
+            configuration.faults == [
+                "http.tls: certificate and key go together",
+                "http.tls.certificate: '/nowhere/certificate.pem' cannot be read: No such file or directory",
+            ])
+    }
+
+    @Test("What a setting shows is what it takes")
+    func roundTrip() throws {
+        let standard = Configuration()
+        for setting in Setting.all {
+            let text = setting.show(standard)
+            guard !text.isEmpty else { continue }
+            var copy = standard
+            try setting.take(&copy, text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+            #expect(setting.show(copy) == text, "\(setting.path)")
+        }
+    }
+
+    @Test("The table in the README is what the program says of itself")
+    func readme() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
+        let table = Setting.rows.map {
+            "| `\($0.path)` | \($0.standard.isEmpty ? "" : "`\($0.standard)`") | \($0.summary) |"
+        }
+        let rows = readme.split(separator: "\n").map(String.init).filter { $0.hasPrefix("| `") && $0.contains("` | ") }
+        let missing = table.filter { !rows.contains($0) }
+        #expect(missing.isEmpty, "put these into README.md:\n\(table.joined(separator: "\n"))")
+        let paths = Set(Setting.rows.map(\.path))
+        let stale = rows.filter { row in
+            !table.contains(row) && paths.contains { row.hasPrefix("| `\($0)`") }
+        }
+        #expect(stale.isEmpty)
     }
 
     @Test("Each setting has a path of its own")

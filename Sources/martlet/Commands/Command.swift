@@ -5,6 +5,7 @@ enum Command {
     case checkConfig(String)
     case version
     case help
+    case helpSettings
 
     static let usage = """
         usage: martlet serve [--config FILE] [--dev]
@@ -12,7 +13,18 @@ enum Command {
                              [--metadata TEXT] [--valid-for SECONDS] [--no-publish] [--no-subscribe] [--admin] [--hidden]
                martlet check-config FILE
                martlet version
+               martlet help settings
         """
+
+    /// Every setting with its standard, for `martlet help settings`.
+    static var settings: String {
+        let lines = Setting.rows.map { row in
+            let standard = row.standard.isEmpty ? "" : "  [\(row.standard)]"
+            return "  \(row.path)\(standard)\n      \(row.summary)"
+        }
+        return "Settings of the file, with their standards; http.port is MARTLET_HTTP_PORT in the environment.\n"
+            + lines.joined(separator: "\n")
+    }
 
     init(arguments: [String]) throws(CommandError) {
         var rest = Arguments(Array(arguments.dropFirst()))
@@ -24,7 +36,7 @@ enum Command {
             guard let file = rest.next() else { throw Self.wrong("check-config wants a file") }
             self = .checkConfig(file)
         case "version", "--version": self = .version
-        case "help", "--help", "-h": self = .help
+        case "help", "--help", "-h": self = rest.take("settings") ? .helpSettings : .help
         case let word: throw Self.wrong(word.map { "there is no command '\($0)'" } ?? "a command is missing")
         }
         if let extra = rest.next() { throw Self.wrong("'\(extra)' is not expected here") }
@@ -40,6 +52,13 @@ struct Arguments {
     private var words: [String]
 
     init(_ words: [String]) { self.words = words }
+
+    /// Whether `word` comes next.
+    mutating func take(_ word: String) -> Bool {
+        guard words.first == word else { return false }
+        words.removeFirst()
+        return true
+    }
 
     /// Whether `name` is there.
     mutating func flag(_ name: String) -> Bool {

@@ -44,7 +44,9 @@ struct TokenCommand {
         let configuration = try Martlet.load(file, development: isDevelopment)
         let names = configuration.keys.keys.sorted()
         guard let chosen = key ?? names.first, names.contains(chosen) else {
-            throw CommandError(message: "martlet: there is no key '\(key ?? "")' in the configuration", exitCode: 1)
+            let known = names.joined(separator: ", ")
+            throw CommandError(
+                message: "martlet: there is no key '\(key ?? "")' in the configuration; it has: \(known)", exitCode: 1)
         }
         let claims = AccessClaims(
             apiKey: chosen, identity: identity, name: name, metadata: metadata,

@@ -25,7 +25,8 @@ extension Configuration {
 
     private static func read(_ file: String) throws(ConfigurationError) -> [YAMLDocument.Entry] {
         guard let data = FileManager.default.contents(atPath: file) else {
-            throw ConfigurationError(faults: ["\(file): cannot be read"])
+            let why = access(file, R_OK) == 0 ? "is it a file?" : String(cString: strerror(errno))
+            throw ConfigurationError(faults: ["\(file): cannot be read: \(why)"])
         }
         guard let text = String(data: data, encoding: .utf8) else {
             throw ConfigurationError(faults: ["\(file): is not UTF-8"])
@@ -45,7 +46,8 @@ extension Configuration {
                 continue
             }
             guard let setting = Setting.all.first(where: { $0.path == entry.path }) else {
-                faults.append("\(file):\(entry.line): there is no setting '\(entry.path)'")
+                faults.append(
+                    "\(file):\(entry.line): there is no setting '\(entry.path)'; 'martlet help settings' lists them")
                 continue
             }
             do throws(SettingError) {

@@ -1,3 +1,4 @@
+import Glibc
 import HTTPServing
 import Logging
 import MediaEngine
@@ -68,14 +69,22 @@ struct Configuration: Sendable {
     var faults: [String] {
         var faults: [String] = []
         if keys.isEmpty {
-            faults.append("keys: no API key is configured; add one under 'keys', or start with --dev")
+            faults.append(
+                "keys: no API key is configured; add 'NAME: SECRET' under 'keys' (or MARTLET_KEYS=NAME:SECRET), "
+                    + "with a secret from 'openssl rand -hex 32', or start with --dev")
         }
         for (name, secret) in keys.sorted(by: { $0.key < $1.key }) where secret.utf8.count < Self.shortestSecretBytes {
             faults.append(
-                "keys.\(name): the secret has \(secret.utf8.count) bytes; HS256 needs \(Self.shortestSecretBytes)")
+                "keys.\(name): the secret has \(secret.utf8.count) bytes; HS256 needs \(Self.shortestSecretBytes): "
+                    + "'openssl rand -hex 32' makes a good one")
         }
         if (tlsCertificatePath == nil) != (tlsKeyPath == nil) {
             faults.append("http.tls: certificate and key go together")
+        }
+        for (setting, path) in [("certificate", tlsCertificatePath), ("key", tlsKeyPath)] {
+            if let path, access(path, R_OK) != 0 {
+                faults.append("http.tls.\(setting): '\(path)' cannot be read: \(String(cString: strerror(errno)))")
+            }
         }
         if http.port == privateListener.port, http.port != 0 {
             faults.append("private.port: \(privateListener.port) is the public listener's port")

@@ -1,78 +1,33 @@
-import Logging
-import MediaEngine
-import MediaWorkers
 import Primitives
-import RoomService
-import Rooms
 
-/// One thing that can be configured: its path in the file, what it means, and how its text is taken.
+/// One thing that can be configured: its path in the file, what it means, what its value may be, and where it goes.
 ///
-/// The table below is all there is: the file, the environment, `check-config` and the README follow from it.
+/// The table in `Setting+All.swift` is all there is: the file, the environment, `check-config` and the README follow from it.
 struct Setting: Sendable {
     /// "http.port"; in the environment MARTLET_HTTP_PORT.
     let path: String
+    /// What it is, for people.
     let summary: String
+    /// What a value must be: "true or false", "0 to 65535".
+    let wants: String
     let take: @Sendable (inout Configuration, [String]) throws(SettingError) -> Void
+    /// The value that a configuration has, as the file would say it; empty for none.
+    let show: @Sendable (Configuration) -> String
 
     /// The environment variable that overrides it.
     var variable: String {
         "MARTLET_" + path.uppercased().map { $0 == "." ? "_" : String($0) }.joined()
     }
 
-    static let all: [Setting] = [
-        .text("http.bind", "address of the public listener") { $0.http.host = $1 },
-        .number("http.port", "port of the public listener", 0...65_535) { $0.http.port = UInt16($1) },
-        .text("http.tls.certificate", "PEM file: certificate chain") { $0.tlsCertificatePath = $1 },
-        .text("http.tls.key", "PEM file: private key") { $0.tlsKeyPath = $1 },
-        Setting(path: "http.allowed_origins", summary: "web origins that may call; * for any") {
-            (configuration, values) throws(SettingError) in configuration.allowedOrigins = values
-        },
-        .flag("trusted_proxy", "a proxy in front ends TLS; its X-Forwarded fields are believed") {
-            $0.trustedProxy = $1
-        },
-        .flag("insecure", "serve other machines without TLS") { $0.insecure = $1 },
-        .text("private.bind", "address of the listener for metrics and health") { $0.privateListener.host = $1 },
-        .number("private.port", "port of the listener for metrics and health", 0...65_535) {
-            $0.privateListener.port = UInt16($1)
-        },
-        .address("media.bind", "local address of the media ports; absent: all") { $0.media.bindAddress = $1 },
-        .number("media.udp_port", "UDP port of the first worker; 0 lets the system choose", 0...65_535) {
-            $0.media.udpBasePort = UInt16($1)
-        },
-        .number("media.workers", "media threads; 0: one a core", 0...256) { $0.media.workers = $1 },
-        Setting(path: "media.announced_addresses", summary: "addresses in answers, for 1:1 NAT; absent: the machine's")
-        {
-            (configuration, values) throws(SettingError) in
-            configuration.media.advertisedAddresses = try values.map { (text) throws(SettingError) in
-                try SocketAddress(numeric: text)
-            }
-        },
-        .flag("media.pin_threads", "bind each media thread to a core") { $0.media.pinsThreads = $1 },
-        .seconds("media.consent_timeout", "seconds without a check until a peer is gone", 5...30) {
-            $0.media.engine.consentTimeout = $1
-        },
-        .text("rooms.default", "room of a join that names none") { $0.rooms.defaultRoom = $1 },
-        .flag("rooms.auto_create", "a join may make its room") { $0.rooms.autoCreateRooms = $1 },
-        .number("rooms.max_rooms", "rooms at a time", 1...1_000_000) { $0.rooms.maxRooms = $1 },
-        .number("rooms.max_participants", "participants of one room", 1...100_000) {
-            $0.rooms.maxParticipantsPerRoom = $1
-        },
-        .number("rooms.joins_per_second", "joins a second over the whole server", 1...100_000) {
-            $0.rooms.maxJoinsPerSecond = $1
-        },
-        .seconds("rooms.empty_timeout", "seconds until a room in which nobody ever was ends", 1...86_400) {
-            $0.rooms.defaultPolicy.emptyTimeout = $1
-        },
-        .seconds("rooms.departure_timeout", "seconds until a room ends after the last one left", 0...86_400) {
-            $0.rooms.defaultPolicy.departureTimeout = $1
-        },
-        Setting(path: "ice_servers", summary: "STUN and TURN addresses told to clients") {
-            (configuration, values) throws(SettingError) in configuration.iceServerURLs = values
-        },
-        .word("log.level", "debug, info, warning or error", LogLevel.init(word:)) { $0.logLevel = $1 },
-        .word("log.format", "text or json", LogFormat.init(rawValue:)) { $0.logFormat = $1 },
-        .flag("log.addresses", "write client addresses in full") { $0.logShowsAddresses = $1 },
-    ]
+    /// The rows of the table that the README and `martlet help settings` show: path, standard, what it is.
+    static var rows: [(path: String, standard: String, summary: String)] {
+        let standard = Configuration()
+        let settings = all.map { setting -> (path: String, standard: String, summary: String) in
+            (setting.path, setting.show(standard), "\(setting.summary) (\(setting.wants))")
+        }
+        let secret = "the secret of the API key NAME (\(Configuration.shortestSecretBytes) bytes or more)"
+        return settings + [("keys.NAME", "", secret)]
+    }
 }
 
 /// What is wrong with a value.
@@ -80,61 +35,74 @@ struct SettingError: Error, Hashable {
     var problem: String
 }
 
+/// Where a setting's value lives.
+typealias Place<Value> = any WritableKeyPath<Configuration, Value> & Sendable
+
 extension Setting {
-    private static func text(
-        _ path: String, _ summary: String, set: @escaping @Sendable (inout Configuration, String) -> Void
+    /// One value that `parse` takes; what it refuses is told with what is wanted.
+    static func value<Value>(
+        _ path: String, _ summary: String, wants: String, _ place: Place<Value>,
+        parse: @escaping @Sendable (String) -> Value?, show: @escaping @Sendable (Value) -> String
     ) -> Setting {
-        Setting(path: path, summary: summary) { (configuration, values) throws(SettingError) in
-            set(&configuration, try single(values))
+        Setting(path: path, summary: summary, wants: wants) { (configuration, values) throws(SettingError) in
+            guard values.count == 1 else { throw SettingError(problem: "wants one value, not a list") }
+            guard let value = parse(values[0]) else { throw SettingError(problem: "'\(values[0])' is not \(wants)") }
+            configuration[keyPath: place] = value
+        } show: {
+            show($0[keyPath: place])
         }
     }
 
-    private static func flag(
-        _ path: String, _ summary: String, set: @escaping @Sendable (inout Configuration, Bool) -> Void
+    /// Any number of values that `parse` takes one by one.
+    static func list<Value>(
+        _ path: String, _ summary: String, wants: String, _ place: Place<[Value]>,
+        parse: @escaping @Sendable (String) -> Value?, show: @escaping @Sendable (Value) -> String
     ) -> Setting {
-        word(path, summary + " (true or false)", { Bool($0) }, set: set)
-    }
-
-    private static func number(
-        _ path: String, _ summary: String, _ range: ClosedRange<Int>,
-        set: @escaping @Sendable (inout Configuration, Int) -> Void
-    ) -> Setting {
-        Setting(path: path, summary: summary) { (configuration, values) throws(SettingError) in
-            guard let number = Int(try single(values)), range.contains(number) else {
-                throw SettingError(problem: "wants a whole number from \(range.lowerBound) to \(range.upperBound)")
+        Setting(path: path, summary: summary, wants: wants) { (configuration, values) throws(SettingError) in
+            configuration[keyPath: place] = try values.map { (text) throws(SettingError) in
+                guard let value = parse(text) else { throw SettingError(problem: "'\(text)' is not one of: \(wants)") }
+                return value
             }
-            set(&configuration, number)
+        } show: {
+            $0[keyPath: place].map(show).joined(separator: ", ")
         }
     }
 
-    private static func seconds(
-        _ path: String, _ summary: String, _ range: ClosedRange<Int>,
-        set: @escaping @Sendable (inout Configuration, TimeInterval) -> Void
-    ) -> Setting {
-        number(path, summary, range) { set(&$0, .seconds(Int64($1))) }
+    static func text(_ path: String, _ summary: String, wants: String = "text", _ place: Place<String>) -> Setting {
+        value(path, summary, wants: wants, place, parse: { $0.isEmpty ? nil : $0 }, show: { $0 })
     }
 
-    private static func address(
-        _ path: String, _ summary: String, set: @escaping @Sendable (inout Configuration, SocketAddress) -> Void
-    ) -> Setting {
-        Setting(path: path, summary: summary) { (configuration, values) throws(SettingError) in
-            set(&configuration, try SocketAddress(numeric: try single(values)))
-        }
+    static func file(_ path: String, _ summary: String, _ place: Place<String?>) -> Setting {
+        value(path, summary, wants: "a file", place, parse: { $0.isEmpty ? nil : .some($0) }, show: { $0 ?? "" })
     }
 
-    private static func word<Value>(
-        _ path: String, _ summary: String, _ parse: @escaping @Sendable (String) -> Value?,
-        set: @escaping @Sendable (inout Configuration, Value) -> Void
-    ) -> Setting {
-        Setting(path: path, summary: summary) { (configuration, values) throws(SettingError) in
-            let text = try single(values)
-            guard let value = parse(text) else { throw SettingError(problem: "'\(text)' is not one of: \(summary)") }
-            set(&configuration, value)
-        }
+    static func flag(_ path: String, _ summary: String, _ place: Place<Bool>) -> Setting {
+        value(path, summary, wants: "true or false", place, parse: { Bool($0) }, show: { String($0) })
     }
 
-    private static func single(_ values: [String]) throws(SettingError) -> String {
-        guard values.count == 1, !values[0].isEmpty else { throw SettingError(problem: "wants one value, not a list") }
-        return values[0]
+    static func number<Number: FixedWidthInteger & Sendable>(
+        _ path: String, _ summary: String, _ range: ClosedRange<Number>, _ place: Place<Number>
+    ) -> Setting {
+        value(
+            path, summary, wants: "\(range.lowerBound) to \(range.upperBound)", place,
+            parse: { Number($0).flatMap { range.contains($0) ? $0 : nil } }, show: { String($0) })
+    }
+
+    static func seconds(
+        _ path: String, _ summary: String, _ range: ClosedRange<Int64>, _ place: Place<TimeInterval>
+    ) -> Setting {
+        value(
+            path, summary, wants: "seconds, \(range.lowerBound) to \(range.upperBound)", place,
+            parse: { Int64($0).flatMap { range.contains($0) ? .seconds($0) : nil } },
+            show: { String(Int64($0.seconds)) })
+    }
+
+    static func word<Word>(
+        _ path: String, _ summary: String, _ words: [(String, Word)], _ place: Place<Word>
+    ) -> Setting where Word: Equatable & Sendable {
+        value(
+            path, summary, wants: words.map(\.0).joined(separator: ", "), place,
+            parse: { text in words.first { $0.0 == text }?.1 },
+            show: { word in words.first { $0.1 == word }?.0 ?? "" })
     }
 }

@@ -1,0 +1,43 @@
+import Cryptography
+import HTTPServing
+import MediaWorkers
+import Primitives
+
+/// Why the server does not start: what, where, and what to do about it.
+extension Configuration {
+    /// One of the two listeners.
+    enum WhichListener: Sendable {
+        case publicOne, privateOne
+    }
+
+    func explain(_ error: HTTPServerError, _ which: WhichListener) -> String {
+        let (section, listener) = which == .publicOne ? ("http", http) : ("private", privateListener)
+        switch error {
+        case .invalidAddress(let host):
+            return "\(section).bind: '\(host)' is not an IPv4 or IPv6 address"
+        case .invalidCertificate(let words):
+            let files = "\(tlsCertificatePath ?? "no certificate"), \(tlsKeyPath ?? "no key")"
+            return "http.tls: the certificate or its key cannot be used (\(files)): \(words)"
+        case .cannotListen(let words):
+            let host = listener.host.contains(":") ? "[\(listener.host)]" : listener.host
+            let advice = "give \(section).port another value, or end what has the port"
+            return "cannot listen on \(host):\(listener.port): \(words); \(advice)"
+        case .alreadyStarted:
+            return "the \(section) listener is started already"
+        }
+    }
+
+    func explain(_ error: any Error) -> String {
+        switch error {
+        case MediaWorkerError.system(let index, let cause):
+            let host = media.bindAddress?.host ?? "all addresses"
+            let port =
+                media.udpBasePort == 0 ? "a port of the system's choice" : "UDP port \(Int(media.udpBasePort) + index)"
+            return "media worker \(index) cannot use \(port) on \(host): \(cause); see media.udp_port and media.bind"
+        case MediaWorkerError.certificate(let cause), let cause as CryptographyError:
+            return "no certificate could be made for DTLS: \(cause)"
+        default:
+            return "the media workers do not start: \(error)"
+        }
+    }
+}

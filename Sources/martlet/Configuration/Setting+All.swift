@@ -1,0 +1,101 @@
+import EdgeSupport
+import Logging
+import MediaControl
+import MediaEngine
+import MediaWorkers
+import Primitives
+import RoomService
+import Rooms
+
+extension Setting {
+    /// Every setting, in the order in which people look for them.
+    static let all: [Setting] = http + media + rooms + sessions + log
+
+    private static let http: [Setting] = [
+        address("http.bind", "where HTTP and WebSocket are served; :: for all of both families", \.http.host),
+        number("http.port", "port of HTTP and WebSocket; 0 lets the system choose", 0...65_535, \.http.port),
+        file("http.tls.certificate", "certificate chain, PEM", \.tlsCertificatePath),
+        file("http.tls.key", "private key, PEM", \.tlsKeyPath),
+        list(
+            "http.allowed_origins", "web pages that may call", wants: "https://host, or * for any", \.allowedOrigins,
+            parse: { $0.isEmpty ? nil : $0 }, show: { $0 }),
+        flag("trusted_proxy", "a proxy in front ends TLS; its X-Forwarded fields are believed", \.trustedProxy),
+        flag("insecure", "serve other machines although there is neither TLS nor a proxy", \.insecure),
+        address("private.bind", "where metrics and health are served", \.privateListener.host),
+        number("private.port", "port of metrics and health", 0...65_535, \.privateListener.port),
+    ]
+
+    private static let media: [Setting] = [
+        value(
+            "media.bind", "local address of the media ports; none: all", wants: "an IPv4 or IPv6 address",
+            \.media.bindAddress, parse: { SocketAddress(numeric: $0).map { .some($0) } }, show: { $0?.host ?? "" }),
+        number(
+            "media.udp_port", "UDP port of the first worker, the others follow; 0 lets the system choose", 0...65_535,
+            \.media.udpBasePort),
+        number("media.workers", "media threads; 0: one a core", 0...256, \.media.workers),
+        list(
+            "media.announced_addresses", "addresses in answers, for 1:1 NAT; none: those of the machine",
+            wants: "IPv4 or IPv6 addresses", \.media.advertisedAddresses, parse: { SocketAddress(numeric: $0) },
+            show: { $0.host }),
+        flag("media.pin_threads", "bind each media thread to a core", \.media.pinsThreads),
+        seconds(
+            "media.consent_timeout", "a peer that is silent for so long is gone", 5...30, \.media.engine.consentTimeout),
+        list(
+            "ice_servers", "told to clients", wants: "stun:, turn: or turns: addresses", \.iceServerURLs,
+            parse: { text in ["stun:", "turn:", "turns:"].contains { text.hasPrefix($0) } ? text : nil }, show: { $0 }),
+    ]
+
+    private static let rooms: [Setting] = [
+        text("rooms.default", "the room of a join that names none", \.rooms.defaultRoom),
+        flag("rooms.auto_create", "a join may make its room", \.rooms.autoCreateRooms),
+        number("rooms.max_rooms", "rooms at a time", 1...1_000_000, \.rooms.maxRooms),
+        number(
+            "rooms.max_participants", "participants of one room", 1...100_000, \.rooms.maxParticipantsPerRoom),
+        number(
+            "rooms.max_participants_total", "participants of all rooms", 1...1_000_000, \.rooms.maxParticipants),
+        number("rooms.joins_per_second", "joins a second, over all rooms", 1...100_000, \.rooms.maxJoinsPerSecond),
+        codecs(
+            "rooms.audio_codecs", "audio codecs of rooms, best first; none: any", .audio,
+            \.rooms.defaultPolicy.audioCodecs),
+        codecs(
+            "rooms.video_codecs", "video codecs of rooms, best first; none: any", .video,
+            \.rooms.defaultPolicy.videoCodecs),
+        seconds(
+            "rooms.empty_timeout", "a room in which nobody ever was ends after", 1...86_400,
+            \.rooms.defaultPolicy.emptyTimeout),
+        seconds(
+            "rooms.departure_timeout", "a room ends so long after the last one left", 0...86_400,
+            \.rooms.defaultPolicy.departureTimeout),
+    ]
+
+    private static let sessions: [Setting] = [
+        seconds(
+            "sessions.keep_alive", "a signalling session without a sign of life ends after", 3...3_600,
+            \.rooms.keepAliveTimeout),
+        seconds(
+            "sessions.resume_window", "a dropped socket may be resumed for so long", 0...3_600, \.rooms.resumeWindow),
+    ]
+
+    private static let log: [Setting] = [
+        word(
+            "log.level", "what is logged",
+            [("debug", .debug), ("info", .info), ("warning", .warning), ("error", .error)],
+            \.logLevel),
+        word("log.format", "how it is written", [("text", .text), ("json", .json)], \.logFormat),
+        flag("log.addresses", "client addresses are logged in full", \.logShowsAddresses),
+    ]
+
+    private static func address(_ path: String, _ summary: String, _ place: Place<String>) -> Setting {
+        value(
+            path, summary, wants: "an IPv4 or IPv6 address", place,
+            parse: { SocketAddress(numeric: $0) == nil ? nil : $0 }, show: { $0 })
+    }
+
+    private static func codecs(_ path: String, _ summary: String, _ kind: MediaKind, _ place: Place<[Codec]>) -> Setting
+    {
+        let words = Codec.allCases.filter { $0.kind == kind && $0 != .otherAudio }.map(\.word)
+        return list(
+            path, summary, wants: words.joined(separator: ", "), place,
+            parse: { text in words.contains(text) ? Codec(word: text) : nil }, show: { $0.word })
+    }
+}
