@@ -1,5 +1,5 @@
 import Cryptography
-public import MediaControl
+import MediaControl
 public import Primitives
 
 /// One peer connection of a scripted client: transport, links, what it publishes and what it watches.

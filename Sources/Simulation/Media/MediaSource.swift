@@ -1,4 +1,4 @@
-public import Primitives
+import Primitives
 
 /// One packet before it has an RTP header.
 struct MediaPacket: Sendable {

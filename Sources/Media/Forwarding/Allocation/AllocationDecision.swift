@@ -1,4 +1,4 @@
-public import MediaControl
+import MediaControl
 public import Primitives
 
 /// What one subscription gets, and why not more.

@@ -1,4 +1,4 @@
-public import MediaControl
+import MediaControl
 public import Primitives
 
 /// How much a picture matters to its viewer. The publisher proposes one, the viewer's own choice wins.
