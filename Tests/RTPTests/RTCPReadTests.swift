@@ -134,7 +134,7 @@ struct RTCPReadTests {
             "80c90001 00000001 80c90002 00000001",  // Longer than the datagram.
             "80c90001 00000001 00c90001 00000001",  // Another version.
             "80c90001 00000001 81ce0001 00000001",  // PLI without a media source.
-            "80c90001 00000001 a0c90001 00000001",  // Padding that is not a multiple of a word.
+            "80c90001 00000001 a0c90001 00000001",  // Padding that takes a part of the sender.
             "80c90001 00000001 80cf0002 00000001 04000002",  // A block that is cut off.
             "80c90001 00000001 80c9",
         ])

@@ -37,6 +37,16 @@ struct TransportFeedbackTests {
         #expect(result.statuses.map(\.arrival) == expected)
     }
 
+    @Test("Chromium pads by less than a word: a captured feedback")
+    func padded() throws {
+        let bytes = try unwrapped(
+            CapturedPackets.bytes("afcd0007 fa17fa17 c0e741fd 00010007 030ab500 2007 cf000014980000 000003"))
+        let result = try read(bytes)
+        #expect(result.feedback.packetCount == 7)
+        let start: Int64 = 0x030ab5 * 256
+        #expect(result.statuses.map(\.arrival) == [207, 207, 207, 227, 379, 379, 379].map { start + $0 })
+    }
+
     @Test("Two-bit vector with a large, negative delta")
     func twoBit() throws {
         // Symbols 1 2 0 1 then three unused: 11 01 10 00 01 00 00 00.
