@@ -1,5 +1,6 @@
-import sys
+import contextlib
 import pathlib
+import sys
 
 import pytest
 
@@ -7,12 +8,25 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from support.server import Server  # noqa: E402
 
 
-@pytest.fixture
-def server():
+@contextlib.contextmanager
+def running(**options):
     """A Martlet on loopback, stopped by SIGTERM at the end; its log must hold no error."""
-    running = Server().start()
-    yield running
-    log = running.log()
-    assert running.stop() == 0, log
+    server = Server(**options).start()
+    yield server
+    log = server.log()
+    assert server.stop() == 0, log
     for line in log.splitlines():
         assert " error " not in line.lower(), line
+
+
+@pytest.fixture
+def server():
+    with running() as one:
+        yield one
+
+
+@pytest.fixture
+def development_server():
+    """As `make run` starts it: the page makes its own tokens."""
+    with running(development=True) as one:
+        yield one

@@ -6,22 +6,33 @@ public enum ConsolePage {
     public static func register(on router: inout Router) {
         router.on(.get, "/") { _ in response(for: PackageResources.index_html, type: "text/html; charset=utf-8") }
         for (name, content) in files {
-            let type = name.hasSuffix(".css") ? "text/css; charset=utf-8" : "text/javascript; charset=utf-8"
-            router.on(.get, "/console/\(name)") { _ in response(for: content, type: type) }
+            router.on(.get, "/console/\(name)") { _ in response(for: content, type: type(of: name)) }
         }
     }
 
     private static let files: [(name: String, content: [UInt8])] = [
         ("style.css", PackageResources.style_css),
+        ("room.css", PackageResources.room_css),
+        ("operators.css", PackageResources.operators_css),
+        ("martlet.svg", PackageResources.martlet_svg),
         ("app.js", PackageResources.app_js),
+        ("media.js", PackageResources.media_js),
+        ("generated.js", PackageResources.generated_js),
         ("room.js", PackageResources.room_js),
         ("signal.js", PackageResources.signal_js),
+        ("publishing.js", PackageResources.publishing_js),
+        ("receiving.js", PackageResources.receiving_js),
+        ("roster.js", PackageResources.roster_js),
         ("grid.js", PackageResources.grid_js),
-        ("generated.js", PackageResources.generated_js),
         ("statistics.js", PackageResources.statistics_js),
         ("operators.js", PackageResources.operators_js),
         ("tokens.js", PackageResources.tokens_js),
     ]
+
+    private static func type(of name: String) -> String {
+        if name.hasSuffix(".css") { return "text/css; charset=utf-8" }
+        return name.hasSuffix(".svg") ? "image/svg+xml" : "text/javascript; charset=utf-8"
+    }
 
     /// The page runs only its own scripts and is shown in nobody's frame.
     private static let policy =

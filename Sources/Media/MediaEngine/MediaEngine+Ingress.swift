@@ -39,7 +39,8 @@ extension MediaEngine {
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
     ) -> Int? {
         guard configuration.admits(source),
-            let range = TransportPeek.localUfrag(of: UnsafeRawBufferPointer(datagram).bytes) else {
+            let range = TransportPeek.localUfrag(of: UnsafeRawBufferPointer(datagram).bytes)
+        else {
             counters.drops.count(.unknownSource)
             return nil
         }

@@ -89,7 +89,9 @@ extension HTTPListener {
             return answer(exchange, configuration.refuse(refusal))
         }
         exchange.body = []
-        for (pattern, route) in webSocketRoutes {
+        // A plain request to a WebSocket's path is the handler's: it can say why an upgrade would be refused, which browsers
+        // hide from pages.
+        for (pattern, route) in webSocketRoutes where exchange.head.asksForWebSocket {
             guard let parameters = pattern.match(request.segments) else { continue }
             var request = request
             request.parameters = parameters

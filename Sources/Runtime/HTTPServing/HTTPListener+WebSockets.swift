@@ -7,15 +7,8 @@ extension HTTPListener {
     /// Bytes that may wait unsent in the kernel: beyond that a socket counts as not writable and messages wait in our queue.
     private static let unsentBytes: gint = 64 << 10
 
-    /// A request on a WebSocket path: asks the route, then upgrades or answers.
+    /// An upgrade request on a WebSocket path: asks the route, then upgrades or answers.
     func considerUpgrade(_ exchange: Exchange, _ request: HTTPRequest, _ route: WebSocketRoute) {
-        guard exchange.head.asksForWebSocket else {
-            let refusal = HTTPRefusal(
-                status: 426, code: "upgrade_required", detail: "This path speaks WebSocket (RFC 6455).")
-            var response = configuration.refuse(refusal)
-            response.headers["Upgrade"] = "websocket"
-            return answer(exchange, response)
-        }
         var error: UnsafeMutablePointer<GError>?
         let isWellFormed = withProtocols(route) {
             soup_websocket_server_check_handshake(exchange.message.pointer, nil, $0, nil, &error) != 0

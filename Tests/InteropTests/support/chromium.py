@@ -46,6 +46,26 @@ async def open_room(browser, server, room, name, *, send="generated", token=None
     return page
 
 
+async def join_by_form(browser, server, room, name, send="generated", **options):
+    """Joins as a person does: fills the form and presses the button. The server must be a development server."""
+    page = await open_form(browser, server, room, name, send, **options)
+    await page.click("#join-button")
+    await until(page, "martlet.joined")
+    return page
+
+
+async def open_form(browser, server, room, name, send="generated", **options):
+    """The filled form, not sent yet."""
+    page = await browser.new_page(viewport={"width": 1100, "height": 720}, bypass_csp=True)
+    page.problems = []
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    await page.goto(f"{server.url}/?{urlencode(options)}")
+    await page.fill("#room-name", room)
+    await page.fill("#your-name", name)
+    await page.select_option("#sending", send)
+    return page
+
+
 async def received(page):
     """What the page receives now: one entry a remote track, from getStats()."""
     return await page.evaluate("martlet.received()")

@@ -33,10 +33,11 @@ def free_ports(count):
 class Server:
     """One Martlet. `namespace` runs it inside a network namespace at `host`."""
 
-    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra="", media=None):
-        """`extra` is YAML at the top level; `media` holds settings of that section, for example {"bind": "::1"}."""
+    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra="", media=None, development=False):
+        """`extra` is YAML at the top level; `media` holds settings of that section, for example {"bind": "::1"}.
+        `development` starts it as `martlet serve --dev`, whose page makes tokens by itself."""
         self.host, self.namespace, self.workers, self.extra = host, namespace, workers, extra
-        self.media = media or {}
+        self.media, self.development = media or {}, development
         self.http, self.private, self.udp = free_ports(3)
         self.folder = tempfile.TemporaryDirectory(prefix="martlet-")
         self.log_path = pathlib.Path(self.folder.name) / "log"
@@ -54,7 +55,7 @@ class Server:
             "media:\n" + "".join(f"  {key}: {value}\n" for key, value in self._media().items())
             + ("insecure: true\n" if self.host != "127.0.0.1" else "")
             + f"keys:\n  {KEY}: {SECRET}\n" + self.extra)
-        command = [str(BINARY), "serve", "--config", str(config)]
+        command = [str(BINARY), "serve", "--config", str(config), *(["--dev"] if self.development else [])]
         if self.namespace:
             command = ["ip", "netns", "exec", self.namespace, *command]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log_path, "ab"))

@@ -1,37 +1,33 @@
-// The page: a form that joins, controls of the stay, the operators' tab. `?room=…&name=…&send=…&join=1` fills the form and
+// The page: a form that joins, the controls of a stay, the operators' tab. `?room=…&name=…&send=…&join=1` fills the form and
 // joins at once; `token=…` uses that token instead of asking the development server for one.
 
 import { Room } from "./room.js";
-import { generatedStream } from "./generated.js";
-import { receivedStatistics } from "./statistics.js";
+import { openMedia, openScreen } from "./media.js";
 import { Operators } from "./operators.js";
-import { developmentToken } from "./tokens.js";
+import { receivedStatistics, sentStatistics } from "./statistics.js";
+import { developmentToken, newIdentity } from "./tokens.js";
 
 const element = (id) => document.getElementById(id);
 const parameters = new URLSearchParams(location.search);
+const STATES = { idle: "Not connected", connecting: "Connecting…", connected: "Connected", failed: "Disconnected" };
+const CONTROLS = { audio: "Microphone", video: "Camera" };
+const FIELDS = { "room-name": "room", "your-name": "name", sending: "send", codec: "codec", token: "token" };
 let room = null;
 let media = null;
+let identity = null;
 
-for (const [id, parameter] of [["room-name", "room"], ["your-name", "name"], ["sending", "send"], ["codec", "codec"], ["token", "token"]]) {
+for (const [id, parameter] of Object.entries(FIELDS)) {
     if (parameters.has(parameter)) element(id).value = parameters.get(parameter);
 }
 if (parameters.get("simulcast") === "0") element("simulcast").checked = false;
+if (element("token").value) element("token-field").hidden = false;
+
+// MARK: Joining and leaving
 
 element("join").addEventListener("submit", (event) => {
     event.preventDefault();
     join();
 });
-element("leave").addEventListener("click", () => {
-    room?.leave();
-    showForm();
-});
-for (const kind of ["audio", "video"]) {
-    element(`mute-${kind}`).addEventListener("click", () => act(() => room.setMuted(kind, !room.muted[kind])));
-}
-element("share-screen").addEventListener("click", () => act(async () => {
-    const sharing = await room.toggleScreen(captureScreen);
-    element("share-screen").textContent = sharing ? "Stop sharing" : "Share screen";
-}));
 
 async function join() {
     element("join-problem").textContent = "";
@@ -39,81 +35,122 @@ async function join() {
     try {
         const name = element("your-name").value.trim();
         const roomName = element("room-name").value.trim();
-        const token = element("token").value.trim() || await developmentToken({ room: roomName, identity: name });
+        identity ??= newIdentity(name);
+        const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
         media = await openMedia(element("sending").value, name);
+        element("join-button").textContent = "Joining…";
         room = new Room({
-            token, stream: media?.stream, codec: element("codec").value, simulcast: element("simulcast").checked,
+            token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
             join: { room: roomName, name, speakers: true },
+            onEntered: () => showRoom(roomName),
             onState: showState,
-            onEnd: (problem) => { showForm(); element("join-problem").textContent = problem.message; },
+            onPeople: (count) => { element("people-count").lastChild.textContent = count; },
+            onMuted: showMuted,
+            onSilenced: () => complain("The browser plays no sound before you click somewhere in the page."),
+            onEnd: showForm,
         });
-        room.onMuted = showMuted;
-        for (const kind of ["audio", "video"]) showMuted(kind, false);
-        element("join").hidden = true;
-        element("room").hidden = false;
     } catch (problem) {
-        media?.stop();
-        if (problem.code === "token_needed") element("token-field").hidden = false;
-        element("join-problem").textContent = problem.message;
-    } finally {
-        element("join-button").disabled = false;
+        if (problem.code === "token_needed") {
+            element("token-field").hidden = false;
+            element("token").focus();
+        }
+        showForm(problem);
     }
 }
 
-async function openMedia(kind, name) {
-    if (kind === "nothing") return null;
-    if (kind === "generated") return generatedStream({ name });
-    if (kind === "screen") return stoppable(Object.assign(await captureScreen(), { isScreen: true }));
-    try {
-        return stoppable(await navigator.mediaDevices.getUserMedia({
-            audio: { echoCancellation: true, noiseSuppression: true },
-            video: { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 } },
-        }));
-    } catch (problem) {
-        if (problem.name === "NotFoundError") return generatedStream({ name });
-        throw new Error(`The camera cannot be used: ${problem.message}. Choose a generated picture instead.`);
+function leave() {
+    room?.leave();
+    showForm();
+}
+
+element("leave").addEventListener("click", leave);
+// A closed tab says goodbye, so that nobody looks at a ghost for the time that a lost socket is given.
+addEventListener("pagehide", () => room?.leave());
+
+function showRoom(name) {
+    element("join").hidden = true;
+    element("room").hidden = false;
+    element("room-title").textContent = name;
+    document.title = `${name} · Martlet`;
+    for (const kind of ["audio", "video"]) {
+        showMuted(kind, false);
+        element(`mute-${kind}`).disabled = !media?.sources.some(({ track, source }) => track.kind === kind && !source.startsWith("screen"));
     }
+    showSharing(false);
+    complain("");
 }
 
-function stoppable(stream) {
-    return { stream, stop: () => stream.getTracks().forEach((track) => track.stop()) };
-}
-
-async function captureScreen() {
-    // A machine without a screen (a test) shares a generated picture.
-    if (parameters.get("send") === "generated") return generatedStream({ name: "screen", width: 1280, height: 720, framesPerSecond: 10, audio: false }).stream;
-    return navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { max: 15 } }, audio: true });
-}
-
-/** Runs a user's action and shows what went wrong with it. */
-async function act(action) {
-    element("room-problem").textContent = "";
-    try {
-        await action();
-    } catch (problem) {
-        element("room-problem").textContent = problem.message;
-    }
-}
-
-function showForm() {
+/** The form again, with what ended the stay if a person should know. */
+function showForm(problem) {
     media?.stop();
     room = media = null;
+    document.title = "Martlet";
+    element("join-problem").textContent = problem?.message ?? "";
+    element("join-button").disabled = false;
+    element("join-button").textContent = "Join";
     element("room").hidden = true;
     element("join").hidden = false;
-    element("share-screen").textContent = "Share screen";
     showState("idle");
 }
 
 function showState(state) {
     element("status").dataset.state = state;
-    element("status").textContent = { idle: "not connected", connecting: "connecting…", connected: "connected", failed: "disconnected" }[state];
+    element("status").textContent = state === "connecting" && room?.self ? "Reconnecting…" : STATES[state];
 }
 
-function showMuted(kind, muted) {
-    element(`mute-${kind}`).setAttribute("aria-pressed", String(!muted));
+// MARK: Controls
+
+for (const kind of ["audio", "video"]) {
+    element(`mute-${kind}`).addEventListener("click", () => act(() => room.setMuted(kind, !room.muted[kind])));
 }
 
-// Tabs.
+function showMuted(kind, muted, byOther = false) {
+    const button = element(`mute-${kind}`);
+    button.setAttribute("aria-pressed", String(!muted));
+    button.title = muted ? `${CONTROLS[kind]} is off` : `${CONTROLS[kind]} is on`;
+    if (byOther) complain(`An operator turned your ${CONTROLS[kind].toLowerCase()} off.`);
+}
+
+element("share-screen").addEventListener("click", () => act(async () => {
+    if (room.screen) {
+        await room.stopSharing();
+        showSharing(false);
+    } else {
+        await room.share(await openScreen(element("sending").value), () => showSharing(false));
+        showSharing(true);
+    }
+}));
+
+function showSharing(sharing) {
+    element("share-screen").dataset.on = sharing;
+    element("share-screen").lastElementChild.textContent = sharing ? "Stop sharing" : "Share screen";
+}
+
+element("copy-link").addEventListener("click", () => act(async () => {
+    const link = new URL(location.pathname, location.href);
+    link.searchParams.set("room", element("room-name").value.trim());
+    await navigator.clipboard.writeText(link);
+    const label = element("copy-link").lastElementChild;
+    label.textContent = "Copied";
+    setTimeout(() => { label.textContent = "Copy link"; }, 1500);
+}));
+
+document.addEventListener("click", () => room?.receiving?.unsilence());
+
+/** Runs a person's action and shows what went wrong with it. */
+async function act(action) {
+    complain("");
+    try {
+        await action();
+    } catch (problem) {
+        if (problem.name !== "NotAllowedError") complain(problem.message); // A person changed their mind.
+    }
+}
+
+function complain(text) { element("room-problem").textContent = text; }
+
+// MARK: Tabs
+
 const operators = new Operators();
 for (const tab of ["room", "operators"]) {
     element(`tab-${tab}`).addEventListener("click", () => {
@@ -130,6 +167,7 @@ window.martlet = {
     get joined() { return room?.joined ?? false; },
     get room() { return room; },
     received: () => receivedStatistics(room?.sub),
+    sent: () => sentStatistics(room?.pub),
     /** A few pixels of each remote video, as one string a tile: black pictures are empty strings. */
     pixels: () => Object.fromEntries([...document.querySelectorAll(".tile:not(.own) video")].map((video, index) => {
         const pen = new OffscreenCanvas(32, 18).getContext("2d");

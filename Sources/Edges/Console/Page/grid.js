@@ -1,46 +1,84 @@
-// The tiles of a room: one for each shown video, and one with an initial for a participant without video.
+// Tiles: one for each shown video, and one with a face of initials for a participant without video. Screens stand on the
+// stage, everything else in the grid.
 
+const floor = document.getElementById("floor");
+const stage = document.getElementById("stage");
 const grid = document.getElementById("grid");
+/** Pixels between tiles, as in room.css. */
+const GAP = 12;
 
 export class Tile {
-    constructor({ key, name, own = false, source = "camera" }) {
-        this.element = document.createElement("div");
-        this.element.className = `tile ${source}${own ? " own" : ""}`;
+    /** `source` is "camera", "screen" or "person" (no video); `onLayer(choice)` is called when a person picks a layer. */
+    constructor({ key, name, own = false, source = "camera", isMirrored = false, onLayer }) {
+        this.element = make("div", `tile ${source}${own ? " own" : ""}${isMirrored ? " mirrored" : ""}`);
         this.element.dataset.key = key;
-        this.initial = Object.assign(document.createElement("div"), { className: "initial", textContent: (name[0] ?? "?").toUpperCase() });
-        const caption = Object.assign(document.createElement("div"), { className: "caption" });
-        this.name = Object.assign(document.createElement("span"), { className: "name", textContent: name });
-        this.figures = Object.assign(document.createElement("span"), { className: "figures" });
+        this.face = make("div", "face", initials(name));
+        this.face.style.setProperty("--hue", hueOf(name));
+        this.label = make("b", "", own ? `${name} (you)` : name);
+        this.name = make("span", "name");
+        this.name.innerHTML = '<svg aria-label="muted"><use href="#icon-microphone"/></svg>';
+        this.name.append(this.label);
+        this.figures = make("span", "figures");
+        this.quality = make("span", "quality");
+        this.quality.append(...Array.from({ length: 5 }, () => make("i")));
+        this.quality.hidden = true;
+        this.corner = make("div", "corner");
+        if (onLayer) this.corner.append(layerMenu(name, onLayer));
+        this.corner.append(this.quality);
+        const caption = make("div", "caption");
         caption.append(this.name, this.figures);
-        this.element.append(this.initial, caption);
-        grid.append(this.element);
+        this.element.append(this.face, caption, this.corner);
+        (source === "screen" ? stage : grid).append(this.element);
         arrange();
     }
 
-    /** Shows a video track; null takes the picture away. */
-    show(track) {
-        if (!track) {
-            this.video?.remove();
-            this.video = null;
-            return;
-        }
-        if (!this.video) {
-            this.video = Object.assign(document.createElement("video"), { autoplay: true, muted: true, playsInline: true });
-            this.initial.after(this.video);
-        }
-        if (this.video.srcObject?.getVideoTracks()[0] !== track) this.video.srcObject = new MediaStream([track]);
+    /** Shows a video track; a face stands in until its first frame. */
+    show(track, onFirstFrame) {
+        if (this.video?.srcObject.getVideoTracks()[0] === track) return;
+        this.video ??= this.makeVideo();
+        this.video.srcObject = new MediaStream([track]);
+        this.video.play().catch(() => {});
+        this.element.classList.add("waiting");
+        const shown = () => {
+            this.element.classList.remove("waiting");
+            onFirstFrame?.();
+        };
+        if (this.video.requestVideoFrameCallback) this.video.requestVideoFrameCallback(shown);
+        else this.video.onloadeddata = shown;
     }
 
-    setAudioMuted(muted) { this.name.classList.toggle("muted", muted); }
-
-    setVideoMuted(muted) {
-        this.element.classList.toggle("video-muted", muted);
-        if (this.video) this.video.style.visibility = muted ? "hidden" : "";
+    makeVideo() {
+        const video = Object.assign(make("video"), { muted: true, playsInline: true });
+        this.face.after(video);
+        return video;
     }
 
+    /** Pixels of the screen that the picture fills. */
+    get pixelHeight() { return Math.round(this.element.clientHeight * devicePixelRatio); }
+
+    setName(name) { this.label.textContent = name; }
+
+    setAudioMuted(muted) {
+        this.name.classList.toggle("muted", muted);
+        if (muted) this.setSpeaking(false);
+    }
+
+    setVideoMuted(muted) { this.element.classList.toggle("video-muted", muted); }
     setSpeaking(speaking) { this.element.classList.toggle("speaking", speaking); }
 
-    setFigures(text) { this.figures.textContent = text; }
+    /** `size` is always shown, `more` where there is room. */
+    setFigures({ size = "", more = "", details = "" }) {
+        this.figures.replaceChildren(size, make("span", "more", size && more ? ` · ${more}` : more));
+        this.figures.parentElement.title = details;
+    }
+
+    /** 0 (lost) to 5 (excellent). */
+    setQuality(quality) {
+        this.quality.hidden = false;
+        this.quality.dataset.quality = quality;
+        this.quality.title = `Network: ${quality} of 5`;
+        [...this.quality.children].forEach((bar, index) => bar.classList.toggle("on", index < quality));
+    }
 
     remove() {
         this.element.remove();
@@ -48,22 +86,52 @@ export class Tile {
     }
 }
 
-/** As many columns as give the tiles, at 16:9, the largest size. */
-function arrange() {
-    const count = grid.childElementCount;
-    const { width, height } = grid.getBoundingClientRect();
-    let best = 1;
-    let bestArea = 0;
-    for (let columns = 1; columns <= count; columns++) {
-        const cellWidth = width / columns;
-        const cellHeight = height / Math.ceil(count / columns);
-        const shown = Math.min(cellWidth, (cellHeight * 16) / 9);
-        if (shown > bestArea) {
-            bestArea = shown;
-            best = columns;
-        }
-    }
-    grid.style.setProperty("--columns", best);
+/** What a person may pick for a tile, and what is asked of the server for it; "fit" depends on the tile's size. */
+const LAYERS = { fit: "Fit", best: "Best", 1: "Medium", 0: "Low", paused: "Paused" };
+
+function layerMenu(name, onLayer) {
+    const menu = make("select", "layer");
+    menu.setAttribute("aria-label", `Size of ${name}'s video`);
+    for (const key of ["fit", "best", "1", "0", "paused"]) menu.append(new Option(LAYERS[key], key));
+    menu.onchange = () => onLayer(menu.value);
+    return menu;
 }
 
-addEventListener("resize", arrange);
+/** Gives the tiles, at 16:9, the largest width at which all fit. */
+function arrange() {
+    floor.classList.toggle("alone", floor.querySelectorAll(".tile:not(.own)").length === 0);
+    for (const area of [stage, grid]) {
+        const count = area.childElementCount;
+        if (!count) continue;
+        const { width, height } = area.getBoundingClientRect();
+        let best = 0;
+        for (let columns = 1; columns <= count; columns++) {
+            const rows = Math.ceil(count / columns);
+            const room = { width: (width - GAP * (columns - 1)) / columns, height: (height - GAP * (rows - 1)) / rows };
+            best = Math.max(best, Math.min(room.width, (room.height * 16) / 9));
+        }
+        area.style.setProperty("--tile-width", `${Math.floor(best)}px`);
+        for (const tile of area.children) {
+            tile.classList.toggle("small", best < 330);
+            tile.classList.toggle("tiny", best < 190);
+        }
+    }
+}
+
+new ResizeObserver(arrange).observe(floor);
+
+function make(tag, className = "", text = "") {
+    return Object.assign(document.createElement(tag), { className, textContent: text });
+}
+
+function initials(name) {
+    const words = name.split(/\s+/).filter(Boolean);
+    return ((words[0]?.[0] ?? "?") + (words.length > 1 ? words.at(-1)[0] : "")).toUpperCase();
+}
+
+/** A colour of one's own. */
+export function hueOf(name) {
+    let hash = 7;
+    for (const character of name) hash = (hash * 31 + character.codePointAt(0)) >>> 0;
+    return hash % 360;
+}

@@ -1,14 +1,15 @@
-// The operators' tab: rooms and their members, read from the control API every two seconds while it is shown.
+// The operators' tab: the node, its rooms and the members of one, read from the control API (/openapi.json) while it is shown.
 
 import { developmentToken } from "./tokens.js";
+import { rate } from "./statistics.js";
 
 const INTERVAL = 2_000;
+const element = (id) => document.getElementById(id);
 
 export class Operators {
     constructor() {
-        this.rooms = document.getElementById("rooms");
-        this.members = document.getElementById("members");
-        this.title = document.getElementById("members-title");
+        this.rows = new Map(); // participant sid -> MemberRow
+        element("close-room").onclick = () => this.act(() => this.call("DELETE", this.path()));
     }
 
     setVisible(visible, token) {
@@ -19,83 +20,184 @@ export class Operators {
         this.timer = setInterval(() => this.refresh(), INTERVAL);
     }
 
-    async refresh() {
-        try {
-            const { rooms } = await this.call("GET", "/v1/rooms");
-            this.showRooms(rooms);
-            if (this.chosen && rooms.some((room) => room.name === this.chosen)) await this.showMembers();
-            else this.members.textContent = rooms.length ? "Choose a room." : "Nobody is here.";
-        } catch (problem) {
-            this.members.textContent = problem.message;
-        }
-    }
+    /** Where the chosen room lives; `parts` are ids below it. */
+    path(...parts) { return ["/v1/rooms", this.chosen, ...parts].map((part, index) => (index ? encodeURIComponent(part) : part)).join("/"); }
 
     async call(method, path) {
         this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
         const reply = await fetch(path, { method, headers: { Authorization: `Bearer ${this.token}` } });
+        if (reply.ok) return reply.status === 204 ? null : reply.json();
+        const problem = await reply.json().catch(() => ({}));
         if (reply.status === 401) this.token = null;
-        if (!reply.ok) throw new Error((await reply.json()).detail ?? `The server answered ${reply.status}.`);
-        return reply.status === 204 ? null : reply.json();
+        throw Object.assign(new Error(problem.detail ?? `The server answered ${reply.status}.`), { status: reply.status });
+    }
+
+    /** Runs an operator's action, then shows what has become of it. */
+    async act(action) {
+        try {
+            await action();
+            await this.refresh();
+        } catch (problem) {
+            this.complain(problem);
+        }
+    }
+
+    complain(problem) { element("operators-problem").textContent = problem?.message ?? ""; }
+
+    async refresh() {
+        try {
+            const [node, { rooms }] = await Promise.all([this.call("GET", "/v1/node"), this.call("GET", "/v1/rooms")]);
+            this.showNode(node);
+            this.chosen = rooms.some((room) => room.name === this.chosen) ? this.chosen : rooms[0]?.name;
+            this.showRooms(rooms);
+            await this.showMembers();
+            this.complain(null);
+        } catch (problem) {
+            this.complain(problem instanceof TypeError ? new Error("The server does not answer.") : problem);
+        }
+    }
+
+    showNode(node) {
+        const sum = (field) => node.workers.reduce((total, worker) => total + worker[field], 0);
+        const now = { at: performance.now(), in: sum("packetsReceived"), out: sum("packetsSent") };
+        const perSecond = (field) => (this.before && now.at > this.before.at
+            ? Math.max(0, Math.round(((now[field] - this.before[field]) * 1000) / (now.at - this.before.at))).toLocaleString("en") : "–");
+        const figures = {
+            Rooms: node.rooms, Members: node.participants, Connections: node.connections,
+            "Packets in, per second": perSecond("in"), "Packets out, per second": perSecond("out"), "Up for": duration(node.uptimeSeconds),
+        };
+        this.before = now;
+        element("node").replaceChildren(...Object.entries(figures).map(([name, value]) => {
+            const box = document.createElement("div");
+            box.append(make("dt", "", name), make("dd", "", value));
+            return box;
+        }));
     }
 
     showRooms(rooms) {
-        this.rooms.replaceChildren(...rooms.map((room) => {
-            const button = document.createElement("button");
+        element("rooms").replaceChildren(...rooms.map((room) => {
+            const button = make("button");
             button.setAttribute("aria-current", String(room.name === this.chosen));
-            button.append(room.name, Object.assign(document.createElement("span"), { className: "count", textContent: room.participants }));
+            button.append(make("span", "name", room.name), make("span", "count", room.participants));
             button.onclick = () => { this.chosen = room.name; this.refresh(); };
             const item = document.createElement("li");
             item.append(button);
             return item;
         }));
+        if (!rooms.length) element("rooms").append(make("li", "dim", "No room is open."));
+        element("close-room").hidden = !rooms.length;
+        element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 
+    /** Names come from the room, figures from its statistics; rows stay where they are, so that a click never misses. */
     async showMembers() {
-        const path = `/v1/rooms/${encodeURIComponent(this.chosen)}`;
-        const { participants } = await this.call("GET", `${path}/stats`);
-        this.title.textContent = `Members of ${this.chosen}`;
-        const table = document.createElement("table");
-        table.innerHTML = "<thead><tr><th>Member</th><th>Sends</th><th>Receives</th><th></th></tr></thead>";
-        const body = table.createTBody();
-        for (const member of participants) {
-            const row = body.insertRow();
-            row.insertCell().textContent = member.identity;
-            row.insertCell().append(lines(member.tracks.map(describeTrack)));
-            row.insertCell().append(lines(describeReceived(member.subscriptions)));
-            row.insertCell().append(this.button("Remove", () => this.call("DELETE", `${path}/participants/${encodeURIComponent(member.identity)}`)));
+        const [detail, statistics] = this.chosen
+            ? await Promise.all([this.call("GET", this.path()), this.call("GET", this.path("stats"))]) : [null, null];
+        const members = detail?.participants ?? [];
+        const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
+        for (const [sid, row] of this.rows) {
+            if (members.some((member) => member.sid === sid)) continue;
+            row.element.remove();
+            this.rows.delete(sid);
         }
-        this.members.replaceChildren(table);
+        const body = this.table();
+        for (const member of members) {
+            if (!this.rows.has(member.sid)) this.rows.set(member.sid, new MemberRow(body, this));
+            this.rows.get(member.sid).update(member, figures.get(member.sid));
+        }
+        element("members").firstElementChild.hidden = !members.length;
     }
 
-    button(text, action) {
-        const button = Object.assign(document.createElement("button"), { className: "button danger", textContent: text });
-        button.onclick = async () => {
-            button.disabled = true;
-            try { await action(); } finally { this.refresh(); }
-        };
-        return button;
+    table() {
+        const old = element("members").querySelector("tbody");
+        if (old) return old;
+        const table = make("table");
+        const head = table.createTHead().insertRow();
+        for (const title of ["Member", "Sends", "Receives", "Connections", ""]) head.append(make("th", "", title));
+        element("members").replaceChildren(table);
+        return table.createTBody();
     }
 }
 
-function lines(texts) {
-    const box = document.createElement("div");
-    for (const text of texts.length ? texts : ["–"]) {
-        box.append(Object.assign(document.createElement("div"), { textContent: text, className: text === "–" ? "dim" : "" }));
+class MemberRow {
+    constructor(body, operators) {
+        this.operators = operators;
+        this.element = body.insertRow();
+        this.cells = Array.from({ length: 4 }, () => this.element.insertCell());
+        this.lines = new Map(); // track sid -> { element, text, button }
+        const remove = make("button", "button small danger", "Remove");
+        remove.onclick = () => operators.act(() => operators.call("DELETE", operators.path("participants", this.sid)));
+        this.element.insertCell().append(remove);
     }
-    return box;
+
+    update(member, figures) {
+        this.sid = member.sid;
+        const since = duration((Date.now() - member.joinedAt) / 1000);
+        const name = member.name || member.identity;
+        this.cells[0].replaceChildren(make("div", "who", name), make("div", "dim", `${name === member.identity ? "" : `${member.identity} · `}for ${since}`));
+        this.showTracks(figures?.tracks ?? []);
+        this.cells[2].replaceChildren(...received(figures?.subscriptions ?? []));
+        this.cells[3].replaceChildren(...(figures?.connections ?? []).map((one) => make("div", "", describeConnection(one))));
+    }
+
+    showTracks(tracks) {
+        for (const [sid, line] of this.lines) {
+            if (tracks.some((track) => track.sid === sid)) continue;
+            line.element.remove();
+            this.lines.delete(sid);
+        }
+        for (const track of tracks) {
+            const line = this.lines.get(track.sid) ?? this.addLine(track.sid);
+            line.source.textContent = track.source;
+            line.text.textContent = describeTrack(track);
+            line.button.disabled = track.muted;
+            line.button.textContent = track.muted ? "Muted" : "Mute";
+        }
+    }
+
+    addLine(sid) {
+        const { operators } = this;
+        const line = { element: make("div", "line"), source: make("span", "source"), text: make("span", "dim"), button: make("button", "button small") };
+        line.button.onclick = () => operators.act(() => operators.call("POST", `${operators.path("tracks", sid)}/mute`));
+        line.element.append(line.source, line.text, line.button);
+        this.cells[1].append(line.element);
+        this.lines.set(sid, line);
+        return line;
+    }
 }
 
+/** "vp8 · 1280×720 · 30 fps · 1.2 Mbit/s in 3 layers" */
 function describeTrack(track) {
     const layers = track.layers.filter((layer) => layer.isActive);
-    const kilobits = layers.reduce((sum, layer) => sum + layer.bitrate, 0) / 1000;
     const largest = layers.reduce((best, layer) => (layer.height > (best?.height ?? 0) ? layer : best), null);
-    const size = largest ? ` ${largest.width}×${largest.height}, ${Math.round(largest.framesPerSecond)} fps` : "";
-    const state = track.muted ? " muted" : track.silent ? " paused" : ` ${Math.round(kilobits)} kbit/s`;
-    return `${track.source} (${track.codec ?? "–"})${size}${state}${layers.length > 1 ? `, ${layers.length} layers` : ""}`;
+    const words = [track.codec ?? "–"];
+    if (track.muted || track.silent) return [...words, track.muted ? "muted" : "paused"].join(" · ");
+    if (largest) words.push(`${largest.width}×${largest.height}`, `${Math.round(largest.framesPerSecond)} fps`);
+    const sum = rate(layers.reduce((total, layer) => total + layer.bitrate, 0) / 1000);
+    words.push(layers.length > 1 ? `${sum} in ${layers.length} layers` : sum);
+    return words.join(" · ");
 }
 
-function describeReceived(subscriptions) {
-    const kilobits = subscriptions.reduce((sum, one) => sum + one.bitrate, 0) / 1000;
+function received(subscriptions) {
+    if (!subscriptions.length) return [make("span", "dim", "–")];
     const paused = subscriptions.filter((one) => one.paused).length;
-    return subscriptions.length ? [`${subscriptions.length} tracks, ${Math.round(kilobits)} kbit/s${paused ? `, ${paused} paused` : ""}`] : [];
+    const sum = subscriptions.reduce((total, one) => total + one.bitrate, 0) / 1000;
+    const tracks = subscriptions.length === 1 ? "1 track" : `${subscriptions.length} tracks`;
+    return [make("div", "", `${tracks}${paused ? `, ${paused} paused` : ""}`), make("div", "dim", rate(sum))];
+}
+
+function describeConnection({ id, isConnected, roundTripMilliseconds }) {
+    if (!isConnected) return `${id}: connecting`;
+    return roundTripMilliseconds === undefined ? id : `${id}: ${roundTripMilliseconds.toFixed(1)} ms`;
+}
+
+/** "45 s", "12 min", "3 h 5 min" */
+function duration(seconds) {
+    const minutes = Math.floor(seconds / 60);
+    if (minutes < 1) return `${Math.max(0, Math.floor(seconds))} s`;
+    return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+function make(tag, className = "", text = "") {
+    return Object.assign(document.createElement(tag), { className, textContent: text });
 }

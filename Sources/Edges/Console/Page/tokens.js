@@ -4,8 +4,12 @@ export async function developmentToken(request) {
     const reply = await fetch("/dev/token", {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request),
     });
-    if (!reply.ok) {
-        throw Object.assign(new Error("This server needs an access token; make one with: martlet token --room ROOM --identity NAME"), { code: "token_needed" });
-    }
-    return (await reply.json()).token;
+    if (reply.ok) return (await reply.json()).token;
+    throw Object.assign(new Error("This server wants an access token. Whoever runs it makes one with “martlet token”."), { code: "token_needed" });
+}
+
+/** An identity of one's own, so that two windows with the same name are two people. */
+export function newIdentity(name) {
+    const suffix = Array.from(crypto.getRandomValues(new Uint8Array(3)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return `${name}-${suffix}`;
 }

@@ -1,0 +1,112 @@
+// What one sends: the connection "pub", on which only this side offers. One section for each track, reused where one ended.
+
+/** Three sizes, smallest first, as most clients name them. */
+const SIMULCAST = [
+    { rid: "q", scaleResolutionDownBy: 4, maxBitrate: 150_000 },
+    { rid: "h", scaleResolutionDownBy: 2, maxBitrate: 500_000 },
+    { rid: "f", scaleResolutionDownBy: 1, maxBitrate: 2_000_000 },
+];
+
+export class Publishing {
+    /** `codec` is a video codec's name or "", `red` asks for redundant audio, `simulcast` for three sizes of a camera. */
+    constructor({ signal, configuration, codec, red, simulcast, muted, onPublished }) {
+        Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished });
+        this.sent = new Map(); // MediaStreamTrack -> { source, transceiver }
+        this.sids = {}; // mid -> track sid
+        this.work = Promise.resolve();
+    }
+
+    /** Begins to send tracks; `sources` says what each is: [{ track, source }]. */
+    async add(sources, stream) {
+        const connection = this.connection ??= this.connect();
+        const announced = sources.map(({ track, source }) => {
+            const layered = track.kind === "video" && this.simulcast && source === "camera";
+            const transceiver = connection.addTransceiver(track, {
+                direction: "sendonly", streams: [stream],
+                ...(layered ? { sendEncodings: SIMULCAST.map((encoding) => ({ ...encoding })) } : {}),
+            });
+            if (track.kind === "video") preferVideo(transceiver, this.codec);
+            else if (this.red) preferRedundantAudio(transceiver);
+            this.sent.set(track, { source, transceiver });
+            const { width, height } = track.kind === "video" ? track.getSettings() : {};
+            return { track: track.id, source, muted: !track.enabled, width, height };
+        });
+        await this.signal.request("announce", { tracks: announced });
+        await this.offer();
+    }
+
+    /** Stops sending tracks; the others go on. */
+    async remove(tracks) {
+        for (const track of tracks) {
+            const transceiver = this.sent.get(track)?.transceiver;
+            this.sent.delete(track);
+            if (transceiver && this.connection) this.connection.removeTrack(transceiver.sender);
+        }
+        await this.offer();
+    }
+
+    connect() {
+        const connection = new RTCPeerConnection(this.configuration);
+        connection.oniceconnectionstatechange = () => {
+            if (connection.iceConnectionState === "failed") this.offer({ iceRestart: true }).catch(() => {});
+        };
+        return connection;
+    }
+
+    /** One exchange; exchanges follow one after the other. */
+    offer(options) {
+        const exchange = async () => {
+            const connection = this.connection;
+            if (!connection) return;
+            await connection.setLocalDescription(await connection.createOffer(options));
+            const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp });
+            if (connection.signalingState !== "have-local-offer") return;
+            await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+            this.sids = answer.tracks;
+            this.onPublished?.();
+        };
+        const result = this.work.then(exchange);
+        this.work = result.catch(() => {});
+        return result;
+    }
+
+    /** Mutes or unmutes the microphone ("audio") or the camera ("video"); a shared screen goes on. */
+    async setMuted(kind, muted) {
+        for (const [track, { source, transceiver }] of this.sent) {
+            if (track.kind !== kind || source.startsWith("screen")) continue;
+            track.enabled = !muted;
+            const sid = this.sids[transceiver.mid];
+            if (sid) await this.signal.request("mute", { track: sid, muted });
+        }
+    }
+
+    /** The kind ("audio" or "video") of one's own track, and its source. */
+    find(sid) {
+        for (const [track, { source, transceiver }] of this.sent) {
+            if (this.sids[transceiver.mid] === sid) return { kind: track.kind, source };
+        }
+        return null;
+    }
+
+    close() {
+        this.connection?.close();
+        this.connection = null;
+    }
+}
+
+/** Puts one codec (with its retransmission) first; VP9 in its everyday profile only. */
+function preferVideo(transceiver, name) {
+    if (!name) return;
+    const all = RTCRtpSender.getCapabilities("video").codecs;
+    const wanted = all.filter((codec) => codec.mimeType.toLowerCase() === `video/${name.toLowerCase()}`
+        && !/profile-id=[1-9]/.test(codec.sdpFmtpLine ?? ""));
+    const rtx = all.filter((codec) => codec.mimeType === "video/rtx");
+    if (wanted.length) transceiver.setCodecPreferences([...wanted, ...rtx]);
+}
+
+/** Opus in RED (RFC 2198): each packet carries the one before again. */
+function preferRedundantAudio(transceiver) {
+    const all = RTCRtpSender.getCapabilities("audio").codecs;
+    const wanted = ["audio/red", "audio/opus"].flatMap((type) => all.filter((codec) => codec.mimeType === type));
+    transceiver.setCodecPreferences(wanted);
+}

@@ -1,0 +1,83 @@
+// What one receives: the connection "sub", on which only the server offers, and the sound of it.
+
+export class Receiving {
+    /** `show(sid, track)` is called for each video that has a place; `onSilenced` when the browser wants a click first. */
+    constructor({ signal, configuration, show, onSilenced }) {
+        Object.assign(this, { signal, configuration, show, onSilenced });
+        this.tracks = new Map(); // mid -> track sid
+        this.sounds = new Map(); // mid -> audio element
+        this.wishes = new Map(); // track sid -> what was asked for
+        this.work = Promise.resolve();
+    }
+
+    /** Answers the server's offer; `tracks` says which track each section shows. */
+    take({ sdp, tracks }) {
+        const exchange = async () => {
+            const connection = this.connection ??= this.connect();
+            await connection.setRemoteDescription({ type: "offer", sdp });
+            await connection.setLocalDescription();
+            await this.signal.request("answer", { connection: "sub", sdp: connection.localDescription.sdp });
+            this.tracks = new Map(Object.entries(tracks));
+            this.showAll();
+        };
+        this.work = this.work.then(exchange).catch((problem) => console.warn("The offer was not answered:", problem.message));
+    }
+
+    connect() {
+        const connection = new RTCPeerConnection(this.configuration);
+        connection.ontrack = () => this.showAll();
+        connection.oniceconnectionstatechange = () => {
+            // The server makes another "sub" for what waits then.
+            if (connection.iceConnectionState === "failed") this.signal.request("bye", { connection: "sub" }).catch(() => {});
+        };
+        return connection;
+    }
+
+    /** Puts every received track where it belongs; harmless to call at any time. */
+    showAll() {
+        for (const transceiver of this.connection?.getTransceivers() ?? []) {
+            const sid = this.tracks.get(transceiver.mid);
+            const track = transceiver.receiver.track;
+            const isLive = sid && ["recvonly", "sendrecv"].includes(transceiver.currentDirection ?? transceiver.direction);
+            if (track.kind === "audio") this.play(transceiver.mid, isLive ? track : null);
+            else if (isLive) this.show(sid, track);
+        }
+    }
+
+    play(mid, track) {
+        const sound = this.sounds.get(mid);
+        if (!track) {
+            sound?.remove();
+            this.sounds.delete(mid);
+        } else if (!sound) {
+            const made = Object.assign(document.createElement("audio"), { srcObject: new MediaStream([track]) });
+            document.body.append(made);
+            this.sounds.set(mid, made);
+            made.play().catch((problem) => { if (problem.name === "NotAllowedError") this.onSilenced(); });
+        }
+    }
+
+    /** After a click: what the browser would not play by itself. */
+    unsilence() {
+        for (const sound of this.sounds.values()) sound.play().catch(() => {});
+    }
+
+    /** Asks for a layer of a track, { height } or { spatial } or {} for the best, or pauses it; the same wish only once. */
+    wish(sid, { paused = false, ...layer }) {
+        const before = this.wishes.get(sid) ?? "false{}";
+        const wish = paused + JSON.stringify(layer);
+        if (wish === before) return;
+        this.wishes.set(sid, wish);
+        const forget = () => this.wishes.delete(sid);
+        if (!before.startsWith(String(paused))) this.signal.request("pause", { track: sid, paused }).catch(forget);
+        if (!paused) this.signal.request("layer", { track: sid, ...layer }).catch(forget);
+    }
+
+    /** The connection is gone; another may come. */
+    reset() {
+        this.connection?.close();
+        this.connection = null;
+        this.tracks.clear();
+        for (const mid of [...this.sounds.keys()]) this.play(mid, null);
+    }
+}

@@ -1,0 +1,110 @@
+// Who is here and what they show: a tile for each video, and one for the person while there is no camera.
+
+import { Tile } from "./grid.js";
+
+export class Roster {
+    /** `onLayer(sid, choice)`: somebody picked a layer of a track; `onChange`: tiles or people came or went. */
+    constructor({ onLayer, onChange }) {
+        Object.assign(this, { onLayer, onChange });
+        this.people = new Map(); // sid -> participant, as the server describes it
+        this.tiles = new Map(); // sid of a track or of a person -> Tile
+        this.choices = new Map(); // track sid -> picked layer
+    }
+
+    /** Everybody, ourselves included. */
+    get count() { return this.people.size + 1; }
+
+    tile(sid) { return this.tiles.get(sid); }
+
+    /** All video tracks of others, with the people who send them. */
+    *videos() {
+        for (const person of this.people.values()) {
+            for (const track of person.tracks) if (track.kind === "video") yield { person, track, tile: this.tiles.get(track.sid) };
+        }
+    }
+
+    /** Somebody came or changed; the description is complete. */
+    add(person) {
+        const known = this.people.get(person.sid);
+        this.people.set(person.sid, person);
+        for (const track of known?.tracks ?? []) {
+            if (!person.tracks.some((one) => one.sid === track.sid)) this.drop(track.sid);
+        }
+        this.arrange(person);
+    }
+
+    remove(sid) {
+        const person = this.people.get(sid);
+        this.people.delete(sid);
+        for (const key of [sid, ...(person?.tracks ?? []).map((track) => track.sid)]) this.drop(key);
+        this.onChange();
+    }
+
+    /** A track came or changed. */
+    setTrack(track) {
+        const person = this.people.get(track.participant);
+        if (!person) return;
+        person.tracks = [...person.tracks.filter((one) => one.sid !== track.sid), track];
+        this.arrange(person);
+    }
+
+    removeTrack(participant, sid) {
+        const person = this.people.get(participant);
+        if (!person) return;
+        person.tracks = person.tracks.filter((one) => one.sid !== sid);
+        this.drop(sid);
+        this.arrange(person);
+    }
+
+    arrange(person) {
+        const name = person.name || person.identity;
+        const videos = person.tracks.filter((track) => track.kind === "video");
+        for (const track of videos) {
+            const isScreen = track.source === "screen";
+            const tile = this.seat(track.sid, isScreen ? `${name}’s screen` : name, isScreen ? "screen" : "camera");
+            tile.setVideoMuted(track.muted);
+        }
+        if (videos.some((track) => track.source !== "screen")) this.drop(person.sid);
+        else this.seat(person.sid, name, "person");
+        const sounds = person.tracks.filter((track) => track.kind === "audio" && track.source !== "screenAudio");
+        for (const tile of this.tilesOf(person)) tile.setAudioMuted(sounds.length > 0 && sounds.every((track) => track.muted));
+        this.onChange();
+    }
+
+    seat(sid, name, source) {
+        const onLayer = source === "person" ? null : (choice) => { this.choices.set(sid, choice); this.onLayer(sid, choice); };
+        if (!this.tiles.has(sid)) this.tiles.set(sid, new Tile({ key: sid, name, source, onLayer }));
+        const tile = this.tiles.get(sid);
+        tile.setName(name);
+        return tile;
+    }
+
+    drop(sid) {
+        this.tiles.get(sid)?.remove();
+        this.tiles.delete(sid);
+        this.choices.delete(sid);
+    }
+
+    tilesOf(person) {
+        return [person.sid, ...person.tracks.map((track) => track.sid)].map((sid) => this.tiles.get(sid)).filter(Boolean);
+    }
+
+    /** Marks those who speak: a set of participant sids. */
+    markSpeakers(speaking) {
+        for (const person of this.people.values()) {
+            for (const tile of this.tilesOf(person)) tile.setSpeaking(speaking.has(person.sid) && !tile.element.classList.contains("screen"));
+        }
+    }
+
+    markQuality(participants) {
+        for (const { participant, quality } of participants) {
+            const person = this.people.get(participant);
+            for (const tile of person ? this.tilesOf(person) : []) tile.setQuality(quality);
+        }
+    }
+
+    clear() {
+        for (const sid of [...this.tiles.keys()]) this.drop(sid);
+        this.people.clear();
+    }
+}

@@ -1,0 +1,105 @@
+"""What the console page does beside showing a call: the operators' tab, refusals, ends, and a server that goes and returns."""
+import asyncio
+
+from support.chromium import chromium, join_by_form, open_form, open_room, until, wait_for_video
+from support.tokens import token
+
+
+def row(name):
+    """The operators' row of one member."""
+    return f"[...document.querySelectorAll('#members tbody tr')].find((row) => row.querySelector('.who').textContent === '{name}')"
+
+
+def test_operators_see_mute_and_remove(development_server):
+    """Issue 2 section 5: rooms and members live; muting and removing work, and whom they meet is told."""
+    async def run():
+        async with chromium() as browser:
+            ada = await join_by_form(browser, development_server, "studio", "Ada")
+            bob = await join_by_form(browser, development_server, "studio", "Bob", send="nothing")
+            await wait_for_video(bob)
+            operator = await browser.new_page(viewport={"width": 1300, "height": 720}, bypass_csp=True)
+            await operator.goto(development_server.url)
+            await operator.click("#tab-operators")
+
+            await until(operator, "document.querySelector('#rooms [aria-current=true] .name')?.textContent === 'studio'")
+            await until(operator, f"/camera.*1280×720.* fps · .*bit.s/.test({row('Ada')}?.textContent)")
+            await until(operator, f"/2 tracks.*bit.s.*sub: [0-9.]+ ms/.test({row('Bob')}?.textContent)")
+            await until(operator, "/Members2.*Packets in, per second[1-9]/.test(document.querySelector('#node').textContent)")
+
+            await operator.locator("#members tr", has_text="Ada").get_by_role("button", name="Mute").first.click()
+            await until(ada, "document.querySelector('#mute-audio').getAttribute('aria-pressed') === 'false'", 3)
+            assert await ada.inner_text("#room-problem") == "An operator turned your microphone off."
+            await until(bob, "document.querySelector('.tile .name.muted') !== null", 3)
+            await until(operator, f"/opus · muted/.test({row('Ada')}.textContent)", 5)
+
+            await operator.locator("#members tr", has_text="Ada").get_by_role("button", name="Remove").click()
+            await ada.wait_for_selector("#join", timeout=3000)
+            assert await ada.inner_text("#join-problem") == "You were removed from the room."
+            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", 3)
+            await until(operator, f"{row('Ada')} === undefined", 5)
+
+            await operator.click("#close-room")
+            await bob.wait_for_selector("#join", timeout=3000)
+            assert await bob.inner_text("#join-problem") == "The room was closed."
+            await until(operator, "document.querySelector('#rooms').textContent === 'No room is open.'", 5)
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
+def test_refusals_are_said_in_the_form(server):
+    """C1, C12: connecting and joining fail distinctly, with the server's words."""
+    server.api("POST", "/v1/rooms", {"name": "tiny", "policy": {"maxParticipants": 1}})
+
+    async def refused(browser, room, access):
+        page = await open_form(browser, server, room, "Eve", send="nothing", **({"token": access} if access else {}))
+        await page.click("#join-button")
+        await until(page, "document.querySelector('#join-problem').textContent !== ''", 5)
+        assert await page.is_visible("#join") and not page.problems
+        return await page.inner_text("#join-problem")
+
+    async def run():
+        async with chromium() as browser:
+            assert "access token" in await refused(browser, "tiny", None)
+            assert await refused(browser, "tiny", "nonsense") == "The access token is not a JSON web token."
+            assert "expired" in await refused(browser, "tiny", token("eve", "tiny", lifetime_s=-60))
+            await open_room(browser, server, "tiny", "ada", send="nothing")
+            assert "full" in await refused(browser, "tiny", token("eve", "tiny"))
+
+    asyncio.run(run())
+
+
+def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
+    """B18: and the older page says why it ended."""
+    async def run():
+        async with chromium() as browser:
+            old = await open_room(browser, server, "twice", "ada")
+            bob = await open_room(browser, server, "twice", "bob", send="nothing")
+            await wait_for_video(bob)
+            await open_room(browser, server, "twice", "ada")
+            await old.wait_for_selector("#join", timeout=3000)
+            assert await old.inner_text("#join-problem") == "You joined this room from another window."
+            await wait_for_video(bob)
+            assert await bob.evaluate("document.querySelectorAll('.tile:not(.own)').length") == 1
+
+    asyncio.run(run())
+
+
+def test_pages_rejoin_a_server_that_was_killed(server):
+    """Issue 2 section 6: server killed and restarted, clients rejoin; the camera and a shared screen come back."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "phoenix", "ada")
+            bob = await open_room(browser, server, "phoenix", "bob")
+            await ada.click("#share-screen")
+            await wait_for_video(bob, count=2, frames=5)
+            server.kill()
+            await until(bob, "document.querySelector('#status').textContent === 'Reconnecting…'", 5)
+            server.start()
+            for page in (ada, bob):
+                await until(page, "martlet.joined", 10)
+            await wait_for_video(bob, count=2, frames=5)
+            await wait_for_video(ada)
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
