@@ -103,3 +103,25 @@ def test_pages_rejoin_a_server_that_was_killed(server):
             assert not ada.problems and not bob.problems
 
     asyncio.run(run())
+
+
+def test_a_dropped_socket_is_resumed_without_touching_media(server):
+    """Issue 2 section 5: the session goes on with the events it missed; no connection is made anew, no frame is lost."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "drop", "ada")
+            bob = await open_room(browser, server, "drop", "bob", send="nothing")
+            await wait_for_video(bob)
+            session = await bob.evaluate("window.before = martlet.room.sub; martlet.room.signal.session")
+            await bob.evaluate("martlet.room.signal.socket.close()")
+            await ada.click("#mute-video")  # Told while the socket is away.
+            await until(bob, "document.querySelector('.tile.video-muted') !== null && martlet.joined", 5)
+            await ada.click("#mute-video")
+            await until(bob, "document.querySelector('.tile.video-muted') === null", 5)
+            assert await bob.evaluate("martlet.room.signal.session") == session
+            assert await bob.evaluate("martlet.room.sub === window.before && martlet.room.sub.connectionState === 'connected'")
+            await wait_for_video(bob, frames=30)
+            _, statistics = server.api("GET", "/v1/rooms/drop/stats")
+            assert len(statistics["participants"]) == 2
+
+    asyncio.run(run())
