@@ -73,7 +73,7 @@ struct ServerMessageTests {
         ]
         return [
             .ok(id: 7),
-            .error(id: 7, SignallingError("track_not_found", "no such track")),
+            .error(id: 7, SignallingError("track_not_found", "There is no such track.")),
             .hello(
                 Hello(
                     server: "martlet/0.1.0", iceServers: [ICEServer(urls: ["stun:stun.example.org:3478"])],

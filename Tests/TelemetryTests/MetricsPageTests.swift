@@ -1,4 +1,6 @@
+import HTTPServing
 import MediaControl
+import Primitives
 import Testing
 
 @testable import RoomService
@@ -32,11 +34,30 @@ struct MetricsPageTests {
         var rooms = RoomServiceStatistics()
         rooms.refusals = ["room_full": 2]
         page.add(rooms: rooms)
+        page.add(http: HTTPServerStatistics())
+        page.add(process: .now())
         let types = page.text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ") }
         #expect(types.count > 30)
         #expect(Set(types.map { $0[2] }).count == types.count)
         for type in types { #expect((type[3] == "counter") == type[2].hasSuffix("_total"), "\(type[2])") }
         #expect(page.text.contains("martlet_packets_forwarded_total{worker=\"1\"} 12\n"))
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
+    }
+
+    @Test("The process knows its memory, time, descriptors and threads")
+    func process() {
+        let report = ProcessReport.now()
+        #expect(report.cpuSeconds > 0 && report.residentBytes > 1 << 20)
+        #expect(report.openDescriptors > 2 && report.descriptorLimit >= UInt64(report.openDescriptors))
+        #expect(report.threads > 0)
+    }
+
+    @Test("Every reason for a drop has a sample, so that a rate begins at zero")
+    func drops() {
+        var page = MetricsPage()
+        page.add(workers: [WorkerStatistics()])
+        for reason in DropReason.allCases {
+            #expect(page.text.contains("martlet_packets_dropped_total{reason=\"\(reason)\"} 0\n"))
+        }
     }
 }

@@ -3,11 +3,19 @@ public import HTTPServing
 import Primitives
 public import Rooms
 
+extension RoomError {
+    /// What is wrong this time, as a sentence for people; empty where the code says it all.
+    public var sentence: String {
+        guard let first = detail.first else { return "" }
+        return first.uppercased() + detail.dropFirst() + (detail.hasSuffix(".") ? "" : ".")
+    }
+}
+
 extension Problem {
     /// What a room's refusal is in HTTP.
     public init(_ error: RoomError) {
         self.init(
-            Self.status(of: error.code), error.code.rawValue, error.detail,
+            Self.status(of: error.code), error.code.rawValue, error.sentence,
             retryAfter: error.retryAfter ?? Self.defaultRetryAfter(error.code))
     }
 

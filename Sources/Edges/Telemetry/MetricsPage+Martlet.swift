@@ -73,6 +73,24 @@ extension MetricsPage {
         addByReason("connections_ended_total", "Peer connections ended, by reason.", "reason", rooms.connectionsEnded)
     }
 
+    /// What the public listener counts.
+    mutating func add(http: HTTPServerStatistics) {
+        add("http_connections", .gauge, "Open connections, WebSockets included.", http.connections)
+        add("http_requests_in_work", .gauge, "Requests between head and end.", http.requestsInWork)
+        add("websockets", .gauge, "Open WebSockets.", http.webSockets)
+        add(
+            "http_responses_total", .counter, "Responses, by the first digit of their status.",
+            (1..<http.responses.count).map { ([("class", "\($0)xx")], Double(http.responses[$0])) })
+        add("http_request_timeouts_total", .counter, "Requests given up.", http.requestTimeouts)
+        add("http_overloads_total", .counter, "Requests and connections turned away.", http.overloads)
+        add("websocket_messages_received_total", .counter, "Messages of clients.", http.messagesReceived)
+        add("websocket_messages_sent_total", .counter, "Messages to clients.", http.messagesSent)
+        add("websocket_slow_readers_total", .counter, "WebSockets closed because nobody read.", http.slowReaders)
+        add(
+            "websocket_limits_hit_total", .counter, "WebSockets closed for too large or too many messages.",
+            http.webSocketLimitsHit)
+    }
+
     private mutating func addByReason(_ name: String, _ help: String, _ label: String, _ counts: [String: UInt64]) {
         add(name, .counter, help, counts.sorted { $0.key < $1.key }.map { ([(label, $0.key)], Double($0.value)) })
     }

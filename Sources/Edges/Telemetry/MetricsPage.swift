@@ -16,11 +16,18 @@ struct MetricsPage {
     mutating func add(
         _ name: String, _ kind: Kind, _ help: String, _ samples: [(labels: [(String, String)], value: Double)]
     ) {
+        add(name: "martlet_\(name)", kind, help, samples)
+    }
+
+    /// A family whose name is not Martlet's own.
+    mutating func add(
+        name: String, _ kind: Kind, _ help: String, _ samples: [(labels: [(String, String)], value: Double)]
+    ) {
         guard !samples.isEmpty else { return }
-        text += "# HELP martlet_\(name) \(help)\n# TYPE martlet_\(name) \(kind.rawValue)\n"
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
         for sample in samples {
             let labels = sample.labels.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }.joined(separator: ",")
-            text += "martlet_\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(Self.number(sample.value))\n"
+            text += "\(name)\(labels.isEmpty ? "" : "{\(labels)}") \(Self.number(sample.value))\n"
         }
     }
 

@@ -34,6 +34,8 @@ public struct TelemetryEdge: Sendable {
         page.add("ready", .gauge, "1 while new work is welcome.", health.isReady ? 1 : 0)
         page.add(rooms: await rooms.statistics())
         page.add(workers: await workers.statistics())
+        page.add(http: listener.statistics)
+        page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }
 }

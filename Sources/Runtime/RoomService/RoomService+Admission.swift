@@ -21,7 +21,7 @@ extension RoomService {
                 granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
                 turn: &turn)
             if let hosted = rooms[name] { return (hosted, turn) }
-            guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "no such room") }
+            guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
             return (
                 try makeRoom(named: name, policy: configuration.defaultPolicy, metadata: "", turn: &turn), turn
             )

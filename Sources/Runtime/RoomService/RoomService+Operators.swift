@@ -17,7 +17,7 @@ extension RoomService {
     public func participant(_ participant: String, in name: String) throws(RoomError) -> ParticipantDetail {
         let room = try hosted(named: name).room
         guard let session = room.find(participant), let detail = detail(of: session, in: room) else {
-            throw counted(RoomError(.participantNotFound, "no such participant"))
+            throw counted(RoomError(.participantNotFound, "there is no such participant"))
         }
         return detail
     }

@@ -43,8 +43,8 @@ public actor RoomService {
     ) throws(RoomError) -> HostedRoom {
         guard !isDraining else { throw RoomError(.draining, "the server is going away") }
         guard rooms.count < configuration.maxRooms else { throw RoomError(.limitExceeded, "too many rooms") }
-        guard !name.isEmpty, name.utf8.count <= 256 else {
-            throw RoomError(.invalidRequest, "a room's name has 1 to 256 bytes")
+        guard (1...256).contains(name.utf8.count), RoomNames.isPrintable(name) else {
+            throw RoomError(.invalidRequest, "a room's name has 1 to 256 bytes and no control characters")
         }
         guard let worker = media.leastLoadedWorker() else {
             throw RoomError(.overloaded, "no media worker can take a room", retryAfter: .seconds(5))
@@ -71,13 +71,13 @@ public actor RoomService {
     }
 
     func hosted(named name: String) throws(RoomError) -> HostedRoom {
-        guard let hosted = rooms[name] else { throw counted(RoomError(.roomNotFound, "no such room")) }
+        guard let hosted = rooms[name] else { throw counted(RoomError(.roomNotFound, "there is no such room")) }
         return hosted
     }
 
     func hosted(of session: SessionID) throws(RoomError) -> HostedRoom {
         guard let name = nameBySession[session], let hosted = rooms[name] else {
-            throw counted(RoomError(.sessionNotFound, "no such session"))
+            throw counted(RoomError(.sessionNotFound, "there is no such session"))
         }
         return hosted
     }

@@ -35,7 +35,7 @@ extension Room {
     func connection(_ id: String, of session: SessionID) throws(RoomError) -> Connection {
         let member = try member(session)
         guard let index = member.connectionIndex(id) else {
-            throw RoomError(.connectionNotFound, "no such connection")
+            throw RoomError(.connectionNotFound, "there is no such connection")
         }
         return member.connections[index]
     }

@@ -47,6 +47,9 @@ extension Room {
         let metadata = claims.metadata ?? request.metadata ?? ""
         let limits = context.limits
         guard identity.utf8.count <= limits.identityBytes else { throw RoomError(.tooLarge, "identity is too long") }
+        guard RoomNames.isPrintable(identity) else {
+            throw RoomError(.invalidRequest, "the identity has control characters")
+        }
         guard name.utf8.count <= limits.nameBytes else { throw RoomError(.tooLarge, "name is too long") }
         guard metadata.utf8.count <= limits.metadataBytes else { throw RoomError(.tooLarge, "metadata is too long") }
         if let id = request.receivingConnection { try checkConnectionID(id) }

@@ -32,7 +32,7 @@ extension Room {
             let refusals = answer.sections.compactMap(\.refusal)
             throw RoomError(
                 refusals.contains(.noCommonCodec) ? .noCommonCodec : .unsupportedDescription,
-                refusals.first?.rawValue ?? "nothing to connect for")
+                "the description is refused: \(refusals.first?.rawValue ?? "nothing in it to connect for")")
         }
         openOrUpdate(&connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
         unbindUnplaced(placed, &connection, &turn)

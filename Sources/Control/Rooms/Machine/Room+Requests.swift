@@ -122,7 +122,7 @@ extension Room {
         guard payload.utf8.count <= context.limits.relayBytes else { throw RoomError(.tooLarge, "payload is too long") }
         let target = try session(named: name)
         guard target != member.session, members[target]?.isHidden == false else {
-            throw RoomError(.participantNotFound, "no such participant")
+            throw RoomError(.participantNotFound, "there is no such participant")
         }
         tell(target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
     }

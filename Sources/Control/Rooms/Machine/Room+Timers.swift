@@ -16,7 +16,9 @@ extension Room {
 
     /// `session` has a socket again.
     public mutating func attach(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
-        guard try member(session).options.isSignalled else { throw RoomError(.sessionNotFound, "no such session") }
+        guard try member(session).options.isSignalled else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
         members[session]?.detachedSince = nil
         members[session]?.lastSign = turn.now
     }

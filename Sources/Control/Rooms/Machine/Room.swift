@@ -74,21 +74,21 @@ public struct Room: Sendable {
 
 extension Room {
     func member(_ session: SessionID) throws(RoomError) -> Member {
-        guard let member = members[session] else { throw RoomError(.sessionNotFound, "no such session") }
+        guard let member = members[session] else { throw RoomError(.sessionNotFound, "there is no such session") }
         return member
     }
 
     /// The member whose sid or identity is `name`, as far as others may know of it.
     func session(named name: String) throws(RoomError) -> SessionID {
         guard let session = sessionBySID[name] ?? sessionByIdentity[name] else {
-            throw RoomError(.participantNotFound, "no such participant")
+            throw RoomError(.participantNotFound, "there is no such participant")
         }
         return session
     }
 
     func track(_ sid: String) throws(RoomError) -> PublishedTrack {
         guard let id = trackBySID[sid], let track = tracks[id] else {
-            throw RoomError(.trackNotFound, "no such track")
+            throw RoomError(.trackNotFound, "there is no such track")
         }
         return track
     }

@@ -9,6 +9,11 @@ public enum RoomNames {
         return asked.isEmpty ? generated(turn: &turn) : asked
     }
 
+    /// Whether a name has no control characters, which would break lines where names are shown and logged.
+    public static func isPrintable(_ name: String) -> Bool {
+        name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    }
+
     /// A name that nobody has used.
     public static func generated(turn: inout RoomTurn) -> String { turn.sid("room-") }
 }

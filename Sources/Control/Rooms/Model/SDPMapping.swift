@@ -109,14 +109,15 @@ extension LocalTransport {
 extension RoomError {
     /// A description's refusal with the stable code that edges pass on; the exact word is in the detail.
     init(_ error: NegotiationError) {
+        let detail = "the description is refused: \(error.description)"
         switch error.code {
-        case .glare: self.init(.glare, error.description)
-        case .noPendingOffer: self.init(.unexpectedAnswer, error.description)
+        case .glare: self.init(.glare, "the server's offer is open; roll back, answer it, and offer again")
+        case .noPendingOffer: self.init(.unexpectedAnswer, "no offer of the server waits for an answer")
         case .tooLong, .tooManyLines, .lineTooLong, .tooManySections, .tooManyOwnSections:
-            self.init(.tooLarge, error.description)
+            self.init(.tooLarge, detail)
         case .planB, .rtcpMuxRequired, .iceLitePeer, .sdesUnsupported, .weakFingerprint:
-            self.init(.unsupportedDescription, error.description)
-        default: self.init(.invalidDescription, error.description)
+            self.init(.unsupportedDescription, detail)
+        default: self.init(.invalidDescription, detail)
         }
     }
 }

@@ -51,7 +51,7 @@ struct SignallingError: Error, Sendable, Hashable {
     }
 
     init(_ error: RoomError) {
-        self.init(error.code.rawValue, error.detail, retryAfterSeconds: error.retryAfter?.seconds)
+        self.init(error.code.rawValue, error.sentence, retryAfterSeconds: error.retryAfter?.seconds)
     }
 
     static func malformed(_ message: String) -> Self { Self("malformed_message", message) }
