@@ -27,6 +27,7 @@ struct WrittenPacket {
     var pictureID: Int { Int(payload[2] & 0x7f) << 8 | Int(payload[3]) }
     var temporalZero: UInt8 { payload[4] }
     var keyIndex: UInt8 { payload[5] & 0x1f }
+    var temporalLayer: UInt8 { payload[5] >> 6 }
     var startsFrame: Bool { payload[0] & 0x10 != 0 }
     var isKeyframe: Bool { startsFrame && payload[6] & 1 == 0 }
 }
@@ -153,7 +154,9 @@ struct ContinuityChecker {
             if let lastPicture, packet.pictureID != (lastPicture + 1) & 0x7fff {
                 errors.append("\(name): picture \(packet.pictureID) after \(lastPicture)")
             }
-            if let lastTemporalZero, packet.temporalZero != lastTemporalZero &+ 1 {
+            if let lastTemporalZero,
+                packet.temporalZero != (packet.temporalLayer == 0 ? lastTemporalZero &+ 1 : lastTemporalZero)
+            {
                 errors.append("\(name): TL0PICIDX \(packet.temporalZero) after \(lastTemporalZero)")
             }
             lastPicture = packet.pictureID

@@ -68,7 +68,7 @@ extension PublishedTrack {
         events: inout [MediaEvent]
     ) {
         layer.pointee.totals.bytes &+= UInt64(record.length)
-        layer.pointee.bytes.add(Int(record.length), at: now)
+        layer.pointee.rates.packet(record, at: now)
         if record.flags.contains(.repaired) {
             layer.pointee.totals.repaired &+= 1
         } else {

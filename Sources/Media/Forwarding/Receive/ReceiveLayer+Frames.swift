@@ -12,6 +12,7 @@ extension ReceiveLayer {
         countedFrame = record.timestamp
         frameCount &+= 1
         frames.frame(at: now)
+        rates.frame(record, at: now)
     }
 
     /// Notes where a keyframe lies.

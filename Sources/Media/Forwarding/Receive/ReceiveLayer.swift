@@ -44,7 +44,7 @@ public struct ReceiveLayer: ~Copyable {
     var counters = ReceptionCounters()
     var nacks = NackGenerator()
     var keyframes: KeyframeRequester
-    var bytes = RateMeter()
+    var rates = LayerRates()
     var frames = FrameMeter()
     /// Extended timestamp of the newest packet.
     var newestTimestamp: Int64 = 0
@@ -82,7 +82,7 @@ public struct ReceiveLayer: ~Copyable {
     public var jitter: UInt32 { counters.jitter }
 
     /// Bits a second over the last second.
-    public func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(bytes.perSecond(at: now) * 8)) }
+    public func bitrate(at now: MonotonicTime) -> Bitrate { rates.bitrate(at: now) }
 
     /// Frames a second over the last two seconds, or from the distance of the last frames when they are few.
     public func framesPerSecond(at now: MonotonicTime) -> Double { frames.framesPerSecond(at: now) }

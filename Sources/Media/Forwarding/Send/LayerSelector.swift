@@ -3,12 +3,13 @@ import Primitives
 
 /// Which layer a subscription forwards and which one it waits for.
 ///
-/// The choice follows the subscriber's wish among the layers that are being sent. A choice by bandwidth comes in as one more bound
-/// on the rank; see `bound`.
+/// The choice follows the subscriber's wish among the layers that are being sent, below what bandwidth allows; see `setBound`.
 struct LayerSelector {
     var preference: LayerPreference
-    /// The highest rank that may be chosen: the seam for an allocator over all subscriptions of a peer.
-    var bound = Int8.max
+    /// The highest rank that may be chosen, by bandwidth.
+    private(set) var bound = Int8.max
+    /// Temporal layers, thinned by bandwidth.
+    var temporal = TemporalFilter()
     /// The layer being forwarded; -1 while none is.
     var active: Int8 = -1
     /// The layer that should be forwarded; -1 while nothing is sent.
@@ -42,6 +43,13 @@ struct LayerSelector {
         self.preference = preference
         lastLook = .zero
         mayReplay = true
+    }
+
+    /// The most that bandwidth allows; nil for everything. Temporal layers follow at once, spatial ones at a keyframe.
+    mutating func setBound(spatial: Int?, temporal layers: Int?) {
+        bound = spatial.map { Int8(clamping: $0) } ?? .max
+        temporal.target = layers.map { UInt8(clamping: $0) } ?? .max
+        lastLook = .zero
     }
 
     /// Another track is bound: nothing of the old choice holds.

@@ -50,6 +50,18 @@ extension Subscription {
         -> Bool
     {
         selector.setPreference(preference)
+        return lookForKeyframe(track, at: now)
+    }
+
+    /// The most that bandwidth allows: spatial layer by rank and temporal layer, nil for no bound; true when a keyframe of another
+    /// layer is needed for it.
+    public mutating func setBound(spatial: Int?, temporal: Int?, track: PublishedTrack?, at now: MonotonicTime) -> Bool
+    {
+        selector.setBound(spatial: spatial, temporal: temporal)
+        return lookForKeyframe(track, at: now)
+    }
+
+    private mutating func lookForKeyframe(_ track: PublishedTrack?, at now: MonotonicTime) -> Bool {
         guard let track, isBound, kind == .video, !isPaused else { return false }
         selector.look(at: track, now: now)
         return selector.needsKeyframe

@@ -15,6 +15,7 @@ extension Subscription {
         let mapping = formats[record.pointee.format]
         selector.active = Int8(layer.pointee.index)
         selector.spatialCap = selector.spatialTarget
+        selector.temporal.begin()
         var range = NumberRange()
         range.layer = UInt8(layer.pointee.index)
         range.first = start
@@ -97,7 +98,9 @@ extension Subscription {
     /// Remembers the frame numbers of the last forwarded packet, before its layer is left. Once a switch, not once a packet.
     mutating func rememberNumbers(of layer: UnsafeMutablePointer<ReceiveLayer>) {
         guard selector.active >= 0, ranges.count > 0 else { return }
-        let range = ranges.current.pointee
+        // The current range may have begun behind the last packet, with other deltas.
+        let source = tail.sourceSequence
+        let range = (ranges.find(layer: UInt8(layer.pointee.index), source: source) ?? ranges.current).pointee
         tail.clock = layer.pointee.clock
         guard let record = layer.pointee.history.record(tail.sourceSequence) else { return }
         let packet = layer.pointee.history.packet(record)
@@ -124,7 +127,11 @@ extension Subscription {
         if isLate { return forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list) }
         let mapping = formats[record.pointee.format]
         guard mapping.isMapped, kind == .audio || mapping.codec == tail.codec else { return leave(layer) }
-        if kind == .video, drops(record) { return closeGap(arrival.sequence) }
+        if kind == .video {
+            let isNewPicture = record.pointee.timestamp != tail.sourceTimestamp
+            if drops(record, isNewPicture: isNewPicture) { return closeGap(arrival.sequence) }
+            if selector.temporal.drops(record, isNewPicture: isNewPicture) { return omit(arrival.sequence, record) }
+        }
         if !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) {
             rebase(at: arrival.sequence, record: record, of: layer, mapping: mapping)
         }
@@ -171,13 +178,22 @@ extension Subscription {
     ///
     /// The cap comes down with the next picture and goes up with the next keyframe, where every layer can be decoded from.
     @inline(__always)
-    private mutating func drops(_ record: UnsafePointer<PacketRecord>) -> Bool {
-        if selector.spatialCap != selector.spatialTarget, record.pointee.timestamp != tail.sourceTimestamp,
+    private mutating func drops(_ record: UnsafePointer<PacketRecord>, isNewPicture: Bool) -> Bool {
+        if selector.spatialCap != selector.spatialTarget, isNewPicture,
             selector.spatialTarget < selector.spatialCap || record.pointee.summary.isKeyframe
         {
             selector.spatialCap = selector.spatialTarget
         }
         return record.pointee.summary.spatialLayer > Int(selector.spatialCap)
+    }
+
+    /// Leaves out a packet of a temporal layer that the subscriber does not get.
+    ///
+    /// VP8's picture ids close up: libwebrtc's receivers wait for a picture id that is missing. VP9's and the dependency descriptor's do
+    /// not, because later frames name those they refer to by distance.
+    private mutating func omit(_ sequence: Int64, _ record: UnsafePointer<PacketRecord>) {
+        closeGap(sequence)
+        if selector.temporal.omit(record), tail.codec == .vp8 { ranges.current.pointee.pictureDelta &-= 1 }
     }
 
     /// The publisher goes on with a format that cannot follow the last one: wait for a keyframe of one that can be sent.

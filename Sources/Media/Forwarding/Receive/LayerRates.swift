@@ -1,0 +1,73 @@
+internal import PayloadFormats
+internal import Primitives
+
+/// What each temporal layer of each spatial layer inside one stream brings: bytes and frames.
+struct LayerRates: Sendable {
+    /// VP9 and AV1 have at most 3 spatial layers in WebRTC (L3T3), temporal layers are 2 bits in every payload descriptor.
+    static let spatialLayers = 3
+    static let temporalLayers = 4
+    /// Allocation wants steadiness before quickness: the last 15 of 16 buckets.
+    private static let eighths = 15
+
+    private var bytes = InlineArray<12, RateMeter>(repeating: RateMeter())
+    private var frames = InlineArray<12, RateMeter>(repeating: RateMeter())
+    /// A bit for each combination seen; the sums below skip the others.
+    private var seen: UInt16 = 0
+
+    @inline(__always)
+    private static func place(_ record: borrowing PacketRecord) -> Int {
+        min(record.summary.spatialLayer, spatialLayers - 1) &* temporalLayers &+ record.summary.temporalLayer & 3
+    }
+
+    /// Counts a packet.
+    @inline(__always)
+    mutating func packet(_ record: borrowing PacketRecord, at now: MonotonicTime) {
+        let place = Self.place(record)
+        seen |= 1 << UInt16(place)
+        bytes[place].add(Int(record.length), at: now)
+    }
+
+    /// Counts the frame that the packet begins.
+    @inline(__always)
+    mutating func frame(_ record: borrowing PacketRecord, at now: MonotonicTime) {
+        frames[Self.place(record)].add(1, at: now)
+    }
+
+    /// Everything, over the last second.
+    func bitrate(at now: MonotonicTime) -> Bitrate { sum(bytes, at: now, eighths: 8) { _, _ in true } }
+
+    /// Everything up to a spatial and a temporal layer, over the last two seconds.
+    func bitrate(spatial: Int, temporal: Int, at now: MonotonicTime) -> Bitrate {
+        sum(bytes, at: now, eighths: Self.eighths) { $0 <= spatial && $1 <= temporal }
+    }
+
+    /// Whether anything of the combination came in the last two seconds.
+    func has(spatial: Int, temporal: Int, at now: MonotonicTime) -> Bool {
+        let place = spatial * Self.temporalLayers + temporal
+        return seen & 1 << UInt16(place) != 0 && bytes[place].perSecond(at: now, eighths: Self.eighths) > 0
+    }
+
+    /// Share of all pictures that remain when those above a temporal layer are left out.
+    ///
+    /// A picture counts with the layer of its first packet, which is of the lowest spatial layer.
+    func shareOfFrames(temporal: Int, at now: MonotonicTime) -> Double {
+        var below = 0.0, all = 0.0
+        for place in 0..<12 where seen & 1 << UInt16(place) != 0 {
+            let rate = frames[place].perSecond(at: now, eighths: Self.eighths)
+            all += rate
+            if place & 3 <= temporal { below += rate }
+        }
+        return all > 0 ? below / all : 1
+    }
+
+    private func sum(
+        _ meters: borrowing InlineArray<12, RateMeter>, at now: MonotonicTime, eighths: Int,
+        where included: (Int, Int) -> Bool
+    ) -> Bitrate {
+        var sum = 0.0
+        for place in 0..<12 where seen & 1 << UInt16(place) != 0 && included(place >> 2, place & 3) {
+            sum += meters[place].perSecond(at: now, eighths: eighths)
+        }
+        return .bitsPerSecond(Int64(sum * 8))
+    }
+}

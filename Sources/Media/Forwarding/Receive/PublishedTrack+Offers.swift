@@ -1,0 +1,41 @@
+public import Primitives
+
+extension PublishedTrack {
+    /// Appends all the ways to forward the track now, with what they cost: simulcast layers that are being sent, or the spatial layers of
+    /// the only stream, each with its temporal layers.
+    public func appendOffers(at now: MonotonicTime, to offers: inout [LayerOffer]) {
+        guard layerCount > 1 else { return appendScalableOffers(at: now, to: &offers) }
+        for index in 0..<layerCount where isActive(layer: index, at: now) {
+            let layer = layerStorage + index
+            let frames = layer.pointee.framesPerSecond(at: now)
+            for temporal in 0..<LayerRates.temporalLayers
+            where temporal == 0 || layer.pointee.rates.has(spatial: 0, temporal: temporal, at: now) {
+                offers.append(
+                    LayerOffer(
+                        spatial: rank(ofLayer: index), temporal: temporal,
+                        bitrate: layer.pointee.rates.bitrate(spatial: 0, temporal: temporal, at: now),
+                        height: layer.pointee.height,
+                        framesPerSecond: frames * layer.pointee.rates.shareOfFrames(temporal: temporal, at: now)))
+            }
+        }
+    }
+
+    private func appendScalableOffers(at now: MonotonicTime, to offers: inout [LayerOffer]) {
+        guard isActive(layer: 0, at: now) else { return }
+        let rates = layerStorage[0].rates
+        let frames = layerStorage[0].framesPerSecond(at: now)
+        let top = (0..<LayerRates.spatialLayers).last { rates.has(spatial: $0, temporal: 0, at: now) } ?? 0
+        for spatial in 0...top {
+            for temporal in 0..<LayerRates.temporalLayers
+            where temporal == 0 || rates.has(spatial: spatial, temporal: temporal, at: now) {
+                offers.append(
+                    LayerOffer(
+                        spatial: spatial, temporal: temporal,
+                        bitrate: rates.bitrate(spatial: spatial, temporal: temporal, at: now),
+                        // Spatial layers double in size (RFC 9628, AV1's L2 and L3 modes).
+                        height: layerStorage[0].height >> (top - spatial),
+                        framesPerSecond: frames * rates.shareOfFrames(temporal: temporal, at: now)))
+            }
+        }
+    }
+}

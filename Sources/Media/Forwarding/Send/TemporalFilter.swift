@@ -1,0 +1,45 @@
+import PayloadFormats
+import Primitives
+
+/// Which temporal layers a subscription forwards: fewer from the next picture on, more where the encoder lets a receiver climb.
+///
+/// ```text
+/// temporal layer   0  2  1  2  0  2  1  2  0      target 2 -> 0 here: nothing but 0 follows, at once
+/// may climb        *        *  *                  target 0 -> 2: first 1, where a picture of it needs no earlier 1; then 2
+/// ```
+/// A picture is judged once, by its timestamp, so that it is never cut (E7).
+struct TemporalFilter {
+    /// The highest temporal layer being forwarded.
+    private(set) var cap: UInt8 = .max
+    /// The highest temporal layer that should be.
+    var target: UInt8 = .max
+    /// Timestamp of the newest picture left out; its packets count as one.
+    private(set) var omitted: Int64 = .min
+
+    /// A keyframe begins the stream, or another layer of it: everything may be decoded from here.
+    mutating func begin() { cap = target }
+
+    /// Whether the packet belongs to a picture that is left out. `isNewPicture`: its timestamp is not that of the last forwarded packet.
+    @inline(__always)
+    mutating func drops(_ record: UnsafePointer<PacketRecord>, isNewPicture: Bool) -> Bool {
+        let layer = UInt8(truncatingIfNeeded: record.pointee.summary.temporalLayer)
+        if cap != target, isNewPicture, record.pointee.timestamp != omitted { adjust(layer, record) }
+        return layer > cap
+    }
+
+    private mutating func adjust(_ layer: UInt8, _ record: UnsafePointer<PacketRecord>) {
+        if target < cap || record.pointee.summary.isKeyframe {
+            cap = target
+        } else if layer == cap &+ 1, record.pointee.summary.isSwitchingPoint {
+            cap = layer
+        }
+    }
+
+    /// Notes that a packet is left out; true for the first of its picture.
+    @inline(__always)
+    mutating func omit(_ record: UnsafePointer<PacketRecord>) -> Bool {
+        guard record.pointee.timestamp != omitted else { return false }
+        omitted = record.pointee.timestamp
+        return true
+    }
+}
