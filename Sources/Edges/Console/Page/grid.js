@@ -111,10 +111,6 @@ function arrange() {
             best = Math.max(best, Math.min(room.width, (room.height * 16) / 9));
         }
         area.style.setProperty("--tile-width", `${Math.floor(best)}px`);
-        for (const tile of area.children) {
-            tile.classList.toggle("small", best < 330);
-            tile.classList.toggle("tiny", best < 190);
-        }
     }
 }
 
