@@ -21,7 +21,19 @@ struct PrimitivesTests {
         #expect(Array(v4.bytes.suffix(6)) == [0xff, 0xff, 127, 0, 0, 1])
         let v6 = SocketAddress(high: 0, low: 1, port: 7900)
         #expect(!v6.isIPv4 && v6.isLoopback)
-        #expect(SocketAddress(high: 0x2001_0db8_0000_0000, low: 1, port: 0).host == "2001:db8:0:0:0:0:0:1")
+    }
+
+    @Test(
+        "IPv6 is written as RFC 5952 wants it",
+        arguments: [
+            (0x2001_0db8_0000_0000, 1, "2001:db8::1"), (0, 1, "::1"), (0, 0, "::"),
+            (0x2001_0db8_0000_0001, 0x0001_0001_0001_0001, "2001:db8:0:1:1:1:1:1"),
+            (0x2001_0000_0000_0001, 0x0000_0000_0000_0001, "2001:0:0:1::1"),
+            (0x2001_0db8_0000_0000, 0x0001_0000_0000_0001, "2001:db8::1:0:0:1"),
+            (0xfe80_0001_0002_0003, 0x0004_0005_0006_0000, "fe80:1:2:3:4:5:6:0"),
+        ] as [(UInt64, UInt64, String)])
+    func text(_ high: UInt64, _ low: UInt64, _ text: String) {
+        #expect(SocketAddress(high: high, low: low, port: 0).host == text)
     }
 
     @Test("A batch keeps datagrams back to back and refuses what does not fit")

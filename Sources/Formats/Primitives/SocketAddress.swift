@@ -44,10 +44,25 @@ public struct SocketAddress: Hashable, Sendable {
 }
 
 extension SocketAddress {
-    /// The address without its port in the usual text form, "192.0.2.1" or "2001:db8:0:0:0:0:0:1".
+    /// The address without its port in the usual text form, "192.0.2.1" or "2001:db8::1".
     public var host: String {
         if isIPv4 { return (0..<4).map { String((ipv4 >> (24 - 8 * $0)) & 0xff) }.joined(separator: ".") }
         let groups = (0..<4).map { high >> (48 - 16 * $0) & 0xffff } + (0..<4).map { low >> (48 - 16 * $0) & 0xffff }
-        return groups.map { String($0, radix: 16) }.joined(separator: ":")
+        let texts = groups.map { String($0, radix: 16) }
+        let zeros = Self.longestRunOfZeros(groups)
+        guard zeros.count >= 2 else { return texts.joined(separator: ":") }
+        return texts[..<zeros.lowerBound].joined(separator: ":") + "::"
+            + texts[zeros.upperBound...].joined(separator: ":")
+    }
+
+    /// The first of the longest runs, which the text leaves out (RFC 5952 section 4.2).
+    private static func longestRunOfZeros(_ groups: [UInt64]) -> Range<Int> {
+        var longest = 0..<0
+        var start = 0
+        for index in groups.indices {
+            if groups[index] != 0 { start = index + 1 }
+            if index + 1 - start > longest.count { longest = start..<index + 1 }
+        }
+        return longest
     }
 }
