@@ -1,4 +1,5 @@
 import Glibc
+import Primitives
 import Testing
 
 @testable import HTTPServing
@@ -50,6 +51,26 @@ struct ConnectionTests {
             let response = try await client.request("GET", "/")
             #expect(response?.headers["connection"]?.lowercased() == "close")
             #expect(try await client.isEnded())
+        }
+    }
+
+    @Test("A head that comes a byte at a time is waited for as long as any other, and no longer")
+    func slowHead() async throws {
+        try await ServerFixture.with(configure: { $0.headTimeout = .milliseconds(400) }) { server in
+            let slow = try TCPClient(port: server.port)
+            let dripping = Task {
+                let head = "GET / HTTP/1.1\r\nHost: a\r\nX-Slow: " + String(repeating: "a", count: 50)
+                for byte in head {
+                    try await slow.send(String(byte))
+                    try await Task.sleep(for: .milliseconds(30))
+                }
+            }
+            #expect(try await slow.isEnded())
+            dripping.cancel()
+            #expect(try await Self.settles(server, at: 0))
+            #expect(server.statistics.requestTimeouts == 1)
+            let quick = try TCPClient(port: server.port)
+            #expect(try await quick.request("GET", "/")?.status == 200)
         }
     }
 

@@ -15,6 +15,7 @@ extension HTTPListener {
     /// A connection is seen for the first time, or again.
     func admit(_ socket: UnsafeMutablePointer<GSocket>) {
         guard sockets.updateValue(0, forKey: UInt(bitPattern: socket)) == nil else { return }
+        headless[UInt(bitPattern: socket)] = 0
         g_object_ref(socket)
         let isTooMany = counters.statistics.connections >= configuration.maximumConnections
         counters.change { $0.connections += 1 }
@@ -31,10 +32,12 @@ extension HTTPListener {
 
     /// Releases sockets that are closed; whether any are left to watch.
     private func sweep() -> Bool {
+        giveUpOnHeads()
         for (key, sweeps) in sockets {
             guard let socket = UnsafeMutablePointer<GSocket>(bitPattern: key), g_socket_is_closed(socket) != 0 else {
                 continue
             }
+            headless[key] = nil
             if sweeps == 0 { counters.change { $0.connections -= 1 } }
             if sweeps < Self.sweepsUntilRelease {
                 sockets[key] = sweeps + 1
@@ -45,6 +48,20 @@ extension HTTPListener {
         }
         if sockets.isEmpty { sweeper = nil }
         return !sockets.isEmpty
+    }
+
+    /// Ends connections whose request still has not come: a byte now and then does not keep one open.
+    private func giveUpOnHeads() {
+        let limit = Int(configuration.headTimeout.milliseconds / Self.sweepInterval.milliseconds)
+        for (key, sweeps) in headless {
+            guard sweeps >= limit else {
+                headless[key] = sweeps + 1
+                continue
+            }
+            headless[key] = nil
+            counters.change { $0.requestTimeouts += 1 }
+            if let socket = UnsafeMutablePointer<GSocket>(bitPattern: key) { g_socket_shutdown(socket, 1, 1, nil) }
+        }
     }
 
     /// Ends and releases all connections: nobody is served any more.
@@ -58,5 +75,6 @@ extension HTTPListener {
             g_object_unref(socket)
         }
         sockets = [:]
+        headless = [:]
     }
 }

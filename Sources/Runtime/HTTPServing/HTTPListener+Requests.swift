@@ -17,6 +17,7 @@ extension HTTPListener {
     }
 
     func headArrived(_ message: SoupMessage) {
+        if let socket = message.socket { headless[UInt(bitPattern: socket)] = nil }
         guard message.status == 0 else { return }
         let head = HTTPRequestHead(
             message, isSecure: configuration.tls != nil, trustsForwardedFields: configuration.trustsForwardedFields)

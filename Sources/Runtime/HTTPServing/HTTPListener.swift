@@ -20,6 +20,8 @@ actor HTTPListener {
     var webSockets: [UInt64: WebSocketSession] = [:]
     /// Sockets of connections, each with how many sweeps ago it was found closed.
     var sockets: [UInt: Int] = [:]
+    /// Connections whose request has not come yet, each with the sweeps it has been waited for.
+    var headless: [UInt: Int] = [:]
     var sweeper: GLibSource?
     private var lastID: UInt64 = 0
     /// Waits for the last exchange and WebSocket to end.

@@ -39,6 +39,8 @@ public struct HTTPServerConfiguration: Sendable {
     public var maximumConnections = 20_000
     /// A handler that has not answered is given up with 504.
     public var requestTimeout = TimeInterval.seconds(30)
+    /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
+    public var headTimeout = TimeInterval.seconds(10)
     /// A connection on which a request or the next part of one does not come is closed.
     public var idleTimeout = TimeInterval.seconds(60)
 
