@@ -7,6 +7,8 @@ import stat
 import subprocess
 import tempfile
 
+import pytest
+
 NETEM = pathlib.Path(__file__).resolve().parents[2] / "Support/netem.sh"
 CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -36,10 +38,13 @@ class Lab:
     """One server namespace and `clients` client namespaces, each behind a link of its own."""
 
     def __init__(self, prefix, clients, *link):
-        self.prefix, self.clients, self.link = prefix, clients, [str(word) for word in link]
+        # The process id keeps runs apart, also from one that was killed and left its namespaces behind.
+        self.prefix, self.clients, self.link = f"{prefix}{os.getpid()}", clients, [str(word) for word in link]
         self.folder = tempfile.TemporaryDirectory(prefix="martlet-lab-")
 
     def __enter__(self):
+        if os.geteuid() != 0:
+            pytest.skip("network namespaces need root")
         self._netem("up", self.prefix, str(self.clients), *self.link)
         return self
 
