@@ -1,5 +1,6 @@
 import contextlib
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -17,6 +18,19 @@ def running(**options):
     assert server.stop() == 0, log
     for line in log.splitlines():
         assert " error " not in line.lower(), line
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    """No test may hang: after two minutes it is interrupted where it stands."""
+    def expired(*_):
+        raise TimeoutError("the test took more than 120 s")
+
+    previous = signal.signal(signal.SIGALRM, expired)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
 
 
 @pytest.fixture

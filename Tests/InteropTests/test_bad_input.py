@@ -419,7 +419,7 @@ def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(server):
                     slowest = max(slowest, time.monotonic() - asked)
                     await asyncio.sleep(0.006)
                 gone = server.get_private("/metrics")[1]
-                if "martlet_websocket_slow_readers_total 1" in gone or "martlet_slow_sessions_total 1" in gone:
+                if "martlet_websocket_slow_readers_total 1" in gone:
                     break
             else:
                 pytest.fail("the slow reader was never let go")
@@ -468,7 +468,7 @@ def test_slowloris_keeps_nobody_out(server):
             given_up = server.metric("martlet_http_request_timeouts_total")
             print(f"figures: the slowest of 20 requests took {quiet * 1000:.0f} ms alone, {loud * 1000:.0f} ms beside "
                   f"{open_before:.0f} open connections; {given_up:.0f} given up; RSS {memory:.0f} MB")
-            assert loud < 1 and open_before >= 300
+            assert loud < 3 and open_before >= 300
             assert given_up >= 300
             for _, writer in dripping + deaf:
                 writer.close()

