@@ -51,6 +51,7 @@ extension MediaThread {
     private func end(_ peer: Peer) {
         guard !peer.isEnded else { return }
         peer.isEnded = true
+        countAbandoned(of: peer)
         for stream in peer.sends { sendStreams[Int(stream.index)] = nil }
         counters.ended &+= 1
     }

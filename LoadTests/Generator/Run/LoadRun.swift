@@ -58,7 +58,9 @@ public final class LoadRun {
     /// Fills the rooms, measures, leaves.
     public func run() async throws -> RunReport {
         var report = RunReport(scenario: scenario, server: options.url, driver: options.driver)
+        report.label = options.label.isEmpty ? options.driver : options.label
         report.date = ISO8601DateFormatter().string(from: Date())
+        report.machine = Machine.description
         report.residentBefore = processes.memory().resident
         try await fill(&report)
         progress.show("warming up")
@@ -85,7 +87,11 @@ public final class LoadRun {
             if wait > 0 { try await Task.sleep(for: .nanoseconds(wait)) }
             population.join(spec, by: driver, hub: hub)
             // A listener that comes before its publisher is answered differently by WHEP servers.
-            if spec.sends, index + 1 < specs.count, !specs[index + 1].sends { await population.settle() }
+            let isLastSender = spec.sends && (index + 1 == specs.count || !specs[index + 1].sends)
+            if isLastSender {
+                await population.settle()
+                population.startMembers()
+            }
             if index % 10 == 0 { progress.show("joining \(index + 1) of \(specs.count)") }
         }
         await population.settle()
