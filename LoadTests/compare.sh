@@ -4,8 +4,8 @@
 # Environment: SERVERS="martlet janus", SCENARIOS="webinar audio meeting", ROUNDS=3, SECONDS_EACH=30, OUT=folder, ARGS=loadtest's options.
 # Each server is a script in Compare/ with `start ADDRESS FOLDER` (prints "PID URL DRIVER"); adding one is one more script.
 #
-# Everything runs in a network namespace of its own, because Janus never offers loopback addresses: servers listen on 10.77.0.1, peers are
-# 10.77.128.1 and up, and both are local, so packets take the loopback device.
+# Servers run in a network namespace of their own at 10.77.0.1, the generator in another one behind a veth pair, its peers at 10.77.128.1 and up.
+# Janus never offers loopback addresses and binds its sockets to an interface, so loopback would not do; all servers get the same.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
@@ -14,12 +14,20 @@ if [ "${1:-}" != inside ]; then
     [ "$(id -u)" -eq 0 ] || { echo "compare needs root for a network namespace of its own" >&2; exit 2; }
     exec unshare --net "$0" inside
 fi
+unshare --net sleep infinity &
+load=$!
+while [ "$(readlink /proc/$load/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done
 ip link set lo up
-ip link add mlt0 type veth peer name mlt1
-ip link set mlt1 up
+ip link add mlt0 type veth peer name mlt1 netns $load
 ip address add $address/24 dev mlt0
 ip link set mlt0 up
+ip route add 10.77.128.0/17 via 10.77.0.2
+nsenter --net=/proc/$load/ns/net bash -e <<NAMESPACE
+ip link set lo up
+ip address add 10.77.0.2/24 dev mlt1
+ip link set mlt1 up
 ip route add local 10.77.128.0/17 dev lo
+NAMESPACE
 
 loadtest=${LOADTEST:-$root/.build/release/loadtest}
 out=${OUT:-$root/.build/compare}
@@ -28,7 +36,7 @@ seconds=${SECONDS_EACH:-30}
 mkdir -p "$out"
 reports=()
 server=
-trap '[ -n "$server" ] && kill $server 2>/dev/null' EXIT
+trap 'kill $load $server 2>/dev/null' EXIT
 total=$((rounds * $(wc -w <<<"${SERVERS:=martlet janus}") * $(wc -w <<<"${SCENARIOS:=webinar audio meeting}")))
 for scenario in $SCENARIOS; do
     for round in $(seq "$rounds"); do
@@ -39,7 +47,7 @@ for scenario in $SCENARIOS; do
             [ -n "$server" ] || { echo "$name did not start: $(tail -3 "$folder"/*.log)" >&2; exit 1; }
             report=$out/$scenario-$name-$round.json
             # shellcheck disable=SC2086
-            "$loadtest" run "$here/Scenarios/$scenario.json" --url "$url" --driver "$driver" --label "$name" --server-pid "$server" \
+            nsenter --net=/proc/$load/ns/net "$loadtest" run "$here/Scenarios/$scenario.json" --url "$url" --driver "$driver" --label "$name" --server-pid "$server" \
                 --peer-addresses 10.77.128.1 --seconds "$seconds" --json "$report" --quiet ${ARGS:-} >"$out/last.txt" \
                 || { cat "$out/last.txt"; tail -3 "$folder"/*.log; }
             [ -f "$report" ] && reports+=("$report")

@@ -16,7 +16,7 @@ general: {
     $([ "$loops" -gt 0 ] && echo "event_loops = $loops")
 }
 nat: {
-    ice_lite = true
+    ice_lite = ${ICE_LITE:-false}
     ice_enforce_list = "$address"
 }
 media: { ipv6 = false }

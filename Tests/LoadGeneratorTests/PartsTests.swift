@@ -1,4 +1,5 @@
 import Foundation
+import Primitives
 import Testing
 
 @testable import LoadGenerator
@@ -102,15 +103,14 @@ struct PartsTests {
     @Test("Our own offer reads as what it offers, and is answered with the same numbers")
     func descriptions() throws {
         let print = (0..<32).map { _ in "AB" }.joined(separator: ":")
-        let offer = makeOffer(
-            ConnectionWish(sendsAudio: true, videoLayers: 3), fingerprint: print, name: "ada")
-        let text = offer.sdp.replacing(
-            "a=mid:0\r\n", with: "a=mid:0\r\na=candidate:1 1 udp 1 192.0.2.1 7900 typ host\r\n")
-        let remote = try RemoteSide(text)
+        let place = PeerPlace(index: 0, address: SocketAddress(ipv4: 0xc000_0201, port: 7_900))
+        let side = LocalSide(ice: Offered.credentials(), fingerprint: print, place: place)
+        let offer = makeOffer(ConnectionWish(sendsAudio: true, videoLayers: 3), from: side, name: "ada")
+        let remote = try RemoteSide(offer.sdp)
         #expect(remote.receives == [111: .opus, 96: .vp8, 97: .rtx(of: 96)])
         #expect(remote.ice == offer.ice && remote.destination.port == 7_900)
         #expect(remote.extensions.transportSequence == 3 && remote.extensions.rid == 10)
-        let answer = makeAnswer(to: remote, ice: offer.ice, fingerprint: print)
+        let answer = makeAnswer(to: remote, from: side)
         #expect(answer.contains("a=rtpmap:97 rtx/90000") && answer.contains("a=extmap:4 "))
         #expect(offer.sends.map(\.rid) == [nil, "q", "h", "f"])
     }

@@ -20,7 +20,8 @@ extension MediaThread {
     }
 
     private func open(_ plan: ConnectionPlan) {
-        let index = peers.count
+        let index = plan.place.index
+        while peers.count <= index { peers.append(nil) }
         guard let place = try? sockets.place(peer: index) else {
             counters.unexplained &+= 1
             return
@@ -33,7 +34,7 @@ extension MediaThread {
         let peer = Peer(
             index: index, plan: plan, transport: transport, address: place.address, socket: place.socket,
             random: RandomSource(seed: random.next()))
-        peers.append(peer)
+        peers[index] = peer
         byID[plan.id] = index
         bySocket[place.socket] = index
         advance(peer)

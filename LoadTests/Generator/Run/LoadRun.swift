@@ -49,6 +49,14 @@ public final class LoadRun {
         }
     }
 
+    private func waitForThreads() async throws {
+        for _ in 0..<500 {
+            if handles.allSatisfy(\.isReady) { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw LoadError.system("opening the peers' sockets")
+    }
+
     /// Each thread counts its peers' addresses up from a start of its own.
     private static func share(_ addresses: PeerAddresses, _ index: Int) -> PeerAddresses {
         guard case .range(let first) = addresses else { return addresses }
@@ -61,6 +69,7 @@ public final class LoadRun {
         report.label = options.label.isEmpty ? options.driver : options.label
         report.date = ISO8601DateFormatter().string(from: Date())
         report.machine = Machine.description
+        try await waitForThreads()
         report.residentBefore = processes.memory().resident
         try await fill(&report)
         progress.show("warming up")

@@ -49,7 +49,7 @@ final class FaultRelayHandle: SignallingDriver {
             peer.sends
             ? ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
             : ConnectionWish(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
-        let offer = makeOffer(wish, fingerprint: hub.fingerprint, name: peer.identity)
+        let offer = hub.makeOffer(wish, for: peer)
         let own = Offered.credentials()
         update {
             $0.entries.append(
@@ -68,7 +68,8 @@ final class FaultRelayHandle: SignallingDriver {
             if line.hasPrefix("a=setup:") {
                 return ["a=setup:passive", "a=candidate:1 1 udp 2130706431 127.0.0.1 \(port) typ host"]
             }
-            return line.hasPrefix("a=extmap:") ? [] : [String(line)]
+            let isForeign = line.hasPrefix("a=extmap:") || line.hasPrefix("a=candidate:")
+            return isForeign ? [] : [String(line)]
         }.joined(separator: "\r\n") + "\r\n"
     }
 }

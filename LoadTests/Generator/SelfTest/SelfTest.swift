@@ -83,7 +83,7 @@ public struct SelfTest {
         }
         let hub = ConnectionHub(threads: [media], fingerprint: certificate.fingerprintText)
         let population = Population(scenario, prefix: "self-test")
-        try await waitUntil { relay.port != 0 }
+        try await waitUntil { relay.port != 0 && media.isReady }
         relay.update { $0.plan = plan }
         // Subscribers first, so that they are there for the first packet.
         for spec in population.specs.reversed() {

@@ -51,7 +51,7 @@ private actor JanusPeer: JoinedPeer {
         let handle = try await session.attach()
         handles.append(handle)
         let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-        let offer = makeOffer(wish, fingerprint: hub.fingerprint, name: peer.identity)
+        let offer = hub.makeOffer(wish, for: peer)
         let reply = try await session.send(
             to: handle,
             [
@@ -68,18 +68,32 @@ private actor JanusPeer: JoinedPeer {
         let since = ConnectionHub.now()
         let handle = try await session.attach()
         handles.append(handle)
-        let reply = try await session.send(
-            to: handle,
-            [
-                "request": "join", "room": JanusNames.number(of: peer.room), "ptype": "subscriber",
-                "streams": feeds.map { ["feed": JanusNames.number(of: $0)] },
-            ])
+        let reply = try await subscribe(handle, to: feeds)
         guard let sdp = reply.jsep?.sdp else { throw .signalling("Janus offered a subscriber nothing") }
         let remote = try RemoteSide(sdp)
-        let local = LocalSide(ice: Offered.credentials(), fingerprint: hub.fingerprint, sends: [], sdp: "")
-        let answer = makeAnswer(to: remote, ice: local.ice, fingerprint: hub.fingerprint)
+        let local = hub.makeLocal(for: peer)
+        let answer = makeAnswer(to: remote, from: local)
         _ = try await session.send(to: handle, ["request": "start"], jsep: ("answer", answer))
         connections.append(hub.open(local, remote, for: peer, since: since))
+    }
+
+    /// Janus knows a feed only once its media is up, so a subscriber may have to come again.
+    private func subscribe(_ handle: Int, to feeds: [String]) async throws(LoadError) -> JanusSession.Message {
+        var attempts = 0
+        while true {
+            do throws(LoadError) {
+                return try await session.send(
+                    to: handle,
+                    [
+                        "request": "join", "room": JanusNames.number(of: peer.room), "ptype": "subscriber",
+                        "streams": feeds.map { ["feed": JanusNames.number(of: $0)] },
+                    ])
+            } catch {
+                attempts += 1
+                guard attempts < 50, "\(error)".contains("No such feed") else { throw error }
+                try? await Task.sleep(for: .milliseconds(100))
+            }
+        }
     }
 
     func leave() async {

@@ -45,7 +45,7 @@ private actor WHIPPeer: JoinedPeer {
 
     func connect(_ url: String, _ wish: ConnectionWish) async throws(LoadError) {
         let since = ConnectionHub.now()
-        let offer = makeOffer(wish, fingerprint: hub.fingerprint, name: peer.identity)
+        let offer = hub.makeOffer(wish, for: peer)
         let reply = try await driver.http.send(
             "POST", url, type: "application/sdp", token: driver.tokens.token(for: peer), body: offer.sdp)
         guard reply.status == 201 else { throw .signalling("POST \(url): \(reply.status) \(reply.body)") }
