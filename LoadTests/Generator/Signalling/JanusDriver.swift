@@ -108,10 +108,7 @@ private actor JanusSession {
         struct Data: Decodable, Sendable { var id: Int? }
         struct Problem: Decodable, Sendable { var reason: String? }
         struct Plugin: Decodable, Sendable {
-            struct Data: Decodable, Sendable {
-                var error: String?
-                var error_code: Int?
-            }
+            struct Data: Decodable, Sendable { var error: String? }
             var data: Data?
         }
         struct Description: Decodable, Sendable {
