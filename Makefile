@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test interop loadtest compare format lint sanitize fuzz docs clean
+.PHONY: run build test bench interop loadtest format lint sanitize fuzz docs clean
 
 ## Build for release, serve on loopback with a development key, print the address of a page to try it in.
 run: build
@@ -18,6 +18,12 @@ test:
 	Tests/Support/install.sh test
 	Tests/Support/run_tests.sh
 
+## What one packet costs at each step, against LoadTests/Benchmarks/thresholds.json: make bench ONLY=forward
+bench:
+	Tests/Support/install.sh build
+	swift build $(STRICT) -c release --product bench
+	.build/release/bench $(if $(ONLY),--only "$(ONLY)")
+
 ## Interop tests only, against an existing release build: make interop ONLY=test_chromium.py
 interop:
 	Tests/Support/install.sh test
@@ -30,13 +36,6 @@ loadtest:
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/run.sh $(or $(SCENARIO),webinar) $(ARGS)
-
-## Martlet and Janus in turn over the same scenarios: one table with ratios, one page with a plot in .build/compare. Needs root.
-compare:
-	Tests/Support/install.sh compare
-	swift build $(STRICT) -c release --product martlet
-	swift build $(STRICT) -c release --product loadtest
-	LoadTests/compare.sh
 
 format:
 	swift format --in-place --recursive $(SWIFT_FILES)

@@ -114,7 +114,7 @@ let martlet: [Target] = [
         ], path: "Sources/martlet", swiftSettings: settings),
 ]
 
-// LoadTests: synthetic publishers and subscribers. Nothing of it is part of the server.
+// LoadTests: synthetic publishers and subscribers, benchmarks. Nothing of it is part of the server.
 let loadTests: [Target] = [
     .systemLibrary(name: "CVPX", path: "LoadTests/System/CVPX", pkgConfig: "vpx", providers: [.apt(["libvpx-dev"])]),
     .systemLibrary(
@@ -131,6 +131,14 @@ let loadTests: [Target] = [
         ], path: "LoadTests/Generator", swiftSettings: settings),
     .executableTarget(
         name: "loadtest", dependencies: ["LoadGenerator"], path: "LoadTests/loadtest", swiftSettings: settings),
+    .target(name: "CInstruments", path: "LoadTests/CInstruments"),
+    .target(name: "Measuring", dependencies: ["COpenSSL"], path: "LoadTests/Measuring", swiftSettings: settings),
+    .executableTarget(
+        name: "bench",
+        dependencies: [
+            "CInstruments", "Measuring", "Primitives", "RTP", "PayloadFormats", "Cryptography", "SRTP", "MediaControl",
+            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
+        ], path: "LoadTests/Benchmarks", exclude: ["thresholds.json"], swiftSettings: settings),
 ]
 
 let testTargets: [Target] = [
@@ -150,6 +158,7 @@ let testTargets: [Target] = [
         of: "MediaEngine",
         also: [
             "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation",
+            "CInstruments",
         ]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
@@ -183,7 +192,6 @@ let testTargets: [Target] = [
     tests(
         of: "martlet",
         also: ["AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "RoomService", "Rooms"]),
-    tests(of: "LoadGenerator"),
     .testTarget(
         name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests",
         swiftSettings: settings),

@@ -20,8 +20,7 @@ extension MediaThread {
     }
 
     private func open(_ plan: ConnectionPlan) {
-        let index = plan.place.index
-        while peers.count <= index { peers.append(nil) }
+        let index = peers.count
         guard let place = try? sockets.place(peer: index) else {
             counters.unexplained &+= 1
             return
@@ -34,7 +33,7 @@ extension MediaThread {
         let peer = Peer(
             index: index, plan: plan, transport: transport, address: place.address, socket: place.socket,
             random: RandomSource(seed: random.next()))
-        peers[index] = peer
+        peers.append(peer)
         byID[plan.id] = index
         bySocket[place.socket] = index
         advance(peer)
@@ -52,7 +51,6 @@ extension MediaThread {
     private func end(_ peer: Peer) {
         guard !peer.isEnded else { return }
         peer.isEnded = true
-        countAbandoned(of: peer)
         for stream in peer.sends { sendStreams[Int(stream.index)] = nil }
         counters.ended &+= 1
     }

@@ -96,9 +96,7 @@ extension MediaThread {
         case .late:
             counters.reordered &+= 1
             stream.missing.removeAll { $0.sequence == sequence }
-        case .jump(let missing):
-            counters.jumps &+= 1
-            counters.lost &+= UInt64(missing)
+        case .jump: counters.jumps &+= 1
         }
         if header.marker || stream.format == .opus { stream.noteTransit(timestamp: header.timestamp, at: time) }
         count(datagram.count, header, sequence, stream, at: time)

@@ -52,7 +52,6 @@ final class MediaThread {
         clockDifference = loadio_realtime() - now
         wheel = TimingWheel(now: now)
         nextSnapshot = now
-        shared.becomeReady(firstAddress: sockets.firstAddress)
     }
 
     /// Runs until the handle says stop.

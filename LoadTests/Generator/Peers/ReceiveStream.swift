@@ -8,8 +8,8 @@ enum SequenceVerdict {
     /// Behind a later one, and not seen before.
     case late
     case duplicate
-    /// Too far away to be loss: the numbering jumped, and what was `missing` before will not come any more.
-    case jump(missing: Int)
+    /// Too far away to be loss: the numbering jumped.
+    case jump
 }
 
 /// One RTP stream as a subscriber receives it: numbering, loss, and where its packets come from.
@@ -82,10 +82,9 @@ final class ReceiveStream {
         }
         let ahead = sequence - highest
         if ahead > Self.longestGap || ahead < -Self.windowBits {
-            let abandoned = missing.count
             first = sequence - Int64(received)
             restart(at: sequence)
-            return .jump(missing: abandoned)
+            return .jump
         }
         if ahead <= 0 {
             guard !isSeen(sequence) else { return .duplicate }

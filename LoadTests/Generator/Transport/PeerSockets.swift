@@ -62,11 +62,8 @@ struct PeerSockets: ~Copyable {
         }
     }
 
-    /// Where the first peer sends from, where all share a port; the others' addresses are counted up.
-    var firstAddress: SocketAddress? {
-        guard case .range(let first) = addresses, let socket = descriptors.first else { return nil }
-        return SocketAddress(ipv4: first, port: UInt16(clamping: loadio_port(socket)))
-    }
+    /// The port of a socket, for candidates.
+    func port(of socket: Int) -> UInt16 { UInt16(clamping: loadio_port(descriptors[socket])) }
 
     /// Sleeps until a socket is readable; marks of those that are.
     mutating func wait(_ nanoseconds: Int64, into ready: inout [UInt32]) {

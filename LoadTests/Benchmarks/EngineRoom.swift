@@ -1,0 +1,161 @@
+import Cryptography
+import MediaControl
+import MediaEngine
+import Primitives
+import RTP
+import Simulation
+
+/// An engine with one publisher and its subscribers in virtual time, without sockets: what is sent is thrown away.
+final class EngineRoom {
+    static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
+    let engine: MediaEngine
+    private(set) var now = MonotonicTime(milliseconds: 1_000)
+    private(set) var subscribers: [ClientTransport] = []
+    let publisher: ClientTransport
+    private let certificate: Certificate
+    private let context: ClientContext
+    private var batch = OutboundBatch(datagrams: 512, bytes: 512 * 1_500)
+    private var replies = OutboundBatch(datagrams: 64, bytes: 65_536)
+    private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
+    private var video = PacketSource(ssrc: 0x100)
+    /// The first media sequence number that the first subscriber got.
+    private(set) var firstSequence: UInt16 = 0
+
+    init(subscribers count: Int, profiles: String = "SRTP_AEAD_AES_128_GCM") throws {
+        certificate = try Certificate.selfSigned()
+        context = try ClientContext(certificate: try Certificate.selfSigned(), profiles: profiles)
+        var configuration = EngineConfiguration()
+        // Virtual hours without checks from the clients.
+        configuration.consentTimeout = .seconds(1_000_000)
+        engine = try MediaEngine(configuration: configuration, certificate: certificate, seed: 7)
+        publisher = Self.client(1, context, certificate)
+        engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
+        connect(publisher, as: 1)
+        engine.apply(.addTrack(Descriptions.track(1, kind: .video, of: 1)), at: now, into: &batch)
+        for index in 0..<count {
+            let number = UInt64(index + 2)
+            let client = Self.client(number, context, certificate)
+            connect(client, as: number)
+            subscribers.append(client)
+            let subscription = Descriptions.subscription(number, to: 1, kind: .video, by: number)
+            engine.apply(.subscribe(subscription), at: now, into: &batch)
+        }
+        endTurn()
+    }
+
+    deinit { slot.deallocate() }
+
+    private static func credentials(_ side: String, _ number: UInt64) -> ICECredentials {
+        ICECredentials(ufrag: "\(side)\(number)", password: "passwordpasswordpassword")
+    }
+
+    private static func client(_ number: UInt64, _ context: ClientContext, _ certificate: Certificate)
+        -> ClientTransport
+    {
+        ClientTransport(
+            context: context, local: credentials("cli", number), server: credentials("srv", number),
+            serverFingerprint: certificate.fingerprintSHA256, destination: server)
+    }
+
+    static func address(_ number: UInt64) -> SocketAddress {
+        SocketAddress(ipv4: 0x0a00_0000 | UInt32(number), port: 40_000)
+    }
+
+    /// ICE and DTLS, to the end.
+    private func connect(_ client: ClientTransport, as number: UInt64) {
+        let description = PeerDescription(
+            id: PeerID(number), room: Descriptions.room, profile: .full, localICE: Self.credentials("srv", number),
+            remote: RemoteTransport(
+                ice: Self.credentials("cli", number), fingerprintSHA256: context.certificate.fingerprintSHA256,
+                localRole: .server), feedbackSSRC: 0xf000_0000 | UInt32(number))
+        engine.apply(.addPeer(description), at: now, into: &batch)
+        batch.removeAll()
+        client.advance(to: now, into: &replies)
+        for _ in 0..<40 {
+            take(replies.copies().map(\.bytes), from: number)
+            replies.removeAll()
+            _ = engine.endTurn(at: now, into: &batch)
+            let answers = batch.copies()
+            batch.removeAll()
+            for answer in answers where answer.destination == Self.address(number) {
+                slot.copyBytes(from: answer.bytes)
+                let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<answer.bytes.count])
+                _ = client.receive(datagram, from: Self.server, at: now, into: &replies)
+            }
+            if replies.count == 0, client.isConnected { break }
+        }
+        precondition(client.isConnected, "a client did not connect")
+        _ = engine.takeEvents()
+    }
+
+    private func take(_ datagrams: [[UInt8]], from number: UInt64) {
+        for bytes in datagrams { receive(bytes, from: Self.address(number)) }
+    }
+
+    // MARK: - Media
+
+    /// `count` protected pictures of packets with these payload sizes; the first is a key frame.
+    func frames(_ count: Int, sizes: [Int], keyframeFirst: Bool = true) -> [[[UInt8]]] {
+        (0..<count).map { index in
+            video.frame(keyframe: keyframeFirst && index == 0, sizes: sizes).map { packet in
+                slot.copyBytes(from: packet)
+                guard let length = publisher.protectRTP(slot, length: packet.count) else {
+                    preconditionFailure("not protected")
+                }
+                return Array(slot[..<length])
+            }
+        }
+    }
+
+    /// A protected compound of a subscriber.
+    func compound(of subscriber: Int, _ build: (inout RTCPWriter) -> Void) -> [UInt8] {
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<1_200]))
+        build(&writer)
+        guard let length = subscribers[subscriber].protectRTCP(slot, length: writer.length) else {
+            preconditionFailure("not protected")
+        }
+        return Array(slot[..<length])
+    }
+
+    /// One turn: `packets` come from the publisher, everything due leaves.
+    @inline(never) func forward(_ packets: [[UInt8]]) {
+        for packet in packets { receive(packet, from: Self.address(1)) }
+        endTurn()
+    }
+
+    /// One turn with one datagram of a subscriber.
+    @inline(never) func feedback(_ datagram: [UInt8], from subscriber: Int) {
+        receive(datagram, from: Self.address(UInt64(subscriber + 2)))
+        endTurn()
+    }
+
+    private func receive(_ bytes: [UInt8], from address: SocketAddress) {
+        bytes.withUnsafeBytes { slot.copyMemory(from: $0) }
+        let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
+        engine.receive(datagram, from: address, at: now, into: &batch)
+    }
+
+    func pass(_ interval: TimeInterval) { now = now + interval }
+
+    private func endTurn() {
+        if engine.nextDeadline <= now {
+            while engine.advance(to: now, into: &batch) == .needsFlush { batch.removeAll() }
+        }
+        while engine.endTurn(at: now, into: &batch) == .needsFlush { batch.removeAll() }
+        if firstSequence == 0, let entry = batch.entries.first, batch.arena[entry.offset + 1] & 0x7f == 120 {
+            firstSequence = UInt16(batch.arena[entry.offset + 2]) << 8 | UInt16(batch.arena[entry.offset + 3])
+        }
+        batch.removeAll()
+        _ = engine.takeEvents()
+    }
+}
+
+extension OutboundBatch {
+    /// The datagrams as values; for set-up, where speed does not matter.
+    func copies() -> [(destination: SocketAddress, bytes: [UInt8])] {
+        entries.map { entry in
+            let bytes = UnsafeRawBufferPointer(arena)[entry.offset..<(entry.offset + entry.length)]
+            return (entry.destination, Array(bytes))
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Cryptography
+import Foundation
+import MediaControl
+import NetworkIO
+import Primitives
+import Simulation
+
+/// One peer with a socket of its own.
+final class RoomClient {
+    let number: UInt64
+    let isPublisher: Bool
+    let description: PeerDescription
+    var nextFrame = MonotonicTime.zero
+    var nextSound = MonotonicTime.zero
+    private let transport: ClientTransport
+    private let server: SocketAddress
+    private var socket: UDPSocket
+    private var batch = OutboundBatch(datagrams: 16, bytes: 32_768)
+    private var video: PacketSource
+    private var sound: PacketSource
+    private var framesSent = 0
+
+    init(
+        _ number: UInt64, _ context: ClientContext, _ certificate: Certificate, server: SocketAddress, isPublisher: Bool
+    ) throws {
+        self.number = number
+        self.isPublisher = isPublisher
+        self.server = server
+        let own = ICECredentials(ufrag: "cli\(number)", password: "passwordpasswordpassword")
+        let other = ICECredentials(ufrag: "srv\(number)", password: "passwordpasswordpassword")
+        description = PeerDescription(
+            id: PeerID(number), room: Descriptions.room, profile: .full, localICE: other,
+            remote: RemoteTransport(
+                ice: own, fingerprintSHA256: context.certificate.fingerprintSHA256, localRole: .server),
+            feedbackSSRC: 0xf000_0000 | UInt32(number))
+        transport = ClientTransport(
+            context: context, local: own, server: other, serverFingerprint: certificate.fingerprintSHA256,
+            destination: server)
+        var configuration = UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0)
+        configuration.receiveBufferBytes = isPublisher ? 1 << 20 : 16 << 10
+        configuration.joinsReceived = false
+        configuration.segmentsSent = false
+        socket = try UDPSocket(configuration)
+        video = PacketSource(ssrc: UInt32(number * 2) << 8)
+        sound = PacketSource(ssrc: UInt32(number * 2 + 1) << 8)
+    }
+
+    /// ICE and DTLS to the end.
+    func connect() throws {
+        let start = MonotonicClock.now()
+        while !transport.isConnected {
+            let now = MonotonicClock.now()
+            precondition(now - start < .seconds(10), "client \(number) did not connect")
+            if transport.nextDeadline <= now { transport.advance(to: now, into: &batch) }
+            drain()
+            usleep(200)
+        }
+    }
+
+    /// Takes and answers what waits.
+    func drain() {
+        while let run = socket.receive() {
+            for index in 0..<run.count {
+                _ = transport.receive(run[index], from: server, at: MonotonicClock.now(), into: &batch)
+            }
+        }
+        flush()
+    }
+
+    func sendFrame(_ sizes: [Int]) {
+        for packet in video.frame(keyframe: framesSent % 300 == 0, sizes: sizes) { send(packet) }
+        framesSent += 1
+        flush()
+    }
+
+    func sendSound(_ size: Int) {
+        send(sound.sound(size: size))
+        flush()
+    }
+
+    private func send(_ packet: [UInt8]) {
+        guard let slot = batch.reserve(packet.count + 32) else { return }
+        slot.copyBytes(from: packet)
+        guard let length = transport.protectRTP(slot, length: packet.count) else { return }
+        batch.commit(length: length, to: server)
+    }
+
+    private func flush() {
+        guard batch.count > 0 else { return }
+        socket.send(batch)
+        batch.removeAll()
+    }
+}
+
+/// Processor time of another thread of this process.
+enum ThreadTime {
+    /// Of the thread with this name, by the scheduler's account.
+    static func nanoseconds(of name: String) -> Int64 {
+        let folder = "/proc/self/task"
+        for thread in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? [] {
+            guard let comm = try? String(contentsOfFile: "\(folder)/\(thread)/comm", encoding: .utf8),
+                comm.trimmingCharacters(in: .whitespacesAndNewlines) == name,
+                let schedule = try? String(contentsOfFile: "\(folder)/\(thread)/schedstat", encoding: .utf8)
+            else { continue }
+            return schedule.split(separator: " ").first.flatMap { Int64($0) } ?? 0
+        }
+        return 0
+    }
+}

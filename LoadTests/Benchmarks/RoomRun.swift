@@ -1,0 +1,142 @@
+import Cryptography
+import Foundation
+import Logging
+import Measuring
+import MediaControl
+import MediaEngine
+import MediaWorkers
+import NetworkIO
+import Primitives
+import Simulation
+
+/// A worker with real sockets under load, in one process: the key figure without a load generator, for profiling.
+///
+/// Receivers have sockets that nobody empties: the kernel then drops at the last step, which costs the sender what delivery does
+/// (measured, +-5 %). The load test proper (`make loadtest`) has receivers that check every byte.
+struct RoomRun {
+    var publishers = 1
+    var subscribers = 100
+    /// Everybody publishes and receives everybody else.
+    var isMeeting = false
+    var videoKilobits = 1_000
+    var hasSound = true
+    var soundBytes = 80
+    var seconds = 10
+    var profiles = "SRTP_AEAD_AES_128_GCM"
+
+    init(arguments: [String]) {
+        var rest = arguments[...]
+        while let name = rest.popFirst() {
+            switch name {
+            case "--meeting": isMeeting = true
+            case "--silent": hasSound = false
+            case "--cm": profiles = "SRTP_AES128_CM_SHA1_80"
+            case "--publishers": publishers = Int(rest.popFirst() ?? "") ?? publishers
+            case "--subscribers": subscribers = Int(rest.popFirst() ?? "") ?? subscribers
+            case "--video": videoKilobits = Int(rest.popFirst() ?? "") ?? videoKilobits
+            case "--seconds": seconds = Int(rest.popFirst() ?? "") ?? seconds
+            default: print("bench room: '\(name)' is not understood")
+            }
+        }
+        if isMeeting { subscribers = publishers }
+    }
+
+    func run() async throws {
+        guard let reference = ReferencePacket() else { return print("no reference packet here") }
+        let certificate = try Certificate.selfSigned()
+        var configuration = MediaWorkerConfiguration()
+        configuration.workers = 1
+        configuration.udpBasePort = 0
+        configuration.bindAddress = SocketAddress(ipv4: 0x7f00_0001, port: 0)
+        configuration.engine.consentTimeout = .seconds(30)
+        let logger = Logger("bench", output: LogOutput(level: .error, format: .text))
+        let pool = try MediaWorkerPool(configuration: configuration, certificate: certificate, logger: logger)
+        let worker = pool.workers[0]
+        let context = try ClientContext(certificate: try Certificate.selfSigned(), profiles: profiles)
+        let server = SocketAddress(ipv4: 0x7f00_0001, port: worker.port)
+        await worker.apply([.addRoom(Descriptions.room)])
+        var clients: [RoomClient] = []
+        let count = isMeeting ? publishers : publishers + subscribers
+        for number in 1...UInt64(count) {
+            let client = try RoomClient(number, context, certificate, server: server, isPublisher: number <= publishers)
+            await worker.apply([.addPeer(client.description)])
+            try client.connect()
+            clients.append(client)
+        }
+        for publisher in 1...UInt64(publishers) { await worker.apply(tracks(of: publisher, clients: clients)) }
+        let sources = clients.prefix(publishers).map { $0 }
+        send(from: sources, seconds: 1, reference: nil)
+        let before = await worker.statistics(), start = ThreadTime.nanoseconds(of: "media-0")
+        send(from: sources, seconds: seconds, reference: reference)
+        let after = await worker.statistics(), end = ThreadTime.nanoseconds(of: "media-0")
+        report(before, after, nanoseconds: Double(end - start), unit: reference.nanoseconds)
+        await pool.stop()
+    }
+
+    private func tracks(of publisher: UInt64, clients: [RoomClient]) -> [MediaCommand] {
+        var commands: [MediaCommand] = []
+        let kinds: [MediaKind] = (videoKilobits > 0 ? [.video] : []) + (hasSound ? [.audio] : [])
+        for kind in kinds {
+            let track = publisher * 2 + (kind == .video ? 0 : 1)
+            commands.append(.addTrack(Descriptions.track(track, kind: kind, of: publisher)))
+            for client in clients where client.number != publisher && (isMeeting || !client.isPublisher) {
+                let id = track * 10_000 + client.number
+                commands.append(
+                    .subscribe(Descriptions.subscription(id, to: track, kind: kind, by: client.number)))
+            }
+        }
+        return commands
+    }
+
+    /// Sends in real time; publishers' frames are spread over the frame interval.
+    private func send(from publishers: [RoomClient], seconds: Int, reference: ReferencePacket?) {
+        let bytesAFrame = videoKilobits * 1_000 / 8 / 30
+        let packets = max(1, (bytesAFrame + 1_099) / 1_100)
+        let start = MonotonicClock.now()
+        var turn: Int64 = 0
+        var nextSample = start
+        while true {
+            let now = MonotonicClock.now()
+            guard now - start < .seconds(Int64(seconds)) else { return }
+            for (index, publisher) in publishers.enumerated() {
+                let phase = TimeInterval.nanoseconds(33_333_333 * Int64(index) / Int64(publishers.count))
+                if videoKilobits > 0, now >= publisher.nextFrame + phase {
+                    if publisher.nextFrame == .zero { publisher.nextFrame = now }
+                    publisher.nextFrame = publisher.nextFrame + .nanoseconds(33_333_333)
+                    let sizes = (0..<packets).map { bytesAFrame / packets + ($0 < bytesAFrame % packets ? 1 : 0) }
+                    publisher.sendFrame(sizes)
+                }
+                if hasSound, now >= publisher.nextSound + phase {
+                    if publisher.nextSound == .zero { publisher.nextSound = now + .milliseconds(7) }
+                    publisher.nextSound = publisher.nextSound + .milliseconds(20)
+                    publisher.sendSound(soundBytes)
+                }
+                if turn % 500 == 0 { publisher.drain() }
+            }
+            if let reference, now >= nextSample {
+                reference.sample()
+                nextSample = now + .milliseconds(100)
+            }
+            turn += 1
+            usleep(300)
+        }
+    }
+
+    private func report(
+        _ before: WorkerStatistics, _ after: WorkerStatistics, nanoseconds: Double, unit: Double
+    ) {
+        let packets = Double(after.packetsForwarded - before.packetsForwarded)
+        let each = nanoseconds / max(1, packets)
+        print(
+            String(
+                format:
+                    "%@: %.0f packets, %.3f us each = %.3f reference packets (%.0f ns); busy %.1f %%; segmented %.1f %%, %.2f calls a packet, %.1f turns/s",
+                isMeeting ? "meeting of \(publishers)" : "\(publishers) -> \(subscribers)", packets, each / 1_000,
+                each / unit, unit, nanoseconds / Double(seconds) / 1e7,
+                100 * Double(after.packetsSegmented - before.packetsSegmented) / max(1, packets),
+                Double(after.socketCalls - before.socketCalls) / max(1, packets),
+                Double(after.turns - before.turns) / Double(seconds)))
+        let drops = DropReason.allCases.filter { after.drops[$0] > before.drops[$0] }
+        if !drops.isEmpty { print("drops:", drops.map { "\($0) \(after.drops[$0] - before.drops[$0])" }) }
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+
+/// What each figure may be at most. A change that needs more says why beside the file's new number.
+struct Thresholds {
+    private let limits: [String: Double]
+
+    static let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("thresholds.json")
+
+    init() throws { limits = try JSONDecoder().decode([String: Double].self, from: Data(contentsOf: Self.path)) }
+
+    subscript(name: String) -> Double? { limits[name] }
+
+    /// Prints the figures as a table; how many are above their limits.
+    func report(_ figures: [Figure]) -> Int {
+        var failures = 0
+        print(column("figure", 44), right("value", 12), right("in ref. packets", 16), right("limit", 10))
+        for figure in figures {
+            let limit = self[figure.name]
+            let isOver = limit.map { figure.normalized > $0 } ?? false
+            if isOver { failures += 1 }
+            let value = figure.unit == .nanoseconds ? String(format: "%.1f ns", figure.value) : text(figure.value)
+            print(
+                column(figure.name, 44), right(value, 12),
+                right(figure.unit == .nanoseconds ? text(figure.normalized) : "", 16),
+                right(limit.map(text) ?? "-", 10), isOver ? "TOO MUCH" : "")
+        }
+        return failures
+    }
+
+    private func text(_ value: Double) -> String { String(format: "%.4f", value) }
+    private func column(_ text: String, _ width: Int) -> String {
+        text.padding(toLength: width, withPad: " ", startingAt: 0)
+    }
+    private func right(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+}

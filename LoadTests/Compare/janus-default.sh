@@ -1,3 +1,0 @@
-#!/usr/bin/env bash
-# Janus as it comes: a thread a peer.
-LOOPS=0 exec "$(dirname "$0")/janus.sh" "$@"
