@@ -54,8 +54,9 @@ struct VP8Layer {
     var width: UInt16
     var orientation: UInt8?
 
-    /// The packets of the next picture.
-    mutating func frame(keyframe: Bool, ticks: UInt32 = 3_000, packets: Int = 3) -> [[UInt8]] {
+    /// The packets of the next picture; `sizes` are those of their payloads.
+    mutating func frame(keyframe: Bool, ticks: UInt32 = 3_000, packets: Int = 3, sizes: [Int]? = nil) -> [[UInt8]] {
+        let packets = sizes?.count ?? packets
         timestamp &+= ticks
         picture = (picture + 1) & 0x7fff
         temporalZero &+= 1
@@ -64,7 +65,8 @@ struct VP8Layer {
             var payload: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0, 0x80 | UInt8(picture >> 8)]
             payload += [UInt8(truncatingIfNeeded: picture), temporalZero, keyIndex]
             if part == 0 { payload += keyframe ? Self.keyframeHeader(width) : [0x01, 0, 0] }
-            payload += [UInt8](repeating: UInt8(part), count: 40 + Int(width) / 20)
+            let rest = sizes.map { $0[part] - payload.count } ?? 40 + Int(width) / 20
+            payload += [UInt8](repeating: UInt8(part), count: rest)
             var packet = TestPacket(
                 ssrc: ssrc, sequence: sequence, timestamp: timestamp, marker: part == packets - 1, payload: payload)
             if let orientation, part == packets - 1 { packet.extensions = [(7, [orientation])] }

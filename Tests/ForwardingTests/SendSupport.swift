@@ -42,6 +42,9 @@ final class SendHarness {
     var out: [WrittenPacket] = []
     var signals: [Subscription.Signals] = []
     var transportSequence: UInt16 = 0
+    /// Levels each turn's packets, as the engine does.
+    var levelsSizes = false
+    var padded = 0
 
     init(_ track: TrackDescription, _ subscription: SubscriptionDescription, seed: UInt64 = 3) {
         uplink = Uplink(peer: track.peer, feedbackSSRC: 1, profile: .full)
@@ -78,6 +81,7 @@ final class SendHarness {
     func endTurn(at now: MonotonicTime) {
         list.removeAll()
         signals.append(holder.pointee.plan(track, at: now, into: &list))
+        if levelsSizes { padded += holder.pointee.level(list.elements, of: track) }
         for index in 0..<list.count {
             transportSequence &+= 1
             let stamp = SendStamp(at: now, transportSequence: transportSequence)

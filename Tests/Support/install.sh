@@ -2,7 +2,6 @@
 # Installs what is missing and says what it installs.
 #   install.sh build   the libraries that Martlet links with
 #   install.sh load    those, and the encoders of the load generator
-#   install.sh compare those, and the servers that Martlet is compared with
 #   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -42,11 +41,10 @@ install_python() {
 command -v swift >/dev/null || { echo "No Swift toolchain on the PATH; Martlet needs Swift 6.2 or later (swift.org)."; exit 1; }
 case "${1:-build}" in
 build) install_debian "${build_packages[@]}" ;;
-compare) install_debian "${build_packages[@]}" "${load_packages[@]}" janus iproute2 ;;
 load) install_debian "${build_packages[@]}" "${load_packages[@]}" ;;
 test)
     install_debian "${build_packages[@]}" "${load_packages[@]}" "${test_packages[@]}"
     install_python
     ;;
-*) echo "usage: install.sh build|load|compare|test" >&2; exit 2 ;;
+*) echo "usage: install.sh build|load|test" >&2; exit 2 ;;
 esac

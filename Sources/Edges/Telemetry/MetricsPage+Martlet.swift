@@ -27,6 +27,9 @@ extension MetricsPage {
         add(
             "nacks_received_total", .counter, "Packets that subscribers asked for again.",
             all { Double($0.nacksReceived) })
+        add(
+            "packets_padded_total", .counter, "RTP packets padded to the length of their neighbours.",
+            all { Double($0.packetsPadded) })
         add("nacks_sent_total", .counter, "Packets that publishers were asked for again.", all { Double($0.nacksSent) })
         add("retransmissions_sent_total", .counter, "Packets sent again.", all { Double($0.retransmissionsSent) })
         add(

@@ -12,6 +12,8 @@ public struct WorkerStatistics: Sendable {
     public var bytesSent: UInt64 = 0
     /// RTP packets protected for subscribers.
     public var packetsForwarded: UInt64 = 0
+    /// Of these, packets that got padding to be as long as their neighbours.
+    public var packetsPadded: UInt64 = 0
     public var nacksReceived: UInt64 = 0
     public var nacksSent: UInt64 = 0
     public var retransmissionsSent: UInt64 = 0

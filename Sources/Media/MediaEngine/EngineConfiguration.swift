@@ -23,6 +23,9 @@ public struct EngineConfiguration: Sendable, Hashable {
     public var admittedHosts: [SocketAddress] = []
     /// The largest datagram the engine writes: an Ethernet frame less IPv6 and UDP headers.
     public var maximumDatagram = 1_452
+    /// Whether packets of one turn that differ by a few bytes get RTP padding to be of one length, so that they leave in one call of
+    /// the kernel. Chromium and Firefox take it (interop tests).
+    public var levelsSizes = true
 
     public init() {}
 

@@ -1,3 +1,5 @@
+import Primitives
+
 /// Where the writing of a turn stands, so that it can go on after a flush.
 struct TurnState {
     /// What is being written.
@@ -22,4 +24,20 @@ struct RepeatRequest {
     var subscription: Int32
     /// Extended output number.
     var sequence: UInt32
+}
+
+/// What the packets of one turn to one receiver have in common.
+struct Stamping {
+    /// abs-send-time.
+    let sendTime: UInt32
+    let now: MonotonicTime
+    let destination: SocketAddress
+}
+
+/// What one pass of writing has done; added to the engine's counters once.
+struct SentTally {
+    var packets = 0
+    var bytes = 0
+    /// Packets that were made as long as their neighbours.
+    var padded = 0
 }

@@ -21,6 +21,7 @@ extension PeerTransport {
             case .released(let address): events.append(.addressReleased(address))
             case .credentialsReplaced(let ufrag): events.append(.ufragReleased(String(decoding: ufrag, as: UTF8.self)))
             case .selected(let address, let isMove):
+                media.pointee.destination = address
                 if isMove, srtp != nil { events.append(.moved(address)) }
                 startHandshake(at: now, into: &output)
                 ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
@@ -81,6 +82,7 @@ extension PeerTransport {
         isOver = true
         srtp = nil
         dtls = nil
+        media.pointee.destination = nil
         events.append(.ended(reason))
     }
 }

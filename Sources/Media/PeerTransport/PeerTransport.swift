@@ -17,7 +17,14 @@ public final class PeerTransport {
     let context: TransportContext
     var ice: ICELiteAgent
     var dtls: DTLSAssociation?
-    var srtp: SRTPSession?
+    var srtp: SRTPSession? {
+        didSet {
+            media.pointee.sender = srtp?.sender
+            media.pointee.session = srtp.map { Unmanaged.passUnretained($0) }
+        }
+    }
+    /// For the packet path; valid as long as the transport.
+    public let media: UnsafeMutablePointer<OutboundMedia>
     var remote: RemoteTransport?
     var isOver = false
     var events: [TransportEvent] = []
@@ -27,12 +34,16 @@ public final class PeerTransport {
     /// The set-up limit counts from `now`, or from `setRemote` when the description has no remote side yet.
     public init(description: PeerDescription, context: TransportContext, at now: MonotonicTime) {
         id = description.id
+        media = .allocate(capacity: 1)
+        media.initialize(to: OutboundMedia())
         self.context = context
         let local = description.localICE
         ice = ICELiteAgent(
             local: ICECredential(ufrag: local.ufrag, password: local.password), settings: context.iceSettings)
         if let remote = description.remote { adopt(remote, at: now) }
     }
+
+    deinit { media.deallocate() }
 
     /// The address that datagrams are sent to; nil before ICE has selected one.
     public var remoteAddress: SocketAddress? { ice.selected }

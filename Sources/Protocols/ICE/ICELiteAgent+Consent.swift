@@ -13,6 +13,8 @@ struct OpenChecks {
     static let limit = 4
     private var checks: [Check] = []
 
+    init() { checks.reserveCapacity(Self.limit) }
+
     mutating func append(_ check: Check) {
         if checks.count == Self.limit { checks.removeFirst() }
         checks.append(check)

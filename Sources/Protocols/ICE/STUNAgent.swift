@@ -59,19 +59,32 @@ public final class STUNAgent {
         priority: UInt32, into output: inout OutboundBatch
     ) -> TransactionID? {
         guard let room = output.reserve(Self.maximumMessage) else { return nil }
-        let username = remote.ufrag + [UInt8(ascii: ":")] + local.ufrag
-        var message = StunMessage()
-        let length = stun_usage_ice_conncheck_create(
-            agent, &message, room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count, username,
-            username.count, remote.password.baseAddress, remote.passwordLength, nominate, controlling, priority,
-            tieBreaker, nil,
-            STUN_USAGE_ICE_COMPATIBILITY_RFC5245)
+        let length = Self.withUsername(remote.ufrag, local.ufrag) { username in
+            var message = StunMessage()
+            return stun_usage_ice_conncheck_create(
+                agent, &message, room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count,
+                username.baseAddress, username.count, remote.password.baseAddress, remote.passwordLength, nominate,
+                controlling, priority, tieBreaker, nil, STUN_USAGE_ICE_COMPATIBILITY_RFC5245)
+        }
         guard length >= 20 else { return nil }
         // For libnice a transaction id begins with the magic cookie. The sender keeps the transaction; the agent's
         // own list would fill up with those that are never answered.
         stun_agent_forget_transaction(agent, room.baseAddress?.advanced(by: 4).assumingMemoryBound(to: UInt8.self))
         output.commit(length: length, to: destination)
         return TransactionID(of: UnsafeRawBufferPointer(room))
+    }
+
+    /// Joins both fragments with a colon (RFC 8445 section 7.2.2) on the stack: a consent check allocates nothing.
+    private static func withUsername(
+        _ first: [UInt8], _ second: [UInt8], _ body: (UnsafeMutableBufferPointer<UInt8>) -> Int
+    ) -> Int {
+        let count = first.count + 1 + second.count
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { username in
+            _ = username.initialize(from: first)
+            username.initializeElement(at: first.count, to: UInt8(ascii: ":"))
+            _ = UnsafeMutableBufferPointer(rebasing: username[(first.count + 1)...]).initialize(from: second)
+            return body(username)
+        }
     }
 
     /// Whether a Binding success response is authentic under `remote`'s password; the caller has matched its

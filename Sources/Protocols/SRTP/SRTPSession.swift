@@ -8,7 +8,7 @@ public enum SRTPResult: Sendable, Hashable {
     case dropped(DropReason)
 }
 
-/// Both directions of one peer's SRTP and SRTCP (RFC 3711), through libsrtp2; all work is done in place.
+/// Both directions of one peer's SRTP and SRTCP (RFC 3711), through libsrtp2 but for `sender`; all work is done in place.
 public final class SRTPSession {
     /// Replay window in packets: at 1,000 packets/s (a 4 Mbit/s layer at its peak) one second of reordering.
     public static let replayWindow = 1_024
@@ -20,6 +20,8 @@ public final class SRTPSession {
     public let profile: SRTPProfile
     private let outbound: srtp_t
     private let inbound: srtp_t
+    /// Encrypts RTP under AES-128 GCM without libsrtp2, for the packet path; nil under other profiles. Valid as long as the session.
+    public let sender: UnsafeMutablePointer<SRTPSender>?
     /// SSRCs that libsrtp2 has made streams for. It makes one for each new SSRC of an authentic packet, without a
     /// bound of its own.
     private var receiving: [UInt32] = []
@@ -29,7 +31,14 @@ public final class SRTPSession {
     /// A session with the given master keys (key followed by salt); nil when libsrtp2 refuses them.
     ///
     /// The caller must have seen `SRTPLibrary.start()` succeed.
-    public init?(profile: SRTPProfile, sendingKey: [UInt8], receivingKey: [UInt8]) {
+    public convenience init?(profile: SRTPProfile, sendingKey: [UInt8], receivingKey: [UInt8]) {
+        self.init(profile: profile, sendingKey: sendingKey, receivingKey: receivingKey, kernel: SRTPLibrary.kernel)
+    }
+
+    /// `kernel` serves AES-128 GCM towards the peer.
+    init?(
+        profile: SRTPProfile, sendingKey: [UInt8], receivingKey: [UInt8], kernel: UnsafePointer<csrtp_gcm_kernel>
+    ) {
         let length = profile.keyLength + profile.saltLength
         guard sendingKey.count == length, receivingKey.count == length,
             let outbound = Self.create(profile, sendingKey, ssrc_any_outbound)
@@ -38,6 +47,17 @@ public final class SRTPSession {
             srtp_dealloc(outbound)
             return nil
         }
+        var sender: UnsafeMutablePointer<SRTPSender>?
+        if profile == .aeadAES128GCM {
+            guard let made = SRTPSender(masterKey: sendingKey, kernel: kernel) else {
+                srtp_dealloc(outbound)
+                srtp_dealloc(inbound)
+                return nil
+            }
+            sender = .allocate(capacity: 1)
+            sender?.initialize(to: made)
+        }
+        self.sender = sender
         self.profile = profile
         self.outbound = outbound
         self.inbound = inbound
@@ -45,6 +65,8 @@ public final class SRTPSession {
     }
 
     deinit {
+        sender?.deinitialize(count: 1)
+        sender?.deallocate()
         srtp_dealloc(outbound)
         srtp_dealloc(inbound)
     }
@@ -78,11 +100,15 @@ public final class SRTPSession {
 
     // MARK: Sending
 
-    /// Encrypts the RTP packet of `length` bytes at the start of `slot`; its new length, or nil when libsrtp2 refuses.
+    /// Encrypts the RTP packet of `length` bytes at the start of `slot`; its new length, or nil when it is refused.
     ///
     /// The slot must have `profile.tagLength` bytes of room behind the packet.
     public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
-        guard slot.count >= length + profile.tagLength else { return nil }
+        guard slot.count >= length + profile.tagLength, let base = slot.baseAddress else { return nil }
+        if let sender {
+            let total = sender.pointee.protect(base, length: length)
+            return total < 0 ? nil : total
+        }
         var octets = Int32(length)
         return srtp_protect(outbound, slot.baseAddress, &octets) == srtp_err_status_ok ? Int(octets) : nil
     }
@@ -99,7 +125,10 @@ public final class SRTPSession {
     }
 
     /// Forgets an SSRC that is not sent any more. It must never be used again with these keys.
-    public func releaseSendingStream(ssrc: UInt32) { _ = srtp_remove_stream(outbound, ssrc.bigEndian) }
+    public func releaseSendingStream(ssrc: UInt32) {
+        sender?.pointee.release(ssrc: ssrc)
+        _ = srtp_remove_stream(outbound, ssrc.bigEndian)
+    }
 
     // MARK: Receiving
 

@@ -29,6 +29,6 @@ public final class ClientContext {
             dtls = try DTLSContext(certificate: certificate, maximumDatagram: maximumDatagram, profiles: profiles)
         } catch { throw .cryptography(error) }
         self.certificate = certificate
-        stun = STUNAgent(tieBreaker: .max)
+        stun = STUNAgent(tieBreaker: 0x1234_5678_9abc_def0)
     }
 }

@@ -38,6 +38,9 @@ extension Setting {
             wants: "IPv4 or IPv6 addresses", \.media.advertisedAddresses, parse: { SocketAddress(numeric: $0) },
             show: { $0.host }),
         flag("media.pin_threads", "bind each media thread to a core", \.media.pinsThreads),
+        flag(
+            "media.level_sizes", "pad packets by a few bytes to one length: sending costs less",
+            \.media.engine.levelsSizes),
         seconds(
             "media.consent_timeout", "a peer that is silent for so long is gone", 5...30, \.media.engine.consentTimeout),
         list(

@@ -17,7 +17,7 @@ struct TransportFeedbackRecorder: ~Copyable {
     /// again for late ones.
     static let capacity: Int64 = 2048
     /// Arrivals handed to the writer at once.
-    static let chunk = 256
+    static let chunk = 128
     /// Told at the latest when so many wait, however short ago the last feedback was.
     static let flush: Int64 = 512
     /// Senders' estimators want an answer within a frame or two; less often than 280 ms slows their start.
@@ -106,22 +106,21 @@ struct TransportFeedbackRecorder: ~Copyable {
     /// Appends one feedback from `base` on; the last number told, or nil when there is no room.
     private func append(_ writer: inout RTCPWriter, senderSSRC: UInt32) -> Int64? {
         guard let times else { return nil }
-        return withUnsafeTemporaryAllocation(of: PacketArrival.self, capacity: Self.chunk) { scratch in
-            var count = 0, sequence = base
-            while sequence <= highest, count < Self.chunk {
-                let time = times[Int(sequence & (Self.capacity - 1))]
-                if time != 0 {
-                    scratch.initializeElement(
-                        at: count, to: PacketArrival(sequence: sequence, time: MonotonicTime(nanoseconds: time)))
-                    count += 1
-                }
-                sequence += 1
+        // In registers and on the stack: a temporary allocation of this size would come from the heap.
+        var arrivals = InlineArray<128, PacketArrival>(repeating: PacketArrival(sequence: 0, time: .zero))
+        var count = 0, sequence = base
+        while sequence <= highest, count < Self.chunk {
+            let time = times[Int(sequence & (Self.capacity - 1))]
+            if time != 0 {
+                arrivals[count] = PacketArrival(sequence: sequence, time: MonotonicTime(nanoseconds: time))
+                count += 1
             }
-            let taken = writer.appendTransportFeedback(
-                senderSSRC: senderSSRC, mediaSSRC: mediaSSRC, feedbackCount: feedbackCount, from: base,
-                arrivals: UnsafeBufferPointer(start: scratch.baseAddress, count: count).span)
-            return taken == 0 ? nil : scratch[taken - 1].sequence
+            sequence += 1
         }
+        let taken = writer.appendTransportFeedback(
+            senderSSRC: senderSSRC, mediaSSRC: mediaSSRC, feedbackCount: feedbackCount, from: base,
+            arrivals: arrivals.span.extracting(0..<count))
+        return taken == 0 ? nil : arrivals[taken - 1].sequence
     }
 
     /// The next distance, so that the feedback's own rate keeps to its budget: 50 to 100 ms, and up to 280 ms for a peer

@@ -36,11 +36,13 @@ extension Uplink {
         return true
     }
 
+    private static let cname = Array("martlet".utf8)
+
     private func writeExtendedReports(
         _ writer: inout RTCPWriter, hasBlocks: Bool, asksReference: Bool, at now: MonotonicTime
     ) {
         if hasBlocks {
-            writer.appendSourceDescription(ssrc: feedbackSSRC, cname: Array("martlet".utf8))
+            writer.appendSourceDescription(ssrc: feedbackSSRC, cname: Self.cname)
             if asksReference {
                 writer.appendReceiverReferenceTime(ssrc: feedbackSSRC, ntpTimestamp: NTPClock.timestamp(now))
             }

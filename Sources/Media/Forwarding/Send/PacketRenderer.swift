@@ -37,7 +37,37 @@ struct PacketRenderer {
         FrameNumbers(codec: mapping.codec, payload: payload).write(
             into: slot + offset, picture: sent.pictureDelta, temporalZero: sent.temporalZeroDelta,
             keyIndex: sent.keyIndexDelta)
-        return offset + payload.count
+        offset += payload.count
+        guard sent.padding > 0, rtxSequence == nil else { return offset }
+        return pad(slot, from: offset, by: sent.padding)
+    }
+
+    /// Padding (RFC 3550 section 5.1): the P bit, zeros, and in the last byte how many there are.
+    private func pad(_ slot: UnsafeMutableRawPointer, from offset: Int, by count: UInt8) -> Int {
+        slot.storeBytes(of: slot.load(as: UInt8.self) | 0x20, as: UInt8.self)
+        let end = offset + Int(count)
+        (slot + offset).initializeMemory(as: UInt8.self, repeating: 0, count: Int(count))
+        slot.storeBytes(of: count, toByteOffset: end - 1, as: UInt8.self)
+        return end
+    }
+
+    /// How long `write` makes the packet before padding; nil where only writing tells.
+    @inline(__always)
+    func length(of sent: SentPacket, record: UnsafePointer<PacketRecord>) -> Int? {
+        guard mapping.codec != .red, !mapping.stripsRED else { return nil }
+        var elements = wire.ownElements(withMID: sent.flags.contains(.mid))
+        var isTwoByte = wire.hasLargeIDs
+        for index in 0..<record.pointee.extensions.count {
+            let place = record.pointee.extensions[index]
+            guard wire.extensions[place.meaning] != 0 else { continue }
+            isTwoByte = isTwoByte || place.length > 16 || place.length == 0
+            guard SubscriptionWire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
+            elements.count &+= 1
+            elements.bytes &+= Int(place.length)
+        }
+        guard elements.count > 0 else { return RTPLayout.fixedHeader &+ record.pointee.payloadLength }
+        let block = elements.bytes &+ elements.count &* (isTwoByte ? 2 : 1)
+        return RTPLayout.fixedHeader &+ 4 &+ (block &+ 3) & ~3 &+ record.pointee.payloadLength
     }
 
     /// RFC 3550 section 5.1; the X bit is set by the extension block.

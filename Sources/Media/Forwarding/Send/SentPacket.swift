@@ -51,6 +51,8 @@ public struct SentPacket: Sendable {
     var keyIndexDelta: UInt8 = 0
     /// Which binding of the subscription it belongs to; another track's history does not have it.
     var epoch: UInt8 = 0
+    /// Bytes of RTP padding behind the payload, which make it as long as its neighbours.
+    var padding: UInt8 = 0
 
     @inlinable public init() {}
 }

@@ -10,8 +10,18 @@ public struct SendStamp: Sendable {
     public var transportSequence: UInt16
 
     public init(at now: MonotonicTime, transportSequence: UInt16) {
-        sendTime = UInt32(truncatingIfNeeded: NTPTime.fixedPoint(.nanoseconds(now.nanoseconds)) >> 14) & 0xff_ffff
+        self.init(sendTime: Self.sendTime(at: now), transportSequence: transportSequence)
+    }
+
+    /// `sendTime` as computed once a turn.
+    @inlinable public init(sendTime: UInt32, transportSequence: UInt16) {
+        self.sendTime = sendTime
         self.transportSequence = transportSequence
+    }
+
+    /// What abs-send-time says at `now`.
+    public static func sendTime(at now: MonotonicTime) -> UInt32 {
+        UInt32(truncatingIfNeeded: NTPTime.fixedPoint(.nanoseconds(now.nanoseconds)) >> 14) & 0xff_ffff
     }
 }
 
@@ -55,11 +65,7 @@ extension Subscription {
             return renderOwn(sent, of: track, repeatedAs: rtxSequence, into: slot)
         }
         let layer = track.layer(Int(sent.layer))
-        // The nearest number to the newest one that has these low bits.
-        let behind = Int32(bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- sent.source)
-        guard let record = layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind)) else {
-            return nil
-        }
+        guard let record = Self.record(of: sent, in: layer) else { return nil }
         let renderer = self.renderer(for: record.pointee.format)
         guard renderer.mapping.isMapped else { return nil }
         let packet = layer.pointee.history.packet(record)
@@ -68,8 +74,18 @@ extension Subscription {
             sent, record: record, packet: packet, repeatedAs: rtxSequence, into: slot.baseAddress!)
     }
 
+    /// The stored packet behind a number of the output.
     @inline(__always)
-    private func renderer(for format: UInt8) -> PacketRenderer {
+    static func record(of sent: SentPacket, in layer: UnsafeMutablePointer<ReceiveLayer>) -> UnsafePointer<
+        PacketRecord
+    >? {
+        // The nearest number to the newest one that has these low bits.
+        let behind = Int32(bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- sent.source)
+        return layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind))
+    }
+
+    @inline(__always)
+    func renderer(for format: UInt8) -> PacketRenderer {
         PacketRenderer(
             wire: wire, mapping: formats[format], isSingleStream: isSingleStream, captureOffset: captureOffset ?? 0)
     }

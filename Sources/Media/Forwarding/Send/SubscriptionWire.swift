@@ -26,6 +26,17 @@ struct SubscriptionWire {
         }
     }
 
+    /// How many elements `PacketRenderer.writeOwn` writes, and their bytes without heads.
+    @inline(__always) func ownElements(withMID: Bool) -> (count: Int, bytes: Int) {
+        var elements = (count: 0, bytes: 0)
+        if extensions[.absoluteSendTime] != 0 { elements = (1, 3) }
+        if extensions[.transportSequence] != 0 { elements = (elements.count &+ 1, elements.bytes &+ 2) }
+        if withMID, extensions[.mid] != 0, midLength > 0 {
+            elements = (elements.count &+ 1, elements.bytes &+ Int(midLength))
+        }
+        return elements
+    }
+
     /// Whether `meaning` is handed on from publisher to subscriber as it is.
     ///
     /// mid, rid, send time and transport-wide number belong to one hop. The transmission offset (RFC 5450) tells when the publisher's

@@ -10,6 +10,8 @@ struct PeerState: ~Copyable {
     let room: Int
     let profile: PeerProfile
     let transport: PeerTransport
+    /// The transport's, for the packet path.
+    let media: UnsafeMutablePointer<OutboundMedia>
     let uplink: Uplink
     /// Everything that only a receiver needs; nil for publish-only peers (B1 to B3).
     var downlink: UnsafeMutablePointer<DownlinkState>?
@@ -32,6 +34,7 @@ struct PeerState: ~Copyable {
         self.room = room
         profile = description.profile
         self.transport = transport
+        media = transport.media
         self.uplink = uplink
         if description.profile == .full {
             let downlink = UnsafeMutablePointer<DownlinkState>.allocate(capacity: 1)

@@ -6,6 +6,8 @@ import Primitives
 struct TrackState: ~Copyable {
     let id: TrackID
     let track: PublishedTrack
+    /// The same, for the packet path: reading it counts no reference.
+    let unmanaged: Unmanaged<PublishedTrack>
     /// Index of its publisher.
     let peer: Int
     /// Head of the list of its subscriptions; -1 for none.
@@ -16,6 +18,7 @@ struct TrackState: ~Copyable {
     init(id: TrackID, track: PublishedTrack, peer: Int) {
         self.id = id
         self.track = track
+        unmanaged = .passUnretained(track)
         self.peer = peer
     }
 }

@@ -2,6 +2,8 @@
 #include <srtp2/cipher.h>
 #include <srtp2/srtp.h>
 
+#include "GCMKernel.h"
+
 // OpenSSL's AES-GCM, AES-CTR and HMAC-SHA1 for libsrtp2's kernel.
 //
 // Debian builds libsrtp2 on NSS, which makes a new token context for each packet; OpenSSL behind the same interface is four
