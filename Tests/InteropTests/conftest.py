@@ -44,3 +44,11 @@ def development_server():
     """As `make run` starts it: the page makes its own tokens."""
     with running(development=True) as one:
         yield one
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What the tests measured, one line each: a pass alone does not say how close it was."""
+    for report in terminalreporter.getreports("passed"):
+        for line in report.capstdout.splitlines():
+            if line.startswith("figures: "):
+                terminalreporter.write_line(f"{report.nodeid.split('::')[-1]}: {line.removeprefix('figures: ')}")

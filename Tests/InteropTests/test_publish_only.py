@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 
-import pytest
 from support import bare
 from support.aiortc_client import Client, MovingPicture, Tone
 from support.browser_whip import open_whip
@@ -228,21 +227,20 @@ def test_B18_a_new_session_replaces_the_ghost_of_the_same_identity(server):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("consent_s", [5, None], ids=["5s", "default-15s"])
-def test_B18_F4_a_killed_client_is_gone_within_the_consent_timeout(consent_s):
-    """F4, B18: kill -9, no goodbye. The others are told within the configured time, and the transport is freed."""
-    server = Server(media={"consent_timeout": consent_s}).start()
+def test_B18_F4_a_killed_client_is_gone_within_the_consent_timeout():
+    """F4, B18: kill -9, no goodbye. The others are told within the configured time (15 s by default), and the transport is freed."""
+    servers = {5: Server(media={"consent_timeout": 5}).start(), 15: Server().start()}
 
-    async def run():
+    async def kill_one(server, limit):
         async with signal(server, token("eve", "ghost"), room="ghost", autoSubscribe=False) as eve:
             doomed = await asyncio.create_subprocess_exec(
                 sys.executable, AIORTC, "publish", f"{server.url}/whip/ghost", token("phone", "ghost"), stdout=subprocess.PIPE)
-            assert await asyncio.wait_for(doomed.stdout.readline(), 15) == b"connected\n"
+            assert await asyncio.wait_for(doomed.stdout.readline(), 20) == b"connected\n"
             peers = server.metric("martlet_worker_peers")
             await asyncio.sleep(1)
             doomed.kill()
             await doomed.wait()
-            killed, limit = time.monotonic(), consent_s or 15
+            killed = time.monotonic()
             told, left = await eve.wait_for("participantLeft", limit + 3, identity="phone")
             await until_true(lambda: server.metric("martlet_worker_peers") < peers, 1, "freed")
             print(f"figures: told {told - killed:.1f} s after the kill (limit {limit} s), reason {left['reason']}")
@@ -251,7 +249,11 @@ def test_B18_F4_a_killed_client_is_gone_within_the_consent_timeout(consent_s):
             assert people(server, "ghost") == ["eve"]
             assert server.metric("martlet_worker_tracks") == 0
 
+    async def run():
+        await asyncio.gather(*(kill_one(server, limit) for limit, server in servers.items()))
+
     try:
         asyncio.run(run())
     finally:
-        server.stop()
+        for server in servers.values():
+            server.stop()
