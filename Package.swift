@@ -187,6 +187,7 @@ let testTargets: [Target] = [
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
         ]),
+    tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
     tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
     tests(

@@ -117,6 +117,29 @@ def test_muting_stops_the_packets_and_is_told(server):
     asyncio.run(run())
 
 
+def test_each_simulcast_layer_comes_on_request(server):
+    """Issue 2 section 4: three sizes are received and the one that the viewer asks for is forwarded; a paused one is not."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "layers", "ada", send="camera")
+            bob = await open_room(browser, server, "layers", "bob", send="nothing")
+            await wait_for_video(bob)
+            for choice, height in (("0", 180), ("1", 360), ("best", 720)):
+                await bob.select_option(".tile .layer", choice)
+                await until(bob, f"martlet.received().then((all) => all.some((r) => r.frameHeight === {height}))", 20)
+                await moving_pixels(bob)
+            await bob.select_option(".tile .layer", "paused")
+            await asyncio.sleep(0.5)
+            before = await packets_of_video(bob)
+            await asyncio.sleep(1)
+            assert await packets_of_video(bob) == before
+            await bob.select_option(".tile .layer", "1")
+            await until(bob, "martlet.received().then((all) => all.some((r) => r.frameHeight === 360))")
+            await moving_pixels(bob)
+
+    asyncio.run(run())
+
+
 def test_speakers_are_marked(server):
     """The generated tone comes and goes like speech; a muted microphone never speaks."""
     async def run():

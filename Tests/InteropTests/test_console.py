@@ -1,6 +1,8 @@
 """What the console page does beside showing a call: the operators' tab, refusals, ends, and a server that goes and returns."""
 import asyncio
 
+import pytest
+
 from support.chromium import chromium, join_by_form, open_form, open_room, until, wait_for_video
 from support.tokens import token
 
@@ -61,6 +63,7 @@ def test_refusals_are_said_in_the_form(server):
     async def run():
         async with chromium() as browser:
             assert "access token" in await refused(browser, "tiny", None)
+            assert await refused(browser, "none", token("eve", roomJoin=False)) != ""
             assert await refused(browser, "tiny", "nonsense") == "The access token is not a JSON web token."
             assert "expired" in await refused(browser, "tiny", token("eve", "tiny", lifetime_s=-60))
             await open_room(browser, server, "tiny", "ada", send="nothing")
@@ -85,7 +88,8 @@ def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
     asyncio.run(run())
 
 
-def test_pages_rejoin_a_server_that_was_killed(server):
+@pytest.mark.parametrize("end", ["kill", "terminate"])
+def test_pages_rejoin_a_server_that_was_restarted(server, end):
     """Issue 2 section 6: server killed and restarted, clients rejoin; the camera and a shared screen come back."""
     async def run():
         async with chromium() as browser:
@@ -93,7 +97,7 @@ def test_pages_rejoin_a_server_that_was_killed(server):
             bob = await open_room(browser, server, "phoenix", "bob")
             await ada.click("#share-screen")
             await wait_for_video(bob, count=2, frames=5)
-            server.kill()
+            getattr(server, end)()
             await until(bob, "document.querySelector('#status').textContent === 'Reconnecting…'", 5)
             server.start()
             for page in (ada, bob):

@@ -92,6 +92,11 @@ class Server:
         self.folder.cleanup()
         return code
 
+    def terminate(self):
+        """Ends it in order; `start` starts it again."""
+        self.process.terminate()
+        assert self.process.wait(15) == 0, self.log()
+
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()

@@ -32,13 +32,13 @@ element("join").addEventListener("submit", (event) => {
 async function join() {
     element("join-problem").textContent = "";
     element("join-button").disabled = true;
+    element("join-button").textContent = "Joining…";
     try {
         const name = element("your-name").value.trim();
         const roomName = element("room-name").value.trim();
         identity ??= newIdentity(name);
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
         media = await openMedia(element("sending").value, name);
-        element("join-button").textContent = "Joining…";
         room = new Room({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
             join: { room: roomName, name, speakers: true },
@@ -46,7 +46,7 @@ async function join() {
             onState: showState,
             onPeople: (count) => { element("people-count").lastChild.textContent = count; },
             onMuted: showMuted,
-            onSilenced: () => complain("The browser plays no sound before you click somewhere in the page."),
+            onSilenced: waitForClick,
             onEnd: showForm,
         });
     } catch (problem) {
@@ -65,7 +65,7 @@ function leave() {
 
 element("leave").addEventListener("click", leave);
 // A closed tab says goodbye, so that nobody looks at a ghost for the time that a lost socket is given.
-addEventListener("pagehide", () => room?.leave());
+addEventListener("pagehide", leave);
 
 function showRoom(name) {
     element("join").hidden = true;
@@ -135,7 +135,14 @@ element("copy-link").addEventListener("click", () => act(async () => {
     setTimeout(() => { label.textContent = "Copy link"; }, 1500);
 }));
 
-document.addEventListener("click", () => room?.receiving?.unsilence());
+/** Browsers play no sound before a person has done something in the page. */
+function waitForClick() {
+    complain("Click anywhere to hear the others.");
+    document.addEventListener("click", () => {
+        room?.receiving?.unsilence();
+        complain("");
+    }, { once: true });
+}
 
 /** Runs a person's action and shows what went wrong with it. */
 async function act(action) {

@@ -69,7 +69,7 @@ export class Tile {
     /** `size` is always shown, `more` where there is room. */
     setFigures({ size = "", more = "", details = "" }) {
         this.figures.replaceChildren(size, make("span", "more", size && more ? ` · ${more}` : more));
-        this.figures.parentElement.title = details;
+        this.element.title = details;
     }
 
     /** 0 (lost) to 5 (excellent). */

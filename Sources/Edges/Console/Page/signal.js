@@ -4,6 +4,8 @@
 /** Close codes after which the session may go on, and after which a new one may be made (Protocol.md, section 9). */
 const RESUMABLE = new Set([1005, 1006, 1013, 4006]);
 const FRESH = new Set([1001, 4007, 4008]);
+/** Refusals of a rejoin that another try may not meet. */
+const TEMPORARY = new Set(["draining", "overloaded", "rate_limited"]);
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
 const LAST_WORDS = {
     4002: "This session went on in another window.",
@@ -25,6 +27,7 @@ export class Signal {
         this.waiting = new Map(); // id -> { message, resolve, reject }
         this.session = null;
         this.sequence = 0;
+        this.entered = false;
         this.over = false;
         this.tries = 0;
         this.connect();
@@ -87,6 +90,7 @@ export class Signal {
                 const reply = await this.request("join", this.join);
                 this.session = reply.session;
                 this.sequence = reply.seq;
+                this.entered = true;
                 this.onJoined(reply, hello);
             }
             this.tries = 0;
@@ -94,6 +98,7 @@ export class Signal {
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
             if (this.session) this.startOver();
+            else if (this.entered && TEMPORARY.has(problem.code)) this.socket.close();
             else this.end(problem);
         }
     }
@@ -138,7 +143,8 @@ export class Signal {
             const { detail, code } = await reply.json();
             return Object.assign(new Error(detail), { code });
         } catch {
-            return null; // Nobody there: it may come back.
+            // Nobody there. To a stay that has begun it may come back.
+            return this.entered ? null : new Error("The server does not answer.");
         }
     }
 

@@ -3,7 +3,7 @@
 export async function developmentToken(request) {
     const reply = await fetch("/dev/token", {
         method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(request),
-    });
+    }).catch(() => { throw new Error("The server does not answer."); });
     if (reply.ok) return (await reply.json()).token;
     throw Object.assign(new Error("This server wants an access token. Whoever runs it makes one with “martlet token”."), { code: "token_needed" });
 }
