@@ -198,24 +198,24 @@ let testTargets: [Target] = [
         swiftSettings: settings),
 ]
 
-// Fuzz targets exist only where MARTLET_FUZZ=1 (Tests/Fuzz/run.sh sets it): they link libFuzzer's own main.
-// One line a target: the file is Tests/Fuzz/NAME.swift and defines LLVMFuzzerTestOneInput.
-func fuzz(_ name: String, _ dependencies: [String]) -> Target {
-    .executableTarget(
-        name: name, dependencies: (["Primitives"] + dependencies).map { .init(stringLiteral: $0) }, path: "Tests/Fuzz",
-        sources: ["\(name).swift"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
-}
-
-let fuzzTargets: [Target] =
-    Context.environment["MARTLET_FUZZ"] != "1"
-    ? []
-    : [
-        fuzz("RTPFuzz", ["RTP"]),
-        fuzz("RTCPFuzz", ["RTP"]),
-        fuzz("PayloadFuzz", ["PayloadFormats"]),
-        fuzz("DependencyDescriptorFuzz", ["PayloadFormats"]),
-        fuzz("EstimatorFuzz", ["CongestionControl"]),
-    ]
+// The fuzz targets' code (Tests/Fuzz/Targets) is built twice: into a test that replays seeds and findings, and, where
+// MARTLET_FUZZ=1 (Tests/Fuzz/run.sh sets it), into a program around libFuzzer's own main instead.
+let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
+let fuzzDependencies: [Target.Dependency] = [
+    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "MediaControl",
+    "PeerTransport",
+    "Forwarding", "CongestionControl", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI",
+    "martlet", "TestSupport",
+]
+let fuzzTargets: [Target] = [
+    isFuzzing
+        ? .executableTarget(
+            name: "fuzz", dependencies: fuzzDependencies, path: "Tests/Fuzz", exclude: ["Replay", "run.sh"],
+            sources: ["Targets", "Main"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
+        : .testTarget(
+            name: "FuzzTests", dependencies: fuzzDependencies, path: "Tests/Fuzz", exclude: ["Main", "run.sh"],
+            sources: ["Targets", "Replay"], swiftSettings: settings)
+]
 
 let package = Package(
     name: "martlet",

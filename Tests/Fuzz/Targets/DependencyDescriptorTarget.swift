@@ -2,19 +2,16 @@ import PayloadFormats
 import Primitives
 
 /// A stream of dependency descriptors, each behind a byte that tells its length; each is rewritten and read again.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let data else { return 0 }
+func fuzzDependencyDescriptor(_ input: UnsafeRawBufferPointer) {
     var reader = DependencyDescriptorReader()
     var position = 0
-    while position < count {
-        let length = min(Int(data[position]), count - position - 1)
-        let value = UnsafeRawBufferPointer(start: data + position + 1, count: length).bytes
+    while position < input.count {
+        let length = min(Int(input[position]), input.count - position - 1)
+        let value = UnsafeRawBufferPointer(rebasing: input[(position + 1)..<(position + 1 + length)]).bytes
         let before = reader
         if let descriptor = reader.read(value) { check(descriptor, value, before) }
         position += 1 + length
     }
-    return 0
 }
 
 private func check(_ descriptor: DependencyDescriptor, _ value: RawSpan, _ reader: DependencyDescriptorReader) {

@@ -2,13 +2,12 @@ import PayloadFormats
 import Primitives
 
 /// Any payload of any codec: the first byte chooses the codec (low bits) and the marker (high bit).
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let data, count > 0 else { return 0 }
-    let codec = PayloadCodec.allCases[Int(data[0] & 0x7f) % PayloadCodec.allCases.count]
-    let length = count - 1
-    let payload = UnsafeRawBufferPointer(start: data + 1, count: length).bytes
-    if let summary = codec.summary(of: payload, marker: data[0] & 0x80 != 0) {
+func fuzzPayload(_ input: UnsafeRawBufferPointer) {
+    guard let first = input.first else { return }
+    let codec = PayloadCodec.allCases[Int(first & 0x7f) % PayloadCodec.allCases.count]
+    let length = input.count - 1
+    let payload = UnsafeRawBufferPointer(rebasing: input[1...]).bytes
+    if let summary = codec.summary(of: payload, marker: first & 0x80 != 0) {
         precondition(length > 0, "an empty payload says nothing")
         precondition(summary.pictureIDOffset < length, "the picture id lies inside")
         precondition(summary.tl0Offset < length, "TL0PICIDX lies inside")
@@ -19,12 +18,12 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     switch codec {
     case .h264: readUnits(payload)
     case .av1:
-        guard var elements = AV1.Elements(payload) else { return 0 }
+        guard var elements = AV1.Elements(payload) else { return }
         while let element = elements.next(in: payload) {
             precondition(element.offset + element.length <= length, "elements lie inside")
         }
     case .red:
-        guard var blocks = RED.Blocks(payload) else { return 0 }
+        guard var blocks = RED.Blocks(payload) else { return }
         var total = 1 + 4 * blocks.redundantCount
         while let block = blocks.next(in: payload) {
             precondition(block.offset + block.length <= length, "blocks lie inside")
@@ -33,7 +32,6 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         precondition(total == length, "headers and blocks are the payload")
     case .vp8, .vp9, .opus, .otherAudio: break
     }
-    return 0
 }
 
 private func readUnits(_ payload: RawSpan) {

@@ -2,10 +2,10 @@ import Primitives
 import RTP
 
 /// Any datagram as RTCP: every list of every packet is walked, and feedback that was read is written and read again.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let datagram = UnsafeRawBufferPointer(start: data, count: count).bytes
-    guard var compound = RTCPCompound(datagram) else { return 0 }
+func fuzzRTCP(_ input: UnsafeRawBufferPointer) {
+    let datagram = input.bytes
+    let count = input.count
+    guard var compound = RTCPCompound(datagram) else { return }
     while let packet = compound.next(in: datagram) {
         switch packet {
         case .senderReport(let report): readBlocks(report.blocks, datagram)
@@ -33,7 +33,6 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         case .pictureLoss, .receiverReferenceTime: break
         }
     }
-    return 0
 }
 
 private func readBlocks(_ blocks: ReportBlocks, _ datagram: RawSpan) {

@@ -2,9 +2,8 @@ import CongestionControl
 import Primitives
 
 /// Any history of sending and feedback: the estimate stays in its bounds, and plain feedback afterwards brings it back up.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let bytes = UnsafeRawBufferPointer(start: data, count: count)
+func fuzzEstimator(_ bytes: UnsafeRawBufferPointer) {
+    let count = bytes.count
     let settings = BandwidthEstimator.Settings()
     var estimator = BandwidthEstimator()
     var pacer = Pacer()
@@ -44,7 +43,6 @@ public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
         pacer.refill(at: now)
     }
     recover(&estimator, from: now + .seconds(11))
-    return 0
 }
 
 /// Half a minute of 500 kbit/s over a good link.

@@ -2,16 +2,14 @@ import Primitives
 import RTP
 
 /// Any datagram as RTP: header, extensions and their values, retransmission both ways, extensions written anew.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    let packet = UnsafeRawBufferPointer(start: data, count: count).bytes
-    guard let header = RTPHeader(packet) else { return 0 }
-    precondition(header.packetLength == count, "the parts of a packet add up to it")
+func fuzzRTP(_ input: UnsafeRawBufferPointer) {
+    let packet = input.bytes
+    guard let header = RTPHeader(packet) else { return }
+    precondition(header.packetLength == input.count, "the parts of a packet add up to it")
     for index in 0..<header.csrcCount { _ = header.csrc(at: index, in: packet) }
     readExtensions(header, packet)
-    repeatAndRestore(header, UnsafeRawBufferPointer(start: data, count: count))
+    repeatAndRestore(header, input)
     writeExtensions(header, packet)
-    return 0
 }
 
 private func readExtensions(_ header: RTPHeader, _ packet: RawSpan) {
