@@ -204,8 +204,9 @@ let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "MediaControl",
     "PeerTransport",
-    "Forwarding", "CongestionControl", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI",
-    "martlet", "TestSupport",
+    "Forwarding", "CongestionControl", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling",
+    "WHIP",
+    "ControlAPI", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing
@@ -213,7 +214,8 @@ let fuzzTargets: [Target] = [
             name: "fuzz", dependencies: fuzzDependencies, path: "Tests/Fuzz", exclude: ["Replay", "run.sh"],
             sources: ["Targets", "Main"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
         : .testTarget(
-            name: "FuzzTests", dependencies: fuzzDependencies, path: "Tests/Fuzz", exclude: ["Main", "run.sh"],
+            name: "FuzzTests", dependencies: fuzzDependencies + ["martlet"], path: "Tests/Fuzz",
+            exclude: ["Main", "run.sh"],
             sources: ["Targets", "Replay"], swiftSettings: settings)
 ]
 

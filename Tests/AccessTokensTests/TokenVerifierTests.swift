@@ -29,6 +29,14 @@ struct TokenVerifierTests {
         #expect(read.video.canPublish == nil && read.video.canSubscribe == nil && read.video.canPublishSources == nil)
     }
 
+    @Test("A grant to publish from no source stays that when it is minted again: found by fuzzing")
+    func noSources() throws {
+        var grant = VideoGrant.join("R1")
+        grant.canPublishSources = []
+        let claims = AccessClaims(apiKey: "key1", identity: "a", expiresAt: Self.now + 1, video: grant)
+        #expect(try verifier.verify(verifier.mint(claims), at: Self.now).video.canPublishSources == [])
+    }
+
     @Test(
         "exp and nbf are checked with leeway",
         arguments: [

@@ -69,7 +69,9 @@ extension VideoGrant {
             if !members.set(name, value) { return false }
         }
         guard let canPublishSources else { return true }
-        let names = canPublishSources.map(\.rawValue).sorted().map { "\"\($0)\"" }.joined(separator: ",")
+        // An empty list would read as "not restricted": a set of nothing is written as a word that grants nothing.
+        let words = canPublishSources.isEmpty ? ["none"] : canPublishSources.map(\.rawValue).sorted()
+        let names = words.map { "\"\($0)\"" }.joined(separator: ",")
         return members.merge(json: "{\"canPublishSources\":[\(names)]}")
     }
 

@@ -6,7 +6,8 @@ import Testing
 /// Every fuzz target over its seeds, over the inputs that once broke it, and over mutations of both that follow from a seed.
 @Suite("Hostile input")
 struct ReplayTests {
-    static let names = FuzzTarget.all.map(\.name)
+    static let targets = FuzzTarget.all + [.configuration]
+    static let names = targets.map(\.name)
 
     /// `MARTLET_FUZZ_SEED=7 swift test --filter FuzzTests` tries other mutations.
     static let seed = ProcessInfo.processInfo.environment["MARTLET_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
@@ -15,7 +16,7 @@ struct ReplayTests {
 
     @Test("L1: seeds, kept findings and mutations of them break no promise", arguments: names)
     func replay(_ name: String) throws {
-        let target = try #require(FuzzTarget.all.first { $0.name == name })
+        let target = try #require(Self.targets.first { $0.name == name })
         let run = try target.start()
         let inputs = try target.seeds() + Self.kept(name)
         #expect(!inputs.isEmpty)

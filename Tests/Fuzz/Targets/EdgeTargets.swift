@@ -8,7 +8,6 @@ import Primitives
 @testable import HTTPServing
 @testable import Signalling
 @testable import WHIP
-@testable import martlet
 
 /// One text frame of a signalling client.
 func fuzzSignalling(_ input: UnsafeRawBufferPointer) {
@@ -68,20 +67,6 @@ func fuzzWebSocket(_ input: UnsafeRawBufferPointer) {
         case .binary(let binary): precondition(binary.count <= 1_000, "messages are bounded")
         }
     }
-}
-
-/// A configuration file, and the same text as the value of every environment variable.
-func fuzzConfiguration(_ input: UnsafeRawBufferPointer) {
-    let text = String(decoding: input, as: UTF8.self)
-    var configuration = Configuration()
-    var faults: [String] = []
-    if let document = try? YAMLDocument(parsing: text) {
-        for entry in document.entries { precondition(entry.line > 0 && !entry.values.contains { $0.utf8.contains(0) }) }
-        configuration.take(document.entries, from: "fuzz.yaml", &faults)
-    }
-    let values = Setting.all.map { ($0.variable, text) } + [("MARTLET_KEYS", text)]
-    configuration.take(Dictionary(uniqueKeysWithValues: values), &faults)
-    _ = configuration.faults
 }
 
 /// An access token: the text as it is, and as the claims of a token that is signed rightly.

@@ -46,7 +46,6 @@ struct FuzzTarget: Sendable {
         FuzzTarget("Token", start: TokenTarget.start, seeds: Seeds.tokens),
         FuzzTarget("Request", fuzzRequest, seeds: Seeds.requests),
         FuzzTarget("WebSocket", fuzzWebSocket, seeds: Seeds.frames),
-        FuzzTarget("Configuration", fuzzConfiguration, seeds: Seeds.configurations),
     ]
 }
 
