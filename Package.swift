@@ -202,20 +202,18 @@ let testTargets: [Target] = [
 // MARTLET_FUZZ=1 (Tests/Fuzz/run.sh sets it), into a program around libFuzzer's own main instead.
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
-    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "MediaControl",
-    "PeerTransport",
-    "Forwarding", "CongestionControl", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling",
-    "WHIP",
-    "ControlAPI", "TestSupport",
+    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "CongestionControl",
+    "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
+    "Signalling", "WHIP", "ControlAPI", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing
         ? .executableTarget(
-            name: "fuzz", dependencies: fuzzDependencies, path: "Tests/Fuzz", exclude: ["Replay", "run.sh"],
+            name: "fuzz", dependencies: fuzzDependencies, path: "Tests/Fuzz", exclude: ["Replay", "Corpus", "run.sh"],
             sources: ["Targets", "Main"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
         : .testTarget(
             name: "FuzzTests", dependencies: fuzzDependencies + ["martlet"], path: "Tests/Fuzz",
-            exclude: ["Main", "run.sh"],
+            exclude: ["Main", "Corpus", "run.sh"],
             sources: ["Targets", "Replay"], swiftSettings: settings)
 ]
 

@@ -24,6 +24,30 @@ struct ArchitectureTests {
         }
     }
 
+    /// What each module may import beside Primitives and its system libraries: the table of the house. Package.swift says what it
+    /// does import, and the build refuses the rest.
+    static let table: [String: Set<String>] = [
+        "Primitives": [], "RTP": [], "PayloadFormats": [], "SDP": [],
+        "Cryptography": [], "ICE": [], "DTLS": ["Cryptography"], "SRTP": [], "CongestionControl": [],
+        "DataChannels": [],
+        "MediaControl": [], "PeerTransport": ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"],
+        "Forwarding": ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"],
+        "MediaEngine": ["RTP", "MediaControl", "PeerTransport", "Forwarding", "CongestionControl", "Cryptography"],
+        "AccessTokens": ["Cryptography"], "Rooms": ["SDP", "AccessTokens", "MediaControl"],
+    ]
+
+    @Test("Below Runtime a module imports its row of the table and nothing else")
+    func importTable() throws {
+        let own = Set(try SourceTree.files(in: "Sources").filter { Self.core.contains($0.group) }.map(\.module))
+        #expect(own.isSubset(of: Self.table.keys), "a module without a row: \(own.subtracting(Self.table.keys))")
+        for file in try SourceTree.files(in: "Sources") where Self.core.contains(file.group) {
+            let row = Self.table[file.module, default: []].union(["Primitives"])
+            for imported in file.lines.compactMap(Self.importedModule) where Self.table[imported] != nil {
+                #expect(row.contains(imported), "\(file.path) imports \(imported), which is not in its row")
+            }
+        }
+    }
+
     @Test("The core knows no Foundation, thread, lock, clock or task")
     func coreIsPure() throws {
         let banned = [
@@ -41,12 +65,19 @@ struct ArchitectureTests {
 
     @Test("Nobody reads a wall clock, rolls unseeded dice, prints, or gives up on input")
     func bannedWords() throws {
-        let banned = ["try!", "Date(", "random(in:", "fatalError"]
+        let banned = [
+            "try!", "Date(", "Date.now", "ContinuousClock", "SuspendingClock", "gettimeofday", "random(in:",
+            "randomElement()", "fatalError",
+        ]
         for file in try SourceTree.files(in: "Sources") {
             let allowsOutput = file.group == "martlet"
+            let isClock = ["MonotonicClock.swift", "LogOutput.swift"].contains { file.path.hasSuffix($0) }
             for (number, line) in Self.code(file) {
                 for word in banned where line.contains(word) && !line.contains("using:") {
                     Issue.record("\(file.path):\(number) has '\(word)'")
+                }
+                if !isClock, line.contains("clock_gettime") {
+                    Issue.record("\(file.path):\(number) reads a clock of its own")
                 }
                 if !allowsOutput, line.contains(" print(") || line.hasPrefix("print(") {
                     Issue.record("\(file.path):\(number) prints")
@@ -64,14 +95,64 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("Every module says what it is for on a page of its own")
+    @Test("Long files are few, and fewer from year to year")
+    func longFiles() throws {
+        let long = try SourceTree.files(in: "Sources").filter { $0.lines.count > 201 }.map(\.path)
+        // 200 lines by preference: this number only goes down.
+        #expect(long.count <= Self.longFilesAllowed, "split one of \(long)")
+    }
+    static let longFilesAllowed = 8
+
+    @Test("A function fits a screen: 60 lines")
+    func functionSizes() throws {
+        for folder in ["Sources", "LoadTests"] {
+            for file in try SourceTree.files(in: folder) {
+                for function in file.functions {
+                    #expect(function.length <= 60, "\(file.path):\(function.line) has \(function.length) lines")
+                }
+            }
+        }
+    }
+
+    @Test("Every module says what it is for on a page of its own, in the same chapters")
     func modulesAreDocumented() throws {
         let files = try SourceTree.files(in: "Sources").filter { $0.group != "System" && Self.order.contains($0.group) }
-        for (group, module) in Set(files.map { [$0.group, $0.module] }).map({ ($0[0], $0[1]) }) {
-            let page = "Sources/\(group)/\(module)/\(module).docc/\(module).md"
-            #expect(
-                FileManager.default.fileExists(atPath: SourceTree.root.appendingPathComponent(page).path), "no \(page)")
+        let modules = Set(files.map { "Sources/\($0.group)/\($0.module)" }).union(["Sources/Simulation"])
+        for folder in modules {
+            let name = folder.split(separator: "/").last ?? ""
+            let page = SourceTree.root.appendingPathComponent("\(folder)/\(name).docc/\(name).md")
+            guard let text = try? String(contentsOf: page, encoding: .utf8) else {
+                Issue.record("\(folder) has no page \(name).docc/\(name).md")
+                continue
+            }
+            #expect(text.hasPrefix("# ``\(name)``"), "\(folder): the page's title is the module")
+            #expect(text.contains("## Purpose") || text.contains("## What it is for"), "\(folder): no purpose")
+            for chapter in ["## What it is not", "```text", "## Invariants", "## Limits", "## References"] {
+                #expect(text.contains(chapter), "\(folder): the page has no '\(chapter)'")
+            }
         }
+    }
+
+    @Test("Below Runtime, every public type and function says what it is")
+    func publicDeclarationsAreDocumented() throws {
+        for file in try SourceTree.files(in: "Sources") where Self.core.contains(file.group) {
+            for (index, line) in file.lines.enumerated() where Self.needsComment(line) {
+                let above = file.lines[..<index].last { !$0.trimmingCharacters(in: .whitespaces).hasPrefix("@") }
+                let isDocumented = above?.trimmingCharacters(in: .whitespaces).hasPrefix("///") ?? false
+                #expect(isDocumented, "\(file.path):\(index + 1) has no comment")
+            }
+        }
+    }
+
+    /// Whether a line declares a public type or function. Operators, initialisers and stored properties may speak for themselves.
+    private static func needsComment(_ line: Substring) -> Bool {
+        let words = line.split { $0 == " " || $0 == "(" }
+        guard let access = words.firstIndex(of: "public"), !words.contains("import") else { return false }
+        let kinds: Set<Substring> = ["func", "struct", "enum", "class", "protocol", "typealias"]
+        guard words[..<access].allSatisfy({ $0.hasPrefix("@") || $0.hasPrefix("__always") }),
+            let kind = words[access...].firstIndex(where: kinds.contains), kind + 1 < words.count
+        else { return false }
+        return words[kind + 1].first?.isLetter ?? false
     }
 
     /// The module that an import line names.

@@ -13,6 +13,24 @@ struct SourceTree {
             return parts.count > 3 ? String(parts[2]) : String(parts[1])
         }
 
+        /// The functions and initialisers that span several lines: where each begins and how long it is. The formatter puts the closing
+        /// brace under the declaration.
+        var functions: [(line: Int, length: Int)] {
+            lines.indices.compactMap { start in
+                let line = lines[start]
+                let indent = line.prefix { $0 == " " }
+                let words = line.dropFirst(indent.count).split { $0 == " " || $0 == "(" || $0 == "<" || $0 == "?" }
+                guard words.contains("func") || words.contains("init") || words.first == "deinit",
+                    words.first?.hasPrefix("//") == false, words.first?.contains(".") == false
+                else { return nil }
+                let end = lines[start...].firstIndex { $0 == "\(indent)}" }
+                let next = lines[(start + 1)...].firstIndex { $0.hasPrefix("\(indent)///") || $0 == "" }
+                // A declaration of one line, or without a body, ends before the next one begins.
+                guard let end, lines[start].hasSuffix("{") || (next ?? end) > end else { return nil }
+                return (start + 1, end - start + 1)
+            }
+        }
+
         /// The folder of the modules' group, for example "Formats".
         var group: String { String(path.split(separator: "/")[1]) }
     }

@@ -137,6 +137,19 @@ struct AssociationTests {
         #expect(text.contains("version") || text.contains("protocol"), "\(text)")
     }
 
+    @Test("F8, L1: a fragment that claims a message of 64 kB reserves no memory for it")
+    func greedyFragment() throws {
+        var server = try End(context(), .server, fingerprint: Self.other.fingerprintSHA256)
+        server.start(at: .zero)
+        let body: [UInt8] = [1, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 4, 0xfe, 0xfd, 1, 2]
+        let record: [UInt8] = [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(body.count)] + body
+        #expect(server.receive(record, at: .zero) == nil)
+        guard case .ended(.handshakeFailed) = server.association.state else {
+            Issue.record("\(server.association.state)")
+            return
+        }
+    }
+
     @Test("What is no DTLS record is refused; damaged records change nothing")
     func garbage() throws {
         var server = try End(context(), .server, fingerprint: Self.other.fingerprintSHA256)

@@ -16,18 +16,22 @@ struct RequestBudget: Sendable {
 
     enum Verdict: Sendable, Hashable { case go, refuse, close }
 
-    /// Takes one request off the budget.
-    mutating func take(at now: MonotonicTime) -> Verdict {
+    /// What a request of this many bytes counts: a description of 256 KiB costs the room service as much as 65 pings.
+    private static func cost(_ bytes: Int) -> Int64 { 1_000 * Int64(1 + bytes / 4_096) }
+
+    /// Takes one request of `bytes` bytes off the budget.
+    mutating func take(_ bytes: Int, at now: MonotonicTime) -> Verdict {
         let elapsed = max(0, (now - last).milliseconds)
         if elapsed > 0 {
             credit = min(Self.burst * 1_000, credit + min(elapsed, 60_000) * Self.perSecond)
             last = now
         }
-        guard credit >= 1_000 else {
+        let cost = Self.cost(bytes)
+        guard credit >= cost else {
             refused += 1
             return refused > Self.patience ? .close : .refuse
         }
-        credit -= 1_000
+        credit -= cost
         refused = 0
         return .go
     }

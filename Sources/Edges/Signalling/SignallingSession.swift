@@ -59,7 +59,7 @@ struct SignallingSession: Sendable {
             socket.close(code: CloseCode.unsupportedData, reason: "text frames only")
             return nil
         }
-        switch state.budget.take(at: context.now()) {
+        switch state.budget.take(text.utf8.count, at: context.now()) {
         case .go: return ClientFrame(text: text)
         case .refuse:
             socket.send(ServerMessage.error(id: ClientFrame(text: text).id, .tooManyRequests).text)

@@ -55,9 +55,13 @@ public struct TimeInterval: Hashable, Comparable, Sendable {
         self.nanoseconds = parts.seconds * 1_000_000_000 + parts.attoseconds / 1_000_000_000
     }
 
+    /// A length of `n` nanoseconds.
     @inlinable public static func nanoseconds(_ n: Int64) -> Self { Self(nanoseconds: n) }
+    /// A length of `n` microseconds.
     @inlinable public static func microseconds(_ n: Int64) -> Self { Self(nanoseconds: n * 1_000) }
+    /// A length of `n` milliseconds.
     @inlinable public static func milliseconds(_ n: Int64) -> Self { Self(nanoseconds: n * 1_000_000) }
+    /// A length of `n` seconds.
     @inlinable public static func seconds(_ n: Int64) -> Self { Self(nanoseconds: n * 1_000_000_000) }
     public static let zero = TimeInterval(nanoseconds: 0)
 

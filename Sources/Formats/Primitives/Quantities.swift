@@ -4,7 +4,9 @@ public struct Bitrate: Hashable, Comparable, Sendable {
     public var bitsPerSecond: Int64
 
     @inlinable public init(bitsPerSecond: Int64) { self.bitsPerSecond = max(0, bitsPerSecond) }
+    /// A rate of `n` bits per second.
     @inlinable public static func bitsPerSecond(_ n: Int64) -> Self { Self(bitsPerSecond: n) }
+    /// A rate of `n` thousand bits per second.
     @inlinable public static func kilobitsPerSecond(_ n: Int64) -> Self { Self(bitsPerSecond: n * 1_000) }
     public static let zero = Bitrate(bitsPerSecond: 0)
 

@@ -17,6 +17,7 @@ public struct RandomSource: RandomNumberGenerator, Sendable {
         state = (next(), next(), next(), next())
     }
 
+    /// The next 64 bits of the sequence.
     public mutating func next() -> UInt64 {
         let result = rotl(state.1 &* 5, 7) &* 9
         let t = state.1 << 17

@@ -4,6 +4,7 @@
 public struct SecureRandom: RandomNumberGenerator, Sendable {
     public init() {}
 
+    /// 64 bits that nobody can foretell.
     public mutating func next() -> UInt64 {
         var generator = SystemRandomNumberGenerator()
         return generator.next()

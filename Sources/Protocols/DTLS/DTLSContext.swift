@@ -21,6 +21,9 @@ public final class DTLSContext {
         "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA",
     ].joined(separator: ":")
 
+    /// The longest handshake message taken, as far as OpenSSL lets it be chosen: it always takes one record's length.
+    static let maximumHandshakeMessage = 16_384
+
     /// Loads the certificate; `profiles` is for tests of peers with fewer.
     public init(
         certificate: Certificate, maximumDatagram: Int, profiles: String = DTLSContext.defaultProfiles
@@ -54,6 +57,9 @@ public final class DTLSContext {
         SSL_CTX_set_options(context, COPENSSL_DTLS_OPTIONS)
         // Every association is made once and authenticated by the SDP's fingerprint: there is nothing to resume.
         SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
+        // A handshake message is put together in memory of the size that its first fragment claims, up to ten messages ahead. A
+        // flight's certificate has 300 to 1,500 bytes; OpenSSL's own bound is 100 kB.
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, Self.maximumHandshakeMessage, nil)
         // Idle associations keep no record buffers: two of 16 kB for each peer.
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_RELEASE_BUFFERS), nil)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)

@@ -5,7 +5,7 @@ import SDP
 import TestSupport
 
 /// A capture with what its offer says about payload types and extension ids.
-struct Capture {
+struct Capture: Sendable {
     let packets: [CapturedPacket]
     /// Payload type -> codec in lower case.
     private(set) var codecs: [UInt8: String] = [:]
@@ -54,8 +54,7 @@ extension Seeds {
     /// Stretches of each capture as steps of an engine's input, with a subscriber's feedback among them.
     @Sendable static func engine() throws -> [[UInt8]] {
         var seeds: [[UInt8]] = []
-        for name in CapturedPackets.all {
-            let capture = try Capture(name)
+        for capture in try captures.get() {
             for start in [0, 150, 400] where start < capture.packets.count {
                 var steps = Steps(capture)
                 for packet in capture.packets[start...].prefix(28) { steps.append(packet) }

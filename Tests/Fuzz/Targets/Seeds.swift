@@ -6,11 +6,13 @@ import TestSupport
 /// Inputs to begin with, out of what real clients sent (Tests/Vectors). All of them together are small enough to be replayed in each
 /// run of the tests.
 enum Seeds {
+    /// Every capture, read once: six thousand packets in hexadecimal.
+    static let captures = Result { try CapturedPackets.all.map { try Capture($0) } }
+
     /// Every `step`th packet of each capture.
     private static func packets(step: Int, rtcp: Bool) throws -> [(capture: Capture, packet: CapturedPacket)] {
-        try CapturedPackets.all.flatMap { name in
-            let capture = try Capture(name)
-            return capture.packets.filter { $0.isRTCP == rtcp }.enumerated()
+        try captures.get().flatMap { capture in
+            capture.packets.filter { $0.isRTCP == rtcp }.enumerated()
                 .filter { $0.offset % step < 2 }.map { (capture, $0.element) }
         }
     }
@@ -37,8 +39,7 @@ enum Seeds {
     }
 
     @Sendable static func dependencyDescriptors() throws -> [[UInt8]] {
-        try CapturedPackets.all.compactMap { name in
-            let capture = try Capture(name)
+        try captures.get().compactMap { capture in
             var seed: [UInt8] = []
             for packet in capture.packets where !packet.isRTCP && seed.count < 3_000 {
                 for element in capture.elements(of: packet) where capture.meaning[element.id] == "dependency-descriptor"
@@ -51,12 +52,9 @@ enum Seeds {
     }
 
     @Sendable static func descriptions() throws -> [[UInt8]] {
-        try ["sdp", "sdp/golden"].flatMap { folder in
-            let url = Vectors.root.appendingPathComponent(folder)
-            return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { $0.hasSuffix(".sdp") }
-                .sorted()
-                .map { [UInt8](try Data(contentsOf: url.appendingPathComponent($0))) }
-        }
+        let folder = Vectors.root.appendingPathComponent("sdp")
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sdp") }
+        return try names.sorted().map { [UInt8](try Data(contentsOf: folder.appendingPathComponent($0))) }
     }
 
     /// Offers and answers of a small client in turn with the server's own, then what browsers wrote.

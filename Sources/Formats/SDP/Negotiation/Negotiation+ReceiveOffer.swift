@@ -7,6 +7,10 @@ extension Negotiation {
         if case .local = pending { throw NegotiationError(.glare) }
         let bundle = try BundleReading(text, limits: policy.limits)
         try checkContinuity(bundle.readings)
+        let unseen = bundle.readings.count { !book.seenMids.contains(mid(of: $0)) }
+        guard book.seenMids.count + unseen <= policy.limits.maximumMids else {
+            throw NegotiationError(.tooManySections)
+        }
         var sections: [OfferedSection] = []
         for reading in bundle.readings { sections.append(try offered(reading, bundle)) }
         refuseUnbundled(&sections, bundle)

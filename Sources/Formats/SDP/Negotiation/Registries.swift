@@ -9,8 +9,14 @@ struct PayloadTypeRegistry: Sendable {
         var rtxPayloadType: UInt8?
     }
 
+    /// As many as there are payload types: more only come from a client that gives one number ever new meanings.
+    static let maximumEntries = 128
+
     private var entries: [Entry] = []
     private var used: Set<UInt8> = []
+
+    /// Configurations that are remembered.
+    var count: Int { entries.count }
 
     /// Makes sure that nothing new gets a payload type that the remote has used for anything.
     mutating func reserve(_ table: FormatTable) { used.formUnion(table.entries.map(\.payloadType)) }
@@ -24,6 +30,8 @@ struct PayloadTypeRegistry: Sendable {
             if entries[index].rtxPayloadType == nil { entries[index].rtxPayloadType = format.rtxPayloadType }
             return
         }
+        // The oldest are forgotten; their numbers stay taken.
+        if entries.count >= Self.maximumEntries { entries.removeFirst() }
         entries.append(
             Entry(
                 codec: format.codec, variant: format.variant, parameters: text, payloadType: format.payloadType,
@@ -91,11 +99,16 @@ struct ExtensionRegistry: Sendable {
     private var ids: [String: UInt8] = [:]
     private var used: Set<UInt8> = []
 
+    /// URIs that are remembered.
+    var count: Int { ids.count }
+
     /// Remembers the remote's ids, wanted or not.
     mutating func reserve(_ extensions: [ExtensionMapping]) {
         for mapping in extensions {
             used.insert(mapping.id)
-            if ids[mapping.uri] == nil { ids[mapping.uri] = mapping.id }
+            // Beside the known ones as many as there are ids: a client may name new URIs for ever.
+            guard ids[mapping.uri] == nil, ids.count < 255 || ExtensionURI.all.contains(mapping.uri) else { continue }
+            ids[mapping.uri] = mapping.id
         }
     }
 

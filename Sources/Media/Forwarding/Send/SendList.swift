@@ -29,6 +29,7 @@ public struct WorkList<Element>: ~Copyable {
 
     deinit { storage.deallocate() }
 
+    /// Adds an element; the list grows where it must.
     @inline(__always) public mutating func append(_ element: Element) {
         if count == capacity { grow() }
         (storage + count).initialize(to: element)
@@ -43,6 +44,7 @@ public struct WorkList<Element>: ~Copyable {
     /// The elements, valid until the next `append`.
     @inline(__always) public var elements: UnsafeMutableBufferPointer<Element> { .init(start: storage, count: count) }
 
+    /// Empties the list and keeps its memory.
     @inline(__always) public mutating func removeAll() { count = 0 }
 
     private mutating func grow() {

@@ -1,0 +1,59 @@
+import Testing
+
+@testable import SDP
+
+@Suite("What a client can make the server remember")
+struct BoundsTests {
+    /// Offers of a client that never says the same thing twice.
+    private func offers(_ count: Int, _ section: (Int) -> [String]) throws -> Negotiation {
+        var negotiation = makeNegotiation()
+        for number in 0..<count {
+            _ = try negotiation.receiveOffer(offer([section(number)], version: number))
+            _ = try negotiation.makeAnswer()
+        }
+        return negotiation
+    }
+
+    @Test("F8, L1: ever new parameters of one payload type are forgotten again")
+    func payloadTypes() throws {
+        let negotiation = try offers(400) { number in
+            audioSection("0", "sendonly").map {
+                $0.hasPrefix("a=fmtp") ? "a=fmtp:111 minptime=10;x-number=\(number)" : $0
+            }
+        }
+        #expect(negotiation.book.payloadTypes.count <= PayloadTypeRegistry.maximumEntries)
+    }
+
+    @Test("F8, L1: ever new extension URIs are not remembered beyond the number of ids; known ones always are")
+    func extensions() throws {
+        var negotiation = try offers(30) { number in
+            audioSection("0", "sendonly").filter { !$0.hasPrefix("a=extmap") }
+                + (16..<40).map { "a=extmap:\($0) urn:example:\(number)-\($0)" }
+        }
+        #expect(negotiation.book.extensionIDs.count <= 255)
+        let last = audioSection("0", "sendonly") + ["a=extmap:9 \(ExtensionURI.audioLevel)"]
+        _ = try negotiation.receiveOffer(offer([last], version: 99))
+        let answer = try negotiation.makeAnswer().text
+        #expect(answer.contains("a=extmap:9 \(ExtensionURI.audioLevel)"))
+    }
+
+    @Test("F8, L1: a section that is renewed under ever new mids ends in a named refusal")
+    func mids() throws {
+        var negotiation = makeNegotiation { $0.limits.maximumMids = 20 }
+        var refusal: NegotiationError?
+        for number in 0..<40 {
+            // Rejected, then used again under another mid.
+            let section = audioSection("m\(number / 2)", "sendonly", port: number % 2 == 0 ? 9 : 0)
+            do throws(NegotiationError) {
+                _ = try negotiation.receiveOffer(offer([section, audioSection("stays", "sendonly")], version: number))
+                _ = try negotiation.makeAnswer()
+            } catch {
+                refusal = error
+                break
+            }
+        }
+        #expect(refusal?.code == .tooManySections)
+        #expect(negotiation.book.seenMids.count <= 20)
+        #expect(negotiation.state == .stable)
+    }
+}
