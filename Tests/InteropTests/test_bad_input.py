@@ -247,6 +247,35 @@ def test_members_with_keys_can_hurt_nobody_but_themselves(server):
     asyncio.run(run())
 
 
+def test_peers_that_only_begin_their_handshake_cost_little(server):
+    """Peers whose addresses are valid and who send nothing but broken DTLS and RTP: bounded memory, and the call goes on."""
+    async def run():
+        dice = random.Random(SEED)
+        async with call(server):
+            rss = server.rss_bytes()
+            peers = await asyncio.to_thread(lambda: [bare.BarePeer(server, "half", f"half-{n}") for n in range(30)])
+            await asyncio.to_thread(lambda: [peer.check() for peer in peers])
+            assert server.metric("martlet_worker_peers") == 32
+            before, sent = await asyncio.to_thread(drops, server), 0
+            for peer in peers:
+                # Media without keys, a first fragment of a ClientHello that claims 16 MB, then whatever else looks like DTLS.
+                claims = b"\x16\xfe\xfd" + bytes(8) + b"\x00\x2d\x01\xff\xff\xff\x00\x00\x00\x00\x00\x00\x21" + dice.randbytes(33)
+                for datagram in [*(b"\x80\x60" + dice.randbytes(900) for _ in range(50)), claims, *dtls_oddities(dice)]:
+                    peer.socket.sendto(datagram, peer.address)
+                    sent += 1
+                await asyncio.sleep(0.02)
+            grown = await counted(server, before, 30 * 50)
+            rss = (server.rss_bytes() - rss) / 1e6
+            left = server.metric("martlet_worker_peers")
+            print(f"figures: 30 peers sent {sent} datagrams, counted {grown}, RSS {rss:+.1f} MB, {left:.0f} peers left")
+            assert grown["srtpNotReady"] == 30 * 50 and rss < 20
+            assert left == 2, "a handshake that cannot succeed ends its peer, and nobody else's"
+            for peer in peers:
+                peer.close()
+
+    asyncio.run(run())
+
+
 # Requests
 
 
