@@ -28,7 +28,8 @@ export class Tile {
         const caption = make("div", "caption");
         caption.append(this.name, this.figures);
         this.element.append(this.face, caption, this.corner);
-        (source === "screen" ? stage : grid).append(this.element);
+        if (own) grid.prepend(this.element);
+        else (source === "screen" ? stage : grid).append(this.element);
         arrange();
     }
 
