@@ -1,4 +1,4 @@
-public import Primitives
+import Primitives
 
 // Packets of one length leave in one call of the kernel (UDP_SEGMENT), which is the largest saving there is. A packetizer splits a
 // picture "about equally", so that its packets differ by a byte; and a header extension that only some of them carry makes a few more.
