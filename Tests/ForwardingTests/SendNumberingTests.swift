@@ -42,6 +42,23 @@ struct SendNumberingTests {
         #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
     }
 
+    @Test("C6: the first packet after a mute is a keyframe's: numbers go on from the last picture sent")
+    func keyframeFirstAfterMute() {
+        var (harness, layer) = begun()
+        for turn in 1..<5 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
+        harness.uplink.setMuted(TrackID(1), true)
+        harness.subscription.pointee.stop(harness.track)
+        for turn in 5..<9 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
+        #expect(harness.out.count == 15, "the young keyframe from before the mute is no beginning")
+        harness.uplink.setMuted(TrackID(1), false)
+        harness.subscription.pointee.stop(harness.track)
+        for turn in 9..<14 { harness.turn(layer.frame(keyframe: turn == 9), at: at(Double(turn) * 33)) }
+        #expect(harness.out.count == 30)
+        var checker = ContinuityChecker()
+        checker.check(harness.out)
+        #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
+    }
+
     @Test("A packet lost on the way in leaves its gap, and gets its number when it is repaired")
     func lossKeepsGap() {
         var (harness, layer) = begun()

@@ -27,11 +27,15 @@ public struct FrameLog: Sendable {
 
     init() {}
 
+    /// The beginning of a keyframe has come, so that there is something to go on from.
+    private(set) var hasBegun = false
+
     /// Forgets the longest freeze, to measure from now on.
     public mutating func resetFreeze() { longestFreeze = .zero }
 
     /// Takes a new packet.
     mutating func take(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {
+        hasBegun = hasBegun || packet.startsKeyframe
         let index = Int64(packet.trace?.index ?? 0)
         let begin = number - index
         if let next, begin < next { return }

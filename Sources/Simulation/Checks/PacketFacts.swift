@@ -18,12 +18,19 @@ struct PacketFacts: Sendable {
     /// Of the server's making: parameter sets ahead of a keyframe, or padding.
     var isOwn = false
 
-    init(_ packet: RawSpan, header: RTPHeader, codec: Codec) {
+    /// `repairs`: the packet is a retransmission, whose payload begins with the number that it repairs (RFC 4588).
+    init?(_ packet: RawSpan, header: RTPHeader, codec: Codec, repairs: Bool) {
         sequenceNumber = header.sequenceNumber
         timestamp = header.timestamp
         marker = header.marker
-        payloadLength = header.payloadLength
-        let payload = packet.extracting(header.payloadOffset..<(header.payloadOffset + header.payloadLength))
+        var start = header.payloadOffset
+        if repairs {
+            guard let original = RTX.originalSequenceNumber(header, in: packet) else { return nil }
+            sequenceNumber = original
+            start += RTX.overhead
+        }
+        payloadLength = header.payloadOffset + header.payloadLength - start
+        let payload = packet.extracting(start..<(start + payloadLength))
         trace = MediaTrace(endOf: payload)
         guard let format = PayloadCodec(codec), let summary = format.summary(of: payload, marker: marker) else {
             return
@@ -45,5 +52,13 @@ extension PayloadCodec {
         case .h264: self = .h264
         case .av1, .opus, .red, .otherAudio: return nil
         }
+    }
+}
+
+extension PacketFacts: CustomStringConvertible {
+    var description: String {
+        let part =
+            trace.map { "frame \($0.frame) of layer \($0.origin.layer), part \($0.index) of \($0.count)" } ?? "own"
+        return "\(part)\(startsKeyframe ? ", key" : "")\(marker ? ", end" : "")"
     }
 }

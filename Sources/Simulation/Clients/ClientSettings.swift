@@ -16,6 +16,8 @@ public struct ClientSettings: Sendable {
     public var reportInterval = TimeInterval.seconds(1)
     /// Sends NACKs, keyframe requests, reports and transport-wide feedback. False: silent, as some viewers are.
     public var sendsFeedback = true
+    /// Sends again what the server asks for.
+    public var answersNACK = true
 
     /// A browser 10 ms away.
     public init() {}

@@ -8,7 +8,7 @@ public final class Publication {
     /// As the server was told.
     public let description: TrackDescription
     /// One a layer, in the publisher's order.
-    public internal(set) var streams: [OutgoingStream]
+    public var streams: [OutgoingStream]
     /// Sends by its plan's clock. While false nothing is sent, as when a camera stops or a call interrupts (A6, A16).
     public var isSending = true
     unowned let client: VirtualClient

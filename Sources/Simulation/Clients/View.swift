@@ -9,17 +9,23 @@ public final class View {
     /// As the server was told.
     public internal(set) var description: SubscriptionDescription
     /// What must always be true of the stream.
-    public internal(set) var checker: StreamChecker
+    public var checker: StreamChecker
     /// What could be shown of it.
     public internal(set) var frames = FrameLog()
     /// When the last packet came, new or not.
     public private(set) var lastArrival: MonotonicTime?
     /// The longest time between two packets so far, repairs included.
     public private(set) var longestGap = TimeInterval.zero
+    /// Numbers that came, at once or as a repair.
+    public private(set) var packets = 0
+    /// Packets that came once more.
+    public private(set) var duplicates = 0
+    /// Numbers that came as a repair.
+    public private(set) var repaired = 0
     /// Bytes of payload that came, doubles not.
     public private(set) var payloadBytes = 0
-    /// Packets that came as retransmissions.
-    public private(set) var repaired = 0
+    /// Numbers between the first and the last that the server sent and that never came.
+    public var missing: Int { checker.packets - packets }
     /// Numbers asked for, and keyframes asked for.
     public internal(set) var nacks = 0
     public internal(set) var keyframeRequests = 0
@@ -29,19 +35,29 @@ public final class View {
     public var keepsDelays = false
     /// Hears every new packet, in order of arrival.
     public var onPacket: ((_ trace: MediaTrace?, _ marker: Bool, _ now: MonotonicTime) -> Void)?
+    /// Hears every retransmission, new or not, with the number that it repairs.
+    public var onRepair: ((_ number: Int64, _ now: MonotonicTime) -> Void)?
 
     var repairs = RepairList()
     var report = ReceptionState()
     /// Waits for a keyframe since then, because something could not be repaired.
     var brokenSince: MonotonicTime?
-    private let codecs: [UInt8: Codec]
+    private var unwrapper = SequenceUnwrapper()
+    /// Numbers that came lately, each at its place.
+    private var seen = [Int64](repeating: -1, count: 1_024)
+    /// By payload type: what it carries, and whether it is a repair.
+    private let codecs: [UInt8: (codec: Codec, repairs: Bool)]
 
     init(_ description: SubscriptionDescription) {
         self.description = description
         checker = StreamChecker(kind: description.kind)
         checker.allowedTracks = Set(description.track.map { [$0.rawValue] } ?? [])
-        codecs = Dictionary(
-            description.formats.map { ($0.payloadType, $0.codec) }, uniquingKeysWith: { first, _ in first })
+        var codecs: [UInt8: (codec: Codec, repairs: Bool)] = [:]
+        for format in description.formats {
+            codecs[format.payloadType] = (format.codec, false)
+            if let type = format.rtxPayloadType { codecs[type] = (format.codec, true) }
+        }
+        self.codecs = codecs
     }
 
     /// Forgets the longest gap, to measure from now on.
@@ -50,28 +66,45 @@ public final class View {
         lastArrival = now
     }
 
-    /// Payload type of the repaired stream for a retransmission's.
-    func originalType(ofRepair type: UInt8) -> UInt8? {
-        description.formats.first { $0.rtxPayloadType == type }?.payloadType
+    /// What a packet of its SSRCs is; nil when its payload type is not agreed or nothing is in it.
+    func facts(_ packet: RawSpan, _ header: RTPHeader) -> PacketFacts? {
+        guard let (codec, repairs) = codecs[header.payloadType] else { return nil }
+        guard repairs == (header.ssrc == description.rtxSSRC) else { return nil }
+        return PacketFacts(packet, header: header, codec: codec, repairs: repairs)
     }
 
-    /// Takes a packet of its SSRC; a sentence when its payload type is not agreed.
-    func take(_ packet: RawSpan, header: RTPHeader, isRepair: Bool, at now: MonotonicTime) -> String? {
-        guard let codec = codecs[header.payloadType] else { return "payload type \(header.payloadType) is not agreed" }
-        let facts = PacketFacts(packet, header: header, codec: codec)
-        let (number, isNew) = checker.take(facts)
+    /// Takes a packet of its SSRCs that came.
+    func take(_ packet: RawSpan, header: RTPHeader, at now: MonotonicTime) {
+        guard let facts = facts(packet, header) else { return }
+        let isRepair = header.ssrc != description.ssrc
+        let number = unwrapper.unwrap(facts.sequenceNumber)
         if let lastArrival { longestGap = max(longestGap, now - lastArrival) }
         lastArrival = now
-        if !isRepair { report.received(header, clockRate: description.kind == .video ? 90 : 48, at: now) }
-        guard isNew else { return nil }
+        if isRepair {
+            onRepair?(number, now)
+        } else {
+            report.received(header, clockRate: description.kind == .video ? 90 : 48, at: now)
+        }
+        let place = Int(number) & (seen.count - 1)
+        guard seen[place] < number else {
+            duplicates += 1
+            return
+        }
+        seen[place] = number
+        packets += 1
         if isRepair { repaired += 1 }
-        payloadBytes += header.payloadLength
-        if facts.startsKeyframe { brokenSince = nil }
-        if !repairs.received(number, at: now), description.kind == .video { brokenSince = brokenSince ?? .zero }
-        frames.take(facts, number: number, at: now)
+        payloadBytes += facts.payloadLength
         if keepsDelays, let trace = facts.trace { delays.append(now - trace.time) }
         onPacket?(facts.trace, facts.marker, now)
-        return nil
+        if description.kind == .video { takePicture(facts, number: number, at: now) }
+    }
+
+    private func takePicture(_ facts: PacketFacts, number: Int64, at now: MonotonicTime) {
+        frames.take(facts, number: number, at: now)
+        if facts.startsKeyframe { brokenSince = nil }
+        // Too much is missing, or the beginning itself: only a keyframe helps.
+        let isRepairable = repairs.received(number, at: now)
+        if !isRepairable || !frames.hasBegun { brokenSince = brokenSince ?? .zero }
     }
 }
 

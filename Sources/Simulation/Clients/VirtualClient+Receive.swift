@@ -3,16 +3,48 @@ import Primitives
 import RTP
 
 extension VirtualClient {
-    /// Takes one datagram from the server; it lies in the world's slot.
-    func receive(_ datagram: UnsafeMutableRawBufferPointer) {
+    /// Opens an RTP packet that the server sends and holds it to the invariants; nil for anything else, and before there are keys.
+    func inspect(_ datagram: UnsafeRawBufferPointer) -> UnsafeMutableRawBufferPointer? {
+        guard datagram.count >= RTPHeader.fixedLength, (128...191).contains(datagram[0]),
+            !(192...223).contains(datagram[1])
+        else { return nil }
+        world.glass.copyMemory(from: datagram)
+        let opened = transport.open(UnsafeMutableRawBufferPointer(rebasing: world.glass[..<datagram.count]))
+        guard case .rtp(let length) = opened else {
+            if let header = RTPHeader(datagram.bytes) { viewBySSRC[header.ssrc]?.checker.missed() }
+            return nil
+        }
+        let clear = UnsafeMutableRawBufferPointer(rebasing: world.glass[..<length])
+        let bytes = UnsafeRawBufferPointer(clear).bytes
+        guard let header = RTPHeader(bytes) else {
+            fault("what is sent is not RTP")
+            return clear
+        }
+        guard let view = viewBySSRC[header.ssrc] else {
+            fault("packet of unknown SSRC \(header.ssrc)")
+            return clear
+        }
+        guard header.payloadLength > 0 else { return clear }
+        if let facts = view.facts(bytes, header) {
+            view.checker.take(facts)
+        } else {
+            fault("payload type \(header.payloadType) is not agreed, or an empty retransmission")
+        }
+        return clear
+    }
+
+    /// Takes one datagram from the server; it lies in the world's slot. `isClear`: RTP that was opened already.
+    func receive(_ datagram: UnsafeMutableRawBufferPointer, isClear: Bool) {
         let count = datagram.count
-        let received = transport.receive(
-            datagram, from: world.nodes[node].address, at: world.now, into: &world.clientBatch)
+        let received =
+            isClear
+            ? .rtp(length: count)
+            : transport.receive(datagram, from: world.nodes[node].address, at: world.now, into: &world.clientBatch)
         switch received {
         case .rtp(let length):
             traffic.rtpPackets += 1
             traffic.rtpBytes += count
-            receiveRTP(datagram, length: length)
+            receiveRTP(UnsafeRawBufferPointer(rebasing: datagram[..<length]))
         case .rtcp(let length):
             traffic.rtcpDatagrams += 1
             traffic.rtcpBytes += count
@@ -26,29 +58,14 @@ extension VirtualClient {
         schedule()
     }
 
-    private func receiveRTP(_ packet: UnsafeMutableRawBufferPointer, length: Int) {
-        let bytes = UnsafeRawBufferPointer(rebasing: packet[..<length])
+    private func receiveRTP(_ packet: UnsafeRawBufferPointer) {
         world.digest.add(id.rawValue)
-        world.digest.add(bytes, at: world.now)
-        guard let header = RTPHeader(bytes.bytes) else { return fault("what came is not RTP") }
-        noteTransportSequence(header, bytes.bytes)
-        guard let view = viewBySSRC[header.ssrc] else { return fault("packet of unknown SSRC \(header.ssrc)") }
-        guard header.payloadLength > 0 else { return }
-        if header.ssrc == view.description.ssrc {
-            note(view.take(bytes.bytes, header: header, isRepair: false, at: world.now))
-        } else {
-            receiveRepair(packet, header, of: view)
-        }
+        world.digest.add(packet, at: world.now)
+        guard let header = RTPHeader(packet.bytes) else { return }
+        noteTransportSequence(header, packet.bytes)
+        guard header.payloadLength > 0, let view = viewBySSRC[header.ssrc] else { return }
+        view.take(packet.bytes, header: header, at: world.now)
         if view.description.kind == .video { feedback.lookAfter(view, at: world.now) }
-    }
-
-    private func receiveRepair(_ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, of view: View) {
-        guard let type = view.originalType(ofRepair: header.payloadType),
-            let length = RTX.unwrap(packet, header: header, ssrc: view.description.ssrc, payloadType: type)
-        else { return fault("malformed retransmission") }
-        let bytes = UnsafeRawBufferPointer(rebasing: packet[..<length]).bytes
-        guard let original = RTPHeader(bytes) else { return fault("malformed retransmission") }
-        note(view.take(bytes, header: original, isRepair: true, at: world.now))
     }
 
     private func noteTransportSequence(_ header: RTPHeader, _ packet: RawSpan) {
@@ -58,8 +75,6 @@ extension VirtualClient {
         else { return }
         feedback.arrived(number.value, at: world.now, interval: settings.transportFeedbackInterval)
     }
-
-    private func note(_ sentence: String?) { if let sentence { fault(sentence) } }
 
     func fault(_ sentence: String) { if ownFaults.count < 6 { ownFaults.append(sentence) } }
 
@@ -123,6 +138,7 @@ extension VirtualClient {
     private func sendAgain(_ number: UInt16, ofStream ssrc: UInt32) {
         guard let (publication, layer) = stream(ssrc) else { return }
         publication.streams[layer].nacks.append((world.now, number))
+        guard settings.answersNACK else { return }
         transportSequence &+= 1
         let length = publication.streams[layer].writeAgain(
             number, transportSequence: transportSequence, at: world.now, into: world.slot)

@@ -106,7 +106,7 @@ public final class VirtualClient {
     }
 
     private func move(to new: SocketAddress) {
-        world.addresses[address] = nil
+        // What is sent to the old address is lost, but looked at.
         address = new
         world.addresses[address] = index
     }
@@ -133,13 +133,19 @@ public final class VirtualClient {
         forget()
     }
 
+    /// Closes its connection (DTLS close_notify) without signalling.
+    public func hangUp() {
+        transport.close(into: &world.clientBatch)
+        flushTransport()
+    }
+
     /// Dies without a word (kill -9). The server finds out by itself.
     public func kill() { forget() }
 
     private func forget() {
         world.oldFaults += faults
         transport.isKilled = true
-        world.addresses[address] = nil
+        world.addresses = world.addresses.filter { $0.value != index }
         world.clientTable[index] = nil
     }
 

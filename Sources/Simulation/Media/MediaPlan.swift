@@ -64,9 +64,8 @@ public struct VideoPlan: Sendable {
 public struct AudioPlan: Sendable {
     /// Sound in one packet (A4: 10 to 120 ms are legal).
     public var packetDuration = TimeInterval.milliseconds(20)
-    /// Packets that are sent back to back, as a capturer with long callbacks does (B10).
-    public var burst = 1
-    /// Wall time between callbacks, used in turn; empty: `burst` times `packetDuration` (B11).
+    /// Sound in one callback of the capturer, used in turn; the packets that are full by then leave at once. Empty: one packet a
+    /// callback. Long callbacks make bursts (B10), odd ones uneven spacing (B11).
     public var callbacks: [TimeInterval] = []
     /// Bytes of a packet's payload.
     public var payloadBytes = 80

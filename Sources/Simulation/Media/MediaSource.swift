@@ -79,6 +79,8 @@ struct AudioSource: Sendable {
     private let origin: MediaTrace.Origin
     private var timestamp: UInt32 = 0
     private var callback = 0
+    /// Sound that waits for its packet to be full.
+    private var captured = TimeInterval.zero
 
     init(_ plan: AudioPlan, track: UInt64, at now: MonotonicTime) {
         self.plan = plan
@@ -103,16 +105,20 @@ struct AudioSource: Sendable {
 
     /// The packets of the callback that is due.
     mutating func take(at now: MonotonicTime) -> [MediaPacket] {
-        defer { callback += 1 }
-        let interval =
-            plan.callbacks.isEmpty
-            ? plan.packetDuration * Int64(plan.burst) : plan.callbacks[callback % plan.callbacks.count]
-        nextCallback = now + interval
-        return (0..<plan.burst).map { _ in packet(at: now) }
+        let length = plan.callbacks.isEmpty ? plan.packetDuration : plan.callbacks[callback % plan.callbacks.count]
+        callback += 1
+        nextCallback = now + length
+        captured = captured + length
+        var full: [MediaPacket] = []
+        while captured >= plan.packetDuration {
+            captured = captured - plan.packetDuration
+            full.append(packet(at: now))
+        }
+        return full
     }
 
     /// One packet now.
-    mutating func packet(at now: MonotonicTime) -> MediaPacket {
+    private mutating func packet(at now: MonotonicTime) -> MediaPacket {
         defer { timestamp &+= UInt32(truncatingIfNeeded: plan.packetDuration.microseconds * 48 / 1_000) }
         packets += 1
         // TOC (RFC 6716 section 3.1): configuration by duration, mono, one frame; longer ones count their frames.

@@ -44,7 +44,7 @@ extension ClientTransport {
             let reason = dtls.receive(bytes, at: now, to: destination, into: &output)
             noteHandshake()
             return reason.map { .dropped($0) } ?? .nothing
-        case 128...191: return receiveMedia(datagram)
+        case 128...191: return open(datagram)
         default: return .dropped(.unknownProtocol)
         }
     }
@@ -74,7 +74,8 @@ extension ClientTransport {
         return .nothing
     }
 
-    private func receiveMedia(_ datagram: UnsafeMutableRawBufferPointer) -> ClientReceived {
+    /// Decrypts RTP or RTCP in place.
+    func open(_ datagram: UnsafeMutableRawBufferPointer) -> ClientReceived {
         guard let srtp else { return .dropped(.srtpNotReady) }
         let isRTCP = (192...223).contains(datagram[1])
         switch isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram) {

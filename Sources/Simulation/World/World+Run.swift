@@ -56,13 +56,13 @@ extension World {
             slot.copyBytes(from: bytes)
             let datagram = UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count])
             nodes[node].receive(datagram, from: source, at: now) { carryDown($0, $1) }
-        case .down(let index, let destination, let bytes):
+        case .down(let index, let destination, let bytes, let isClear):
             guard let client = clientTable[index], client.address == destination else {
                 undeliverable += 1
                 return
             }
             slot.copyBytes(from: bytes)
-            client.receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count]))
+            client.receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count]), isClear: isClear)
         case .wake(let index): clientTable[index]?.wake()
         case .script(let body): body()
         }
@@ -76,8 +76,18 @@ extension World {
             undeliverable += 1
             return
         }
-        for time in client.downlink.arrivals(of: Self.chargedLength(bytes), at: now, random: &client.random) {
-            agenda.plan(.down(client: index, destination: entry.destination, bytes: Array(bytes)), at: time)
+        // RTP is opened here, so that also what gets lost is looked at; it goes on in the clear.
+        let clear = client.inspect(bytes)
+        guard client.address == entry.destination else {
+            undeliverable += 1
+            return
+        }
+        let times = client.downlink.arrivals(of: Self.chargedLength(bytes), at: now, random: &client.random)
+        guard !times.isEmpty else { return }
+        let datagram = Array(UnsafeRawBufferPointer(clear ?? UnsafeMutableRawBufferPointer(mutating: bytes)))
+        for time in times {
+            agenda.plan(
+                .down(client: index, destination: entry.destination, bytes: datagram, isClear: clear != nil), at: time)
         }
     }
 

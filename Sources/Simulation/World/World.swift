@@ -5,8 +5,8 @@ public import Primitives
 
 /// Engines, links and scripted clients in virtual time: one seed, one run.
 ///
-/// A scenario opens rooms, lets clients join and do things, and lets time pass with ``run(for:)``. Whatever a client receives is
-/// held to the invariants of forwarding; what breaks them is told in ``faults``.
+/// A scenario opens rooms, lets clients join and do things, and lets time pass with ``run(for:)``. Whatever the engines
+/// send to a client is held to the invariants of forwarding; what breaks them is told in ``faults``.
 public final class World {
     /// Decides the whole run.
     public let seed: UInt64
@@ -32,12 +32,14 @@ public final class World {
     var lastID: UInt64 = 0
     /// Where a client writes one packet or reads one datagram.
     let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+    /// Where a datagram is looked at before it goes down a link.
+    let glass = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
     /// What a client's transport sends in one call.
     var clientBatch = OutboundBatch(datagrams: 64, bytes: 1 << 17)
 
     enum Happening {
         case up(node: Int, source: SocketAddress, bytes: [UInt8])
-        case down(client: Int, destination: SocketAddress, bytes: [UInt8])
+        case down(client: Int, destination: SocketAddress, bytes: [UInt8], isClear: Bool)
         case wake(client: Int)
         case script(() -> Void)
     }
@@ -70,7 +72,10 @@ public final class World {
         self.random = random
     }
 
-    deinit { slot.deallocate() }
+    deinit {
+        slot.deallocate()
+        glass.deallocate()
+    }
 
     /// The clients that have not left, in order of joining.
     public var clients: [VirtualClient] { clientTable.compactMap { $0 } }
@@ -81,6 +86,11 @@ public final class World {
     /// When the engines told something that `isMatch` wants.
     public func times(where isMatch: (MediaEvent) -> Bool) -> [MonotonicTime] {
         events.filter { isMatch($0.event) }.map(\.time)
+    }
+
+    /// What its worker says about a room.
+    public func statistics(of room: RoomID) -> RoomStatistics? {
+        rooms[room].flatMap { nodes[$0].engine.roomStatistics(room) }
     }
 
     // MARK: - Control plane

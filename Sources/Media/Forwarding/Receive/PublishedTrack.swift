@@ -68,7 +68,11 @@ public final class PublishedTrack {
         state.pointee.isMuted = muted
         guard muted else { return }
         state.pointee.levels.clear()
-        for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+        for index in 0..<layerCount {
+            layerStorage[index].keyframes.cancel()
+            // Nothing can begin with a picture whose successors were dropped.
+            layerStorage[index].lastKeyframe = nil
+        }
     }
 }
 

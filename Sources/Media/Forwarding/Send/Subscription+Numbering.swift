@@ -207,8 +207,11 @@ extension Subscription {
         at sequence: Int64, record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
         mapping: FormatMapping
     ) {
-        rememberNumbers(of: layer)
         var range = ranges.current.pointee
+        let isFresh = range.last < range.first
+        // `begin` has just gone on from what was sent last; what was sent last is not of this range.
+        if isFresh, sequence == range.first { return }
+        if !isFresh { rememberNumbers(of: layer) }
         range.first = sequence
         range.last = sequence - 1
         if record.pointee.flags.contains(.discontinuity) {

@@ -127,8 +127,9 @@ extension Subscription {
             now - keyframe.arrival <= LayerSelector.replayAge,
             let start = firstDecodable(of: keyframe, in: layer)
         else { return nil }
-        // A viewer who sees one layer must not be shown the past in another.
-        guard selector.active < 0 || tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
+        // What the viewer has seen of this track is not shown again, be it in another layer or after a pause.
+        let hasSeen = selector.active >= 0 || (!tail.isEmpty && tail.epoch == epoch)
+        guard !hasSeen || tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
         // All that has come since must be there, or the receiver begins with a hole.
         guard arrival.sequence >= start else { return nil }
         for sequence in start...arrival.sequence where !layer.pointee.sequences.contains(sequence) { return nil }

@@ -1,0 +1,126 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+@Suite("Many rooms with trouble")
+struct MeetingsTests {
+    /// Everything that may go wrong on a way of 20 ms.
+    static var trouble: LinkModel {
+        var model = LinkModel(delay: .milliseconds(20), loss: 0.03)
+        model.meanLossBurst = 2
+        model.jitter = .milliseconds(15)
+        model.reorder = 0.005
+        model.duplicates = 0.005
+        return model
+    }
+
+    /// A quiet way.
+    static let healed = LinkModel(delay: .milliseconds(20))
+
+    /// Small pictures of several packets, so that many rooms fit into a short test.
+    static var camera: VideoPlan {
+        var plan = VideoPlan.camera(bitrate: .kilobitsPerSecond(130), framesPerSecond: 7)
+        plan.temporalLayers = 2
+        plan.keyframeScale = 2
+        return plan
+    }
+
+    static let microphone = AudioPlan(packetDuration: .milliseconds(60))
+
+    static func enter(_ meeting: Meeting) {
+        let member = meeting.join(ClientSettings(link: trouble))
+        meeting.publish(camera, by: member)
+        meeting.publish(microphone, by: member)
+    }
+
+    /// One thing that people or their networks do.
+    static func disturb(_ meeting: Meeting) {
+        let world = meeting.world
+        guard let member = meeting.members.randomElement(using: &world.random) else { return }
+        switch Int.random(in: 0..<8, using: &world.random) {
+        case 0:
+            meeting.leave(member, isKilled: Bool.random(using: &world.random))
+            enter(meeting)
+        case 1:
+            guard let track = member.publications.randomElement(using: &world.random) else { return }
+            meeting.unpublish(track, by: member)
+        case 2: meeting.publish(camera, by: member)
+        case 3: member.client.rebind()
+        case 4:
+            member.client.switchNetwork()
+            member.client.restartICE()
+        case 5: member.client.restartICE()
+        case 6:
+            guard let view = member.client.views.randomElement(using: &world.random) else { return }
+            member.client.setPaused(true, view)
+            world.plan(in: .milliseconds(300)) { member.client.setPaused(false, view) }
+        default:
+            guard let track = member.publications.randomElement(using: &world.random) else { return }
+            world.apply(.setTrackMuted(track.id, true))
+            world.plan(in: .milliseconds(300)) { world.apply(.setTrackMuted(track.id, false)) }
+        }
+    }
+
+    /// Rooms of four, in which something happens every `pause` somewhere, then quiet; the world at its end.
+    static func play(seed: UInt64, rooms: Int, trouble: TimeInterval, pause: TimeInterval) throws -> [Meeting] {
+        let world = try World(seed: seed)
+        let meetings = (0..<rooms).map { _ in Meeting(in: world) }
+        for meeting in meetings { for _ in 0..<4 { enter(meeting) } }
+        world.run(for: .seconds(1))
+        world.repeat(every: pause, count: Int(trouble.nanoseconds / pause.nanoseconds)) { _ in
+            if let meeting = meetings.randomElement(using: &world.random) { disturb(meeting) }
+        }
+        world.run(for: trouble)
+        for client in world.clients {
+            client.uplink.model = healed
+            client.downlink.model = healed
+        }
+        world.run(for: .seconds(2))
+        let before = world.now
+        world.run(for: .seconds(1))
+        for meeting in meetings { try expectHealed(meeting, since: before) }
+        return meetings
+    }
+
+    /// After the trouble everybody sees and hears everybody.
+    static func expectHealed(_ meeting: Meeting, since moment: MonotonicTime) throws {
+        for member in meeting.members {
+            #expect(member.client.isConnected)
+            for view in member.client.views {
+                let last = try #require(view.lastArrival, "room \(meeting.room), view \(view.id): nothing ever came")
+                #expect(
+                    last > moment,
+                    "room \(meeting.room), view \(view.id) of \(String(describing: view.description.track))")
+                let shown = view.description.kind == .audio ? last : view.frames.lastTime
+                #expect(
+                    shown.map { $0 > moment } == true,
+                    "view \(view.id) is frozen: \(view.frames), missing \(view.missing), broken \(view.keyframeRequests)"
+                )
+            }
+        }
+    }
+
+    @Test(
+        "G1, L3: 50 rooms of 4 with churn, loss, reordering, address changes and ICE restarts: no stream breaks, all heal"
+    )
+    func fiftyRooms() throws {
+        let meetings = try Self.play(
+            seed: Seeds.seed(50), rooms: 50, trouble: .seconds(5), pause: .milliseconds(20))
+        let world = meetings[0].world
+        #expect(world.faults == [])
+        #expect(world.nodes[0].statistics.packetsForwarded > 100_000)
+        #expect(world.nodes[0].statistics.drops[.outboundFull] == 0)
+    }
+
+    @Test("L3: rooms with trouble give the same digest twice", arguments: 0..<UInt64(Environment.rounds ?? 2))
+    func sameTwice(round: UInt64) throws {
+        let seed = Seeds.seed(1_000 + round)
+        let digests = try (0..<2).map { _ in
+            let meetings = try Self.play(seed: seed, rooms: 2, trouble: .seconds(4), pause: .milliseconds(250))
+            #expect(meetings[0].world.faults == [])
+            return meetings[0].world.digest
+        }
+        #expect(digests[0] == digests[1])
+    }
+}
