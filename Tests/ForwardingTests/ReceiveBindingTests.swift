@@ -145,7 +145,8 @@ struct ReceiveBindingTests {
         let track = try #require(harness.lastTrack)
         #expect(track.arrivals.map(\.sequence) == [0x10000 + 10, 0x10000 + 20])
         let record = try #require(track.stored(0x10000 + 20))
-        #expect(record.flags.contains(.discontinuity))
+        #expect(!record.flags.contains(.discontinuity), "pictures begin anew with a keyframe")
+        #expect(track.layer(0).pointee.lastKeyframe == nil)
     }
 
     @Test("More tracks than the bound are refused, and freed slots are used again")

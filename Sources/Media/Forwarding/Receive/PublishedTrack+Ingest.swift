@@ -18,6 +18,7 @@ extension PublishedTrack {
         guard sequence >= 0 else { return .dropped(sequence == ReceiveLayer.duplicate ? .rtpDuplicate : .rtpTooOld) }
         if state.pointee.isMuted {
             layer.pointee.owesDiscontinuity = true
+            layer.pointee.droppedUpTo = max(layer.pointee.droppedUpTo, sequence)
             return .dropped(.trackMuted)
         }
         guard header.payloadLength > 0 else { return gap(index, sequence, .rtpPaddingOnly) }
@@ -35,7 +36,8 @@ extension PublishedTrack {
         else { return gap(index, sequence, .payloadMalformed) }
 
         if layer.pointee.owesDiscontinuity, sequence == layer.pointee.sequences.highest {
-            flags.insert(.discontinuity)
+            // Pictures begin anew with a keyframe, whose first packet another may overtake.
+            if state.pointee.description.kind == .audio { flags.insert(.discontinuity) }
             layer.pointee.owesDiscontinuity = false
         }
         if extensions.voiceActivity { flags.insert(.voiceActivity) }

@@ -33,6 +33,7 @@ extension ReceiveLayer {
             return
         }
         if let last = lastKeyframe, record.sequence < last.firstSequence { return }
+        guard record.sequence > droppedUpTo else { return }
         let first = firstSequence(of: record)
         lastKeyframe = KeyframePosition(firstSequence: first, timestamp: record.timestamp, arrival: record.arrival)
         totals.keyframes &+= 1

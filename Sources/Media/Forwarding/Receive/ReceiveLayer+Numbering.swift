@@ -31,6 +31,7 @@ extension ReceiveLayer {
             counters.restart(lost: expected - counters.received)
             counters.count()
             nacks.removeAll()
+            droppedUpTo = .min
             flags.insert(.discontinuity)
             if owesTimeline {
                 flags.insert(.newTimeline)

@@ -58,6 +58,8 @@ public struct ReceiveLayer: ~Copyable {
     /// The next stored packet follows a part of the stream that was not stored (mute).
     var owesDiscontinuity = false
     var owesTimeline = false
+    /// The newest packet that a mute dropped: nothing can begin with a keyframe that reaches back to it.
+    var droppedUpTo: Int64 = .min
     var firCommand: UInt8 = 0
     /// Packets were given up; one keyframe is to be asked for.
     var lostForGood = false

@@ -128,8 +128,10 @@ extension Subscription {
             let start = firstDecodable(of: keyframe, in: layer)
         else { return nil }
         // What the viewer has seen of this track is not shown again, be it in another layer or after a pause.
-        let hasSeen = selector.active >= 0 || (!tail.isEmpty && tail.epoch == epoch)
-        guard !hasSeen || tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
+        if selector.active >= 0 || (!tail.isEmpty && tail.epoch == epoch) {
+            guard tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
+            if tail.layer == layer.pointee.index, start <= tail.sourceSequence { return nil }
+        }
         // All that has come since must be there, or the receiver begins with a hole.
         guard arrival.sequence >= start else { return nil }
         for sequence in start...arrival.sequence where !layer.pointee.sequences.contains(sequence) { return nil }
