@@ -1,4 +1,3 @@
-public import MediaControl
 public import Primitives
 
 /// A room in which everybody publishes and everybody watches everybody else, as it comes and goes.
