@@ -236,6 +236,6 @@ struct FeedbackTests {
             #expect(taken == 80)
         }
         let downlink = harness.engine.peers[harness.engine.peerIndex[viewer.id.rawValue]!].pointee.downlink!
-        #expect(downlink.pointee.log?.received == 80)
+        #expect(downlink.pointee.control?.pointee.received == 80)
     }
 }

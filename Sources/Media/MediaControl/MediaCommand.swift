@@ -30,4 +30,10 @@ public enum MediaCommand: Sendable, Hashable {
     /// Puts another track behind a section without renegotiation (WHEP follow mode, C8); nil: nothing.
     case switchSubscription(SubscriptionID, to: TrackID?)
     case requestKeyframe(TrackID)
+    /// How the peer's bandwidth is shared out.
+    case setDownlinkPolicy(PeerID, DownlinkPolicy)
+    /// What the publisher says about a track.
+    case setTrackTraits(TrackID, TrackTraits)
+    /// What a viewer says about one picture.
+    case setViewerWish(SubscriptionID, ViewerWish)
 }

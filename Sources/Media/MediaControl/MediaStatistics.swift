@@ -53,6 +53,20 @@ public struct PeerStatistics: Sendable {
     public var rtpPacketsSent: UInt64 = 0
     /// Round trip time measured by STUN or RTCP; nil before the first.
     public var roundTripTime: TimeInterval?
+    /// What the path to the peer is believed to carry; nil while nothing is known.
+    public var estimate: Bitrate?
+    /// What of it is used by layers that were chosen, sound included.
+    public var allocated: Bitrate?
+    /// What everything that is wanted would take.
+    public var wanted: Bitrate?
+    /// Share of the packets to the peer that are lost, 0 to 1, by its transport-wide feedback.
+    public var downlinkLoss = 0.0
+    /// How long packets to the peer wait in queues on the way.
+    public var queueDelay = TimeInterval.zero
+    /// Bytes of probes sent to it.
+    public var probeBytes: UInt64 = 0
+    /// The network to the peer as 0 to 5 (I7); nil while nothing is known.
+    public var downlinkQuality: Int?
     /// Downlink machinery that exists for this peer: 0 for publish-only (B3).
     public var downlinkStateBytes = 0
 

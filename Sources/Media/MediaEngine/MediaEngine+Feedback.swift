@@ -19,12 +19,13 @@ extension MediaEngine {
             case .fullIntraRequest(let request):
                 for index in 0..<request.count { keyframeWanted(request.entry(at: index, in: datagram).ssrc, of: peer) }
             case .transportFeedback(let feedback):
-                if let downlink = peers[peer].pointee.downlink, downlink.pointee.log != nil {
-                    _ = downlink.pointee.log?.take(feedback, in: datagram, at: now)
-                }
+                guard let control = peers[peer].pointee.downlink?.pointee.control else { break }
+                if !control.pointee.take(feedback, in: datagram, at: now) { counters.drops.count(.rtcpMalformed) }
+                estimateMoved(of: peer, at: now)
             case .maximumBitrate(let estimate):
-                peers[peer].pointee.downlink?.pointee.receiverEstimate =
-                    .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond))
+                peers[peer].pointee.downlink?.pointee.makeControl().pointee.receiverEstimate(
+                    .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
+                estimateMoved(of: peer, at: now)
             case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
                 .unknown:
                 break

@@ -30,6 +30,11 @@ extension MediaEngine {
         guard state.pointee.track >= 0, let downlink = peer.pointee.downlink,
             let destination = peer.pointee.media.pointee.destination
         else { return }
+        if let control = downlink.pointee.control {
+            control.pointee.refill(at: now)
+            // The receiver asks again.
+            guard control.pointee.isOpenForRepeats else { return counters.drops.count(.retransmissionThrottled) }
+        }
         let track = tracks[state.pointee.track].pointee.track
         // A repeat on its own stream is a new packet for the receiver's estimator; one on the media stream is not.
         let isOwnStream = state.pointee.subscription.repeatsAsRTX
@@ -49,6 +54,6 @@ extension MediaEngine {
         counters.packetsSent &+= 1
         counters.bytesSent &+= UInt64(total)
         counters.retransmissionsSent &+= 1
-        if isNumbered { noteSent(stamp, size: total, downlink, at: now) }
+        noteSent(stamp, size: total, isNumbered: isNumbered, downlink, at: now)
     }
 }

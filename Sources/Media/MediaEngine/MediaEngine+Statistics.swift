@@ -59,14 +59,37 @@ extension MediaEngine {
         statistics.roundTripTime =
             peer.pointee.downlink?.pointee.roundTrip ?? transport.roundTripTime ?? peer.pointee.uplink.roundTripTime
         statistics.downlinkStateBytes = downlinkStateBytes(index)
+        if let downlink = peer.pointee.downlink, let control = downlink.pointee.control {
+            fill(&statistics, from: downlink, control)
+        }
         return statistics
+    }
+
+    private func fill(
+        _ statistics: inout PeerStatistics, from downlink: UnsafeMutablePointer<DownlinkState>,
+        _ control: UnsafeMutablePointer<SendControl>
+    ) {
+        let allocation = downlink.pointee.allocation
+        statistics.downlinkLoss = control.pointee.lossRate
+        statistics.queueDelay = control.pointee.queueDelay
+        statistics.probeBytes = control.pointee.probeBytes
+        statistics.allocated = allocation.allocated
+        statistics.wanted = allocation.wanted
+        guard control.pointee.isEstablished(at: clock) else { return }
+        statistics.estimate = control.pointee.estimate(at: clock)
+        let wanted = Double(max(allocation.wanted.bitsPerSecond, 1))
+        let share = allocation.wanted == .zero ? 1 : Double(allocation.allocated.bitsPerSecond) / wanted
+        statistics.downlinkQuality = control.pointee.quality(servedShare: share)
     }
 
     /// Memory that exists because the peer receives; 0 for publish-only (B3).
     private func downlinkStateBytes(_ index: Int) -> Int {
         guard let downlink = peers[index].pointee.downlink else { return 0 }
         var bytes = MemoryLayout<DownlinkState>.size
-        if downlink.pointee.log != nil { bytes += SentPacketLog.memoryBytes }
+        bytes += downlink.pointee.allocation.decisions.memoryBytes
+        if let control = downlink.pointee.control {
+            bytes += MemoryLayout<SendControl>.size + control.pointee.memoryBytes
+        }
         var next = downlink.pointee.firstSubscription
         while next >= 0 {
             bytes += MemoryLayout<SubscriptionState>.stride + subscriptions[next].pointee.subscription.memoryBytes

@@ -51,12 +51,14 @@ extension MediaEngine {
         let state = subscriptions[index]
         let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
         if state.pointee.subscription.setPaused(paused, track: track) { askForStart(index, at: now) }
+        scheduleAllocation(of: state.pointee.peer, at: now)
     }
 
     func setPreference(_ index: Int, _ preference: LayerPreference, at now: MonotonicTime) {
         let state = subscriptions[index]
         let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
         if state.pointee.subscription.setPreference(preference, track: track, at: now) { askForStart(index, at: now) }
+        scheduleAllocation(of: state.pointee.peer, at: now)
     }
 
     func switchSubscription(_ index: Int, to id: TrackID?, at now: MonotonicTime) -> Bool {
@@ -82,6 +84,11 @@ extension MediaEngine {
         state.pointee.subscription.bind(target.pointee.track)
         state.pointee.subscription.captureOffset = peers[target.pointee.peer].pointee.captureOffset
         noteOrientation(index)
+        state.pointee.picture = PictureState()
+        _ = state.pointee.subscription.setBound(.unlimited, track: target.pointee.track, at: now)
+        // First what the path can take, then the keyframe that it needs.
+        scheduleAllocation(of: state.pointee.peer, at: now)
+        allocate(state.pointee.peer, at: now)
         askForStart(index, at: now)
     }
 
@@ -131,7 +138,9 @@ extension MediaEngine {
         guard state.pointee.subscription.lookForStart(track.pointee.track, at: now) else { return }
         let layer = state.pointee.subscription.wantedLayer
         // A young keyframe in the history serves the newcomer without another one.
-        guard track.pointee.track.layer(layer).pointee.replayStart(at: now, maximumAge: Subscription.replayAge) == nil
+        guard
+            track.pointee.track.layer(layer).pointee.replayStart(
+                at: now, maximumAge: state.pointee.subscription.replayAge) == nil
         else {
             return markDirty(state.pointee.track)
         }
@@ -141,6 +150,8 @@ extension MediaEngine {
     /// The subscriber can receive from now on.
     func startSubscriptions(of peer: Int, at now: MonotonicTime) {
         guard let downlink = peers[peer].pointee.downlink else { return }
+        scheduleAllocation(of: peer, at: now)
+        allocate(peer, at: now)
         var next = downlink.pointee.firstSubscription
         while next >= 0 {
             subscriptions[next].pointee.isReady = true

@@ -40,7 +40,11 @@ extension MediaEngine {
 
     func collectSpeakerEvents(of room: Int) {
         let speakers = rooms[room].pointee.speakers
-        if speakers.hasEvents { events.append(contentsOf: speakers.takeEvents()) }
+        guard speakers.hasEvents else { return }
+        for event in speakers.takeEvents() {
+            if case .dominantSpeakerChanged(_, let track) = event { dominantChanged(in: room, to: track, at: clock) }
+            events.append(event)
+        }
     }
 
     /// Sends what touched peers have to send and sets their deadlines anew; false when the batch is full.
@@ -48,7 +52,9 @@ extension MediaEngine {
         while turn.feedbackCursor < touchedPeers.count {
             let index = Int(touchedPeers[turn.feedbackCursor])
             if peers.contains(index) {
-                guard writeFeedback(of: index, at: now, into: &batch),
+                allocate(index, at: now)
+                guard writePaced(of: index, at: now, into: &batch), writeProbe(of: index, at: now, into: &batch),
+                    writeFeedback(of: index, at: now, into: &batch),
                     writeSenderReports(of: index, at: now, into: &batch)
                 else { return false }
                 peers[index].pointee.isTouched = false
@@ -64,7 +70,9 @@ extension MediaEngine {
         let peer = peers[index]
         let transport = peer.pointee.transport.nextDeadline
         guard peer.pointee.transport.isConnected else { return transport }
-        return min(
-            transport, peer.pointee.uplink.nextDeadline, peer.pointee.downlink?.pointee.nextReport ?? .distantFuture)
+        let receiving = min(transport, peer.pointee.uplink.nextDeadline)
+        guard let downlink = peer.pointee.downlink else { return receiving }
+        let control = downlink.pointee.control?.pointee.nextDeadline(at: now) ?? .distantFuture
+        return min(receiving, min(min(downlink.pointee.nextReport, downlink.pointee.allocation.nextLook), control))
     }
 }

@@ -59,6 +59,9 @@ extension MediaEngine {
         let items = plan.elements
         let end = state.pointee.planEnd
         let isNumbered = state.pointee.subscription.usesTransportSequence
+        // Sound never waits.
+        let control = state.pointee.subscription.kind == .video ? downlink.pointee.control : nil
+        control?.pointee.refill(at: stamping.now)
         var item = turn.item
         var packets = 0, bytes = 0
         defer {
@@ -69,6 +72,11 @@ extension MediaEngine {
             tally.bytes &+= bytes
         }
         while item < end {
+            if let control, !control.pointee.isOpen {
+                park(items[item], of: state, control, downlink, at: stamping.now)
+                item &+= 1
+                continue
+            }
             guard let slot = batch.reserve(Self.slotLength) else {
                 turn.item = item
                 return false
@@ -93,7 +101,7 @@ extension MediaEngine {
             batch.commit(length: total, to: stamping.destination)
             packets &+= 1
             bytes &+= total
-            if isNumbered { noteSent(stamp, size: total, downlink, at: stamping.now) }
+            noteSent(stamp, size: total, isNumbered: isNumbered, downlink, at: stamping.now)
         }
         return true
     }
@@ -103,10 +111,16 @@ extension MediaEngine {
 
     @inline(__always)
     func noteSent(
-        _ stamp: SendStamp, size: Int, _ downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime
+        _ stamp: SendStamp, size: Int, isNumbered: Bool, _ downlink: UnsafeMutablePointer<DownlinkState>,
+        at now: MonotonicTime
     ) {
-        if downlink.pointee.log == nil { downlink.pointee.log = SentPacketLog() }
-        downlink.pointee.log?.note(stamp.transportSequence, size: size, at: now)
+        guard isNumbered else {
+            downlink.pointee.control?.pointee.spend(size)
+            return
+        }
+        let control = downlink.pointee.control ?? downlink.pointee.makeControl()
+        control.pointee.sent(stamp.transportSequence, size: size, at: now)
+        control.pointee.spend(size)
     }
 
     private func add(_ tally: SentTally) {

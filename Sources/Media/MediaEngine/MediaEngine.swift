@@ -50,6 +50,9 @@ public final class MediaEngine {
     var pendingPeers = WorkList<Int32>(capacity: 64)
     var repeats = WorkList<RepeatRequest>(capacity: 64)
     var plan = WorkList<SentPacket>(capacity: 1_024)
+    /// The pictures of the peer whose bandwidth is being shared out, and the subscriptions that they are.
+    var requests: [AllocationRequest] = []
+    var requestedBy: [Int] = []
 
     /// The moment of the last call.
     var clock = MonotonicTime.zero

@@ -33,6 +33,7 @@ extension BandwidthEstimator {
             guard entry.pointee.state == .waiting else { return }
             packets.close(entry, as: .lost)
             lost &+= 1
+            delivery.takeLost(size)
             if countsLoss { losses.take(size, sent: sent, isLost: true) }
             return
         }
@@ -76,17 +77,22 @@ extension BandwidthEstimator {
         let sample = TimeInterval.nanoseconds(max(now.nanoseconds - digest.sentOfNewest, 0))
         roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
         // Without a new group the last verdict is stale; nothing is changed on it.
-        let usage = digest.groups > 0 || trend.usage == .normal ? trend.usage : .under
+        var usage = digest.groups > 0 || trend.usage == .normal ? trend.usage : .under
+        let rates = delivery.rates
+        // A full queue has no slope any more: what does not come through tells.
+        if queue.value > Self.flood, let rates, rates.arrived < 0.8 * rates.sent { usage = .over }
         if usage == .over { lastOveruse = now }
+        let before = control.bitsPerSecond
         if let rate = measure.takeResult() {
             takeProbe(rate, at: now)
         } else {
             control.update(
                 .init(
-                    usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: delivery.rates,
+                    usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: rates,
                     queueDelay: queue.value, roundTrip: roundTrip ?? .milliseconds(100),
                     isApplicationLimited: application.isLimited), at: now)
         }
+        if control.bitsPerSecond < 0.7 * before { planner.dropped(at: now) }
         losses.update(estimate: control.bitsPerSecond, delivered: acknowledged.bitsPerSecond)
         plan(at: now)
     }

@@ -41,6 +41,8 @@ public struct BandwidthEstimator: ~Copyable {
     public static let wireOverhead = 28
     /// Without feedback for so long, while packets are out, the path is taken for broken.
     static let patience = TimeInterval.milliseconds(1_000)
+    /// Microseconds of waiting that no slope of the delay is needed for.
+    static let flood: Int64 = 120_000
     static let silentStep = TimeInterval.milliseconds(500)
     /// Without packets told about for so long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)

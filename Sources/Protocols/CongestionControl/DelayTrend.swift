@@ -4,6 +4,7 @@
 /// that fills queues does not starve this one, draft-ietf-rmcat-gcc-02 section 5.4 with libwebrtc's constants.
 struct DelayTrend: Sendable {
     private static let window = 20
+    private static let leastGroups = 6
     private static let smoothing = 0.9
     private static let gain = 4.0
     /// The slope counts fully after so many groups.
@@ -49,7 +50,9 @@ struct DelayTrend: Sendable {
         delays[position] = smoothed
         position = (position + 1) % Self.window
         count = min(count + 1, Self.window)
-        let slope = count == Self.window ? fit() ?? lastSlope : lastSlope
+        // libwebrtc waits for a full window; the gain, which grows with the groups, already keeps few of them from counting much, and a start that is
+        // twice too fast fills a queue within six.
+        let slope = count >= Self.leastGroups ? fit() ?? lastSlope : lastSlope
         if deltas.sent > Self.pause {
             // The sender paused, and whatever waited has drained since.
             timeOver = -1
@@ -65,13 +68,13 @@ struct DelayTrend: Sendable {
     /// Least squares over the window; nil when all came at one moment.
     private func fit() -> Double? {
         var sumX = 0.0, sumY = 0.0
-        for index in 0..<Self.window {
+        for index in 0..<count {
             sumX += times[index]
             sumY += delays[index]
         }
-        let meanX = sumX / Double(Self.window), meanY = sumY / Double(Self.window)
+        let meanX = sumX / Double(count), meanY = sumY / Double(count)
         var numerator = 0.0, denominator = 0.0
-        for index in 0..<Self.window {
+        for index in 0..<count {
             let x = times[index] - meanX
             numerator += x * (delays[index] - meanY)
             denominator += x * x

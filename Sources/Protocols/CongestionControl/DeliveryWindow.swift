@@ -14,6 +14,8 @@ struct DeliveryWindow: Sendable {
         var sent: Int64 = 0
         var arrival: Int64 = 0
         var size = 0
+        /// Bytes that left before it and were lost.
+        var lost = 0
     }
 
     private static let capacity = 64
@@ -28,11 +30,15 @@ struct DeliveryWindow: Sendable {
     private var packets = InlineArray<64, Packet>(repeating: Packet())
     private var count = 0
     private var position = 0
+    private var lost = 0
 
     init() {}
 
+    mutating func takeLost(_ size: Int) { lost += size }
+
     mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
-        packets[position] = Packet(sent: sent, arrival: arrival, size: size)
+        packets[position] = Packet(sent: sent, arrival: arrival, size: size, lost: lost)
+        lost = 0
         position = (position + 1) % Self.capacity
         count = min(count + 1, Self.capacity)
     }
@@ -41,7 +47,7 @@ struct DeliveryWindow: Sendable {
     var rates: Rates? {
         guard count >= Self.leastPackets else { return nil }
         let newest = packets[(position + Self.capacity - 1) % Self.capacity]
-        var oldest = newest, bytes = 0, used = 1
+        var oldest = newest, bytes = 0, lost = 0, used = 1
         for back in 2...count {
             let packet = packets[(position + 2 * Self.capacity - back) % Self.capacity]
             // Low rates need longer to have packets enough.
@@ -50,12 +56,14 @@ struct DeliveryWindow: Sendable {
             // A pause of the sender is no property of the link.
             guard oldest.sent - packet.sent <= Self.span / 2 else { break }
             bytes += oldest.size
+            lost += oldest.lost
             oldest = packet
             used += 1
         }
         let arrivedIn = newest.arrival - oldest.arrival
         guard used >= Self.leastPackets, arrivedIn >= Self.least else { return nil }
         let sentIn = max(newest.sent - oldest.sent, 1)
-        return Rates(sent: Double(bytes) * 8e6 / Double(sentIn), arrived: Double(bytes) * 8e6 / Double(arrivedIn))
+        return Rates(
+            sent: Double(bytes + lost) * 8e6 / Double(sentIn), arrived: Double(bytes) * 8e6 / Double(arrivedIn))
     }
 }

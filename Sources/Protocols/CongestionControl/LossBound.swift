@@ -92,8 +92,9 @@ struct LossBound: Sendable {
         var best = current, bestScore = -Double.infinity, bestInherent = inherent
         // Below what comes through there is no need to go.
         let floor = min(delivered ?? 0, current)
-        for factor in [1.3, 1.02, 1.0, 0.95, 0.85] {
-            let candidate = max(min(current * factor, estimate), floor)
+        for factor in [1.3, 1.02, 1.0, 0.95, 0.85, 0] {
+            // The last one is what comes through.
+            let candidate = max(min(current * factor, estimate), floor, 1)
             let share = likelyInherent(for: candidate)
             let score = likelihood(of: candidate, inherent: share)
             guard score > bestScore else { continue }

@@ -23,7 +23,7 @@ public struct Pacer: ~Copyable {
         }
     }
 
-    static let factor = 2.5
+    public static let factor = 2.5
     /// What may leave at once: 40 ms at the pacing rate, 100 ms of the link.
     static let burst = 0.040
     /// Four packets: a run worth a segmented call.
@@ -52,7 +52,7 @@ public struct Pacer: ~Copyable {
     public init() {}
 
     /// Paces for a path of `estimate`; nil: nothing is known, nothing waits.
-    public mutating func setEstimate(_ estimate: Bitrate?) {
+    public mutating func setEstimate(_ estimate: Bitrate?, factor: Double = Pacer.factor) {
         guard let estimate else {
             isUnlimited = true
             return
@@ -60,7 +60,7 @@ public struct Pacer: ~Copyable {
         if isUnlimited { credit = max(credit, 0) }
         let isFirst = isUnlimited
         isUnlimited = false
-        bytesPerSecond = Double(estimate.bitsPerSecond) / 8 * Self.factor
+        bytesPerSecond = Double(estimate.bitsPerSecond) / 8 * factor
         depth = max(Int(bytesPerSecond * Self.burst), Self.leastBurst)
         if isFirst { credit = depth }
     }

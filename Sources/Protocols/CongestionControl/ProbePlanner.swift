@@ -70,6 +70,13 @@ struct ProbePlanner: Sendable {
         return min(min(goal, all), estimate * Self.mostFactor)
     }
 
+    /// The rate fell by much: perhaps it was only a stall, so look again soon.
+    mutating func dropped(at now: MonotonicTime) {
+        guard hasStarted else { return }
+        interval = Self.shortest
+        nextDue = min(nextDue, now + Self.shortest / 2)
+    }
+
     /// A probe at `rate` showed `result`.
     mutating func succeeded(_ result: Double, rate: Double, estimateBefore: Double, at now: MonotonicTime) {
         guard result > estimateBefore * 1.1 else { return }

@@ -84,7 +84,8 @@ struct RateControl: Sendable {
         let factor = 0.9 - 0.2 * depth
         // Too few packets to tell, and little used: nothing shows that the link became slower.
         if input.rates == nil, delivered < 0.5 * bitsPerSecond, input.queueDelay < 100_000 { return }
-        let isCarried = input.rates.map { $0.arrived >= 0.8 * $0.sent } ?? true
+        // A short queue is no proof either: jitter makes and unmakes one as long.
+        let isCarried = input.rates.map { $0.arrived >= 0.8 * $0.sent || input.queueDelay < 100_000 } ?? true
         var lowered = factor * delivered
         if isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
         // A queue that drains faster than the estimate is a burst's, not the estimate's.

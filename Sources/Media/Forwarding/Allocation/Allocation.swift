@@ -1,3 +1,4 @@
+import MediaControl
 import Primitives
 
 /// Shares a peer's bandwidth out among its video subscriptions: a pure function, called when the estimate, the layers or the wishes

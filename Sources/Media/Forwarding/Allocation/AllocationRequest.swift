@@ -1,13 +1,5 @@
-import MediaControl
+public import MediaControl
 public import Primitives
-
-/// How much a picture matters to its viewer. The publisher proposes one, the viewer's own choice wins.
-public enum TrackPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable {
-    case low, standard, high
-
-    /// By weight.
-    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
-}
 
 /// One video subscription as the allocation sees it.
 public struct AllocationRequest: Sendable, Hashable {
@@ -77,25 +69,8 @@ public struct AllocationRequest: Sendable, Hashable {
 
 /// What may be spent, and how.
 public struct AllocationRules: Sendable, Hashable {
-    /// How what is left after everybody has something is shared. The names are those of Twilio's bandwidth profile.
-    ///
-    /// Other than there, no mode switches a picture off while another one has more than its lowest step.
-    public enum Mode: String, Sendable, Hashable, Codable, CaseIterable {
-        /// All alike; priorities are weights, nobody is preferred for speaking.
-        case grid
-        /// Screens, pinned pictures, the dominant speaker and high priorities get a larger share; the others keep growing too.
-        case collaboration
-        /// The first in order gets all it can use, then the second, and so on.
-        case presentation
-    }
-
-    /// What happens to a picture whose lowest step does not fit.
-    public enum Shortage: Sendable, Hashable {
-        /// It is not sent until it fits.
-        case pause
-        /// It is sent as long as the sum is over the budget by no more than this.
-        case oversend(Bitrate)
-    }
+    public typealias Mode = AllocationMode
+    public typealias Shortage = ShortagePolicy
 
     public var mode: Mode
     public var shortage: Shortage

@@ -1,3 +1,4 @@
+import MediaControl
 import Primitives
 
 /// Who comes first when not everybody can have everything.

@@ -1,3 +1,4 @@
+import MediaControl
 import Primitives
 
 /// The ways to forward one track that are worth choosing between, from the cheapest to the best.

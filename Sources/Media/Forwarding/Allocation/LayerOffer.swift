@@ -21,16 +21,3 @@ public struct LayerOffer: Sendable, Hashable {
         self.framesPerSecond = framesPerSecond
     }
 }
-
-/// What matters in a picture when not everything can be sent. The names are those of MediaStreamTrack's `contentHint`.
-public enum ContentHint: String, Sendable, Hashable, Codable {
-    /// A camera or a game: a smaller picture rather than a slower one.
-    case motion
-    /// A screen with pictures: a slower picture rather than a smaller one (A10).
-    case detail
-    /// A screen with text: as `detail`.
-    case text
-
-    /// Whether the picture keeps its size and gives up frames.
-    public var keepsResolution: Bool { self != .motion }
-}

@@ -36,6 +36,10 @@ struct LayerSelector {
     /// Keyframe age up to which a newcomer is served from history instead of asking for another. Half a second of video is the most
     /// that is sent at once.
     static let replayAge = TimeInterval.milliseconds(500)
+    /// The same where bandwidth is short: what has been missed would come on top of what is sent anyway.
+    static let shortReplayAge = TimeInterval.milliseconds(100)
+    /// What holds now.
+    var replayLimit: TimeInterval { bound == .max ? Self.replayAge : Self.shortReplayAge }
 
     init(preference: LayerPreference) { self.preference = preference }
 

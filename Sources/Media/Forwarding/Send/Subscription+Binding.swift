@@ -69,7 +69,7 @@ extension Subscription {
 
     /// The layers as known now, before any packet of the turn; true when a keyframe is needed to begin.
     public mutating func lookForStart(_ track: PublishedTrack, at now: MonotonicTime) -> Bool {
-        guard isBound, kind == .video, !isPaused else { return false }
+        guard isBound, kind == .video, !isPaused, !isHeldBack else { return false }
         selector.look(at: track, now: now)
         return selector.target >= 0 && selector.needsKeyframe
     }

@@ -265,7 +265,10 @@ extension Subscription {
 
     /// Puts a packet on the turn's list and keeps it for repeats.
     @inline(__always)
-    mutating func append(_ sent: SentPacket, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
+    mutating func append(_ planned: SentPacket, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
+        var sent = planned
+        // It may wait at the pacer until after the next binding.
+        sent.epoch = epoch
         ring.store(sent, at: now)
         list.append(sent)
     }

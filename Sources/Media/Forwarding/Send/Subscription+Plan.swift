@@ -12,6 +12,10 @@ extension Subscription {
         -> Signals
     {
         guard isBound, !isPaused else { return [] }
+        if isHeldBack {
+            finishFrame(track, at: now, into: &list)
+            return []
+        }
         let before = list.count
         var signals: Signals = []
         if kind == .video {
@@ -28,6 +32,17 @@ extension Subscription {
             signals.insert(.started)
         }
         return signals
+    }
+
+    /// Lets the frame that is on its way end, and nothing after it.
+    private mutating func finishFrame(
+        _ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
+    ) {
+        guard selector.active >= 0 else { return }
+        for arrival in track.arrivals where Int8(arrival.layer) == selector.active && !tail.isFrameComplete {
+            forward(arrival, of: track.layer(Int(arrival.layer)), at: now, into: &list)
+        }
+        if tail.isFrameComplete || now - tail.arrival >= LayerSelector.patience { stop(track) }
     }
 
     /// The layer to be asked for a keyframe.
@@ -124,7 +139,7 @@ extension Subscription {
         at now: MonotonicTime
     ) -> Int64? {
         guard let keyframe = layer.pointee.lastKeyframe, keyframe.timestamp <= record.pointee.timestamp,
-            now - keyframe.arrival <= LayerSelector.replayAge,
+            now - keyframe.arrival <= selector.replayLimit,
             let start = firstDecodable(of: keyframe, in: layer)
         else { return nil }
         // What the viewer has seen of this track is not shown again, be it in another layer or after a pause.

@@ -26,6 +26,9 @@ public struct SendStamp: Sendable {
 }
 
 extension Subscription {
+    /// Whether the section agreed on transport-wide feedback.
+    public var promisesTransportFeedback: Bool { wire.hasTransportFeedback }
+
     /// Whether packets carry a transport-wide sequence number.
     public var usesTransportSequence: Bool { wire.extensions[.transportSequence] != 0 }
 

@@ -40,6 +40,8 @@ public struct Subscription: ~Copyable {
     var epoch: UInt8 = 0
     var isBound = false
     public internal(set) var isPaused: Bool
+    /// Bandwidth does not allow even the lowest layer, or too many pictures are wanted.
+    public internal(set) var isHeldBack = false
     /// The publisher sends one stream only.
     var isSingleStream = true
     /// The highest output number used, extended.
@@ -93,7 +95,7 @@ public struct Subscription: ~Copyable {
     public var layer: Int? { selector.active < 0 ? nil : Int(selector.active) }
 
     /// Age up to which a keyframe in the history serves a newcomer.
-    public static var replayAge: TimeInterval { LayerSelector.replayAge }
+    public var replayAge: TimeInterval { selector.replayLimit }
 
     /// Whether the subscriber negotiated the video orientation (B6).
     public var hasOrientation: Bool { wire.extensions[.videoOrientation] != 0 }

@@ -10,6 +10,8 @@ struct SubscriptionWire {
     var midLength: UInt8 = 0
     /// At most 16 characters of mid (RFC 9143 section 6 leaves the length to the application).
     var mid: (UInt64, UInt64) = (0, 0)
+    /// Transport-wide feedback was agreed.
+    var hasTransportFeedback: Bool
     /// An id above 14 exists, so the one-byte form cannot always be used.
     var hasLargeIDs: Bool
 
@@ -17,6 +19,7 @@ struct SubscriptionWire {
         ssrc = description.ssrc
         rtxSSRC = description.rtxSSRC ?? 0
         extensions = description.extensions
+        hasTransportFeedback = description.feedback.contains(.transportCC)
         hasLargeIDs = HeaderExtension.allCases.contains { description.extensions[$0] > 14 }
         withUnsafeMutableBytes(of: &mid) { bytes in
             for byte in description.mid.utf8.prefix(16) {

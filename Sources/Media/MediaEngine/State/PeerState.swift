@@ -59,15 +59,29 @@ struct DownlinkState: ~Copyable {
     var lastPending = -1
     /// The transport-wide sequence number used last.
     var transportSequence: UInt16 = 0
-    /// Made when the first packet with a transport-wide number leaves.
-    var log: SentPacketLog?
+    /// How its bandwidth is shared out.
+    var allocation = AllocationState()
+    /// Made when the first packet with a transport-wide number leaves, or the first REMB comes.
+    private(set) var control: UnsafeMutablePointer<SendControl>?
     /// Smoothed round trip by receiver reports.
     var roundTrip: TimeInterval?
     /// When sender reports are looked at next.
     var nextReport = MonotonicTime.distantFuture
-    /// The receiver's own estimate (REMB), where it sends one.
-    var receiverEstimate: Bitrate?
     var rtpPacketsSent: UInt64 = 0
+
+    deinit {
+        control?.deinitialize(count: 1)
+        control?.deallocate()
+    }
+
+    /// Its estimator and pacer, made when there are none.
+    mutating func makeControl() -> UnsafeMutablePointer<SendControl> {
+        if let control { return control }
+        let made = UnsafeMutablePointer<SendControl>.allocate(capacity: 1)
+        made.initialize(to: SendControl())
+        control = made
+        return made
+    }
 
     /// Weighs a new measurement by an eighth (RFC 6298's gain).
     mutating func measured(_ sample: TimeInterval) {

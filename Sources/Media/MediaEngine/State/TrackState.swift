@@ -12,6 +12,8 @@ struct TrackState: ~Copyable {
     let peer: Int
     /// Head of the list of its subscriptions; -1 for none.
     var firstSubscription = -1
+    /// What its publisher says about it.
+    var traits = TrackTraits()
     /// It has packets of this turn.
     var isDirty = false
 
@@ -41,6 +43,8 @@ struct SubscriptionState: ~Copyable {
     var planEnd = 0
     /// The subscriber is connected: packets can leave.
     var isReady: Bool
+    /// What was decided about it, where it is a picture.
+    var picture = PictureState()
     /// The subscriber would see the pictures unturned (B6).
     var lacksOrientation = false
 
@@ -56,6 +60,8 @@ struct RoomState: ~Copyable {
     let id: RoomID
     let speakers: SpeakerDetector
     var peerCount = 0
+    /// Index of the peer whose speaker dominates; -1 for none.
+    var dominantPeer = -1
 
     init(id: RoomID) {
         self.id = id

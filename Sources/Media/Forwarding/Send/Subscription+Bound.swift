@@ -1,0 +1,45 @@
+import MediaControl
+public import Primitives
+
+/// What bandwidth allows of a picture.
+public enum LayerBound: Sendable, Hashable {
+    /// All that is wished for.
+    case unlimited
+    /// Up to this spatial rank, and of that up to this temporal layer.
+    case upTo(spatial: Int, temporal: Int)
+    /// Not at all.
+    case nothing
+}
+
+extension Subscription {
+    /// Sets what bandwidth allows; true when a keyframe is needed for it.
+    public mutating func setBound(_ bound: LayerBound, track: PublishedTrack, at now: MonotonicTime) -> Bool {
+        let wasHeldBack = isHeldBack
+        isHeldBack = bound == .nothing
+        switch bound {
+        case .unlimited, .nothing: selector.setBound(spatial: nil, temporal: nil)
+        case .upTo(let spatial, let temporal): selector.setBound(spatial: spatial, temporal: temporal)
+        }
+        guard isBound, kind == .video, !isPaused else { return false }
+        if isHeldBack {
+            // Not amid a frame: `plan` stops at its end (E7).
+            if !wasHeldBack, selector.active < 0 || tail.isFrameComplete { stop(track) }
+            return false
+        }
+        selector.look(at: track, now: now)
+        return selector.target >= 0 && selector.needsKeyframe
+    }
+
+    /// What the viewer asked for, in the allocation's terms.
+    public func limits(of track: PublishedTrack) -> ViewerLimits {
+        switch selector.preference {
+        case .best: ViewerLimits()
+        case .height(let height): ViewerLimits(height: height)
+        case .spatial(let rank): ViewerLimits(spatial: rank)
+        case .rid(let rid):
+            ViewerLimits(
+                spatial: (0..<track.layerCount).first { track.layer($0).pointee.rid == rid }
+                    .map { track.rank(ofLayer: $0) })
+        }
+    }
+}

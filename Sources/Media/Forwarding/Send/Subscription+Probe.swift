@@ -1,0 +1,87 @@
+import MediaControl
+public import Primitives
+
+// What fills a probe: retransmissions of packets just sent, which a receiver may even need, else plain padding on the same SSRC.
+
+extension Subscription {
+    /// Whether padding can go out with it: retransmissions have a stream of their own, which numbers may be spent on.
+    public var canProbe: Bool { kind == .video && wire.rtxSSRC != 0 && isBound && paddingPayloadType != nil }
+
+    private var paddingPayloadType: UInt8? {
+        let current = formats[tail.format].rtxPayloadType
+        if current != FormatMapping.unmapped { return current }
+        for index in 0..<formats.count where formats[UInt8(index)].rtxPayloadType != FormatMapping.unmapped {
+            return formats[UInt8(index)].rtxPayloadType
+        }
+        return nil
+    }
+
+    /// Writes one packet of a probe of at most about `wanted` bytes; its length, or nil when there is nothing to write.
+    ///
+    /// Of the last packets the one that fits best is sent again as RTX (RFC 4588), which receivers drop where they have it.
+    public mutating func writeProbe(
+        wanted: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        if selector.active >= 0, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track) {
+            let repeats = totals.repeats
+            let length = writeRepeat(sequence, of: track, stamp: stamp, at: now, into: slot)
+            totals.repeats = repeats
+            if let length { return length }
+        }
+        return writePadding(min(max(wanted - 28, 64), 255), stamp: stamp, into: slot)
+    }
+
+    /// The packet of the last sixteen whose length is nearest to `wanted`, never twice as long.
+    private func probeCandidate(wanted: Int, of track: PublishedTrack) -> UInt32? {
+        var best: (sequence: UInt32, distance: Int)?
+        let newest = UInt32(truncatingIfNeeded: highest)
+        for back in 0..<16 {
+            guard let place = ring.place(newest &- UInt32(back)), place.pointee.epoch == epoch,
+                place.pointee.flags.contains(.sent), place.pointee.flags.isDisjoint(with: [.parameterSets, .filler])
+            else { continue }
+            let layer = track.layer(Int(place.pointee.layer))
+            let behind = Int32(
+                bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- place.pointee.source)
+            guard let record = layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind)) else {
+                continue
+            }
+            let length = Int(record.pointee.length)
+            guard length <= 2 * wanted else { continue }
+            let distance = abs(length - wanted)
+            if best == nil || distance < best!.distance { best = (place.pointee.sequence, distance) }
+        }
+        return best?.sequence
+    }
+
+    /// A packet of `count` bytes of padding alone (RFC 3550 section 5.1) on the retransmission stream.
+    private mutating func writePadding(_ count: Int, stamp: SendStamp, into slot: UnsafeMutableRawBufferPointer) -> Int?
+    {
+        guard wire.rtxSSRC != 0, let payloadType = paddingPayloadType, let base = slot.baseAddress else { return nil }
+        rtxHighest &+= 1
+        var mapping = FormatMapping()
+        mapping.payloadType = payloadType
+        mapping.rtxPayloadType = payloadType
+        let renderer = PacketRenderer(wire: wire, mapping: mapping, isSingleStream: isSingleStream, captureOffset: 0)
+        var sent = SentPacket()
+        sent.sendTime = stamp.sendTime
+        sent.transportSequence = stamp.transportSequence
+        renderer.writeHeader(sent, timestamp: tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
+        var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
+        renderer.writeOwn(sent, with: &writer)
+        let offset = writer.finish()
+        slot[0] |= 0x20
+        UnsafeMutableRawBufferPointer(rebasing: slot[offset..<(offset + count)]).initializeMemory(
+            as: UInt8.self, repeating: 0)
+        slot[offset + count - 1] = UInt8(count)
+        return offset + count
+    }
+
+    /// The packet planned under `sequence` that has waited at the pacer; nil when another track stands behind the section by now.
+    @inline(__always) public func waiting(_ sequence: UInt32) -> SentPacket? {
+        guard isBound, let place = ring.place(sequence), !place.pointee.flags.contains(.sent),
+            place.pointee.epoch == epoch
+        else { return nil }
+        return place.pointee
+    }
+}

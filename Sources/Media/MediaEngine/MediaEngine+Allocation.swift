@@ -1,0 +1,235 @@
+import Forwarding
+public import MediaControl
+import PeerTransport
+public import Primitives
+
+// Estimate -> layers: what each picture of a peer gets, how probing is told what for, and what is remembered of it.
+
+extension MediaEngine {
+    /// What a packet costs beyond what layers are measured by: IP and UDP headers, protection and the server's own extensions, 50 of
+    /// some 1,000 bytes.
+    private static let overhead = 1.05
+
+    /// Looks at the peer's pictures soon after `moment`.
+    func scheduleAllocation(of peer: Int, at moment: MonotonicTime) {
+        guard let downlink = peers[peer].pointee.downlink, moment < downlink.pointee.allocation.nextLook else { return }
+        downlink.pointee.allocation.nextLook = moment
+        touch(peer)
+    }
+
+    /// Looks at once where the estimate has moved.
+    func estimateMoved(of peer: Int, at now: MonotonicTime) {
+        guard let downlink = peers[peer].pointee.downlink, let control = downlink.pointee.control else { return }
+        if downlink.pointee.allocation.isHastened(by: control.pointee.estimate(at: now)) {
+            scheduleAllocation(of: peer, at: now)
+        }
+    }
+
+    /// Shares the peer's bandwidth out, if it is time to.
+    func allocate(_ index: Int, at now: MonotonicTime) {
+        guard let downlink = peers[index].pointee.downlink, downlink.pointee.allocation.nextLook <= now else { return }
+        downlink.pointee.allocation.nextLook = .distantFuture
+        guard peers[index].pointee.transport.isConnected else { return }
+        requests.removeAll(keepingCapacity: true)
+        let sound = collectRequests(of: downlink, at: now)
+        guard !requests.isEmpty else { return }
+        downlink.pointee.allocation.nextLook = now + AllocationState.interval
+        let estimate = pathEstimate(of: downlink, at: now)
+        let rules = rules(of: downlink, estimate: estimate, sound: sound)
+        let decisions = Allocation.decide(requests, under: rules)
+        for (position, decision) in decisions.enumerated() {
+            take(decision, of: requestedBy[position], downlink, estimate: estimate, at: now)
+        }
+        tellDemand(decisions, of: downlink, sound: sound, estimate: estimate, at: now)
+        if !decisions.contains(where: { $0.reason.isShort }) {
+            downlink.pointee.allocation.nextLook = now + AllocationState.calmInterval
+        }
+    }
+
+    /// What the path carries; the start value where feedback is agreed and nothing has left yet, nil where nothing limits.
+    private func pathEstimate(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Bitrate? {
+        if let control = downlink.pointee.control { return control.pointee.estimate(at: now) }
+        let promisesFeedback = requestedBy.contains {
+            subscriptions[$0].pointee.subscription.usesTransportSequence
+                && subscriptions[$0].pointee.subscription.promisesTransportFeedback
+        }
+        return promisesFeedback ? downlink.pointee.makeControl().pointee.estimate(at: now) : nil
+    }
+
+    private func rules(
+        of downlink: UnsafeMutablePointer<DownlinkState>, estimate: Bitrate?, sound: Double
+    ) -> AllocationRules {
+        let policy = downlink.pointee.allocation.policy
+        // Nothing known is no limit.
+        let isSettled = downlink.pointee.control?.pointee.isSettled(at: clock) ?? true
+        let budget = estimate.map { max(Double($0.bitsPerSecond) - sound, 0) / Self.overhead } ?? 1e12
+        return AllocationRules(
+            mode: policy.mode, shortage: isSettled ? policy.shortage : .oversend(.bitsPerSecond(1 << 40)),
+            maximumVideos: policy.maximumVideos,
+            estimate: .bitsPerSecond(Int64(budget)), cap: policy.maximumBitrate)
+    }
+
+    /// Fills `requests` and `requestedBy` with the peer's pictures in order of their ids; what its sound takes on the wire.
+    private func collectRequests(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Double {
+        requestedBy.removeAll(keepingCapacity: true)
+        var sound = 0.0
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            let state = subscriptions[next]
+            if state.pointee.subscription.kind == .audio {
+                // 50 packets a second of 50 bytes' headers.
+                let rate = Double(state.pointee.subscription.bitrate(at: now).bitsPerSecond)
+                if rate > 0 { sound += rate + 14_000 }
+            } else if state.pointee.track >= 0 {
+                requestedBy.append(next)
+            }
+            next = state.pointee.nextOfPeer
+        }
+        requestedBy.sort { subscriptions[$0].pointee.subscription.id < subscriptions[$1].pointee.subscription.id }
+        for index in requestedBy { requests.append(request(of: subscriptions[index], at: now)) }
+        return sound
+    }
+
+    private func request(of state: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime) -> AllocationRequest
+    {
+        let owner = tracks[state.pointee.track]
+        let track = owner.pointee.track
+        let picture = state.pointee.picture
+        let isScreen = track.description.source == .screen
+        var request = AllocationRequest(
+            id: state.pointee.subscription.id, offers: [], isScreen: isScreen)
+        track.appendOffers(at: now, to: &request.offers)
+        request.limits = state.pointee.subscription.limits(of: track)
+        request.limits.framesPerSecond = picture.wish.framesPerSecond
+        request.hint = owner.pointee.traits.hint ?? (isScreen ? .detail : .motion)
+        request.publisherPriority = owner.pointee.traits.priority
+        request.viewerPriority = picture.wish.priority
+        request.isPinned = picture.wish.isPinned
+        request.isDominant = rooms[peers[owner.pointee.peer].pointee.room].pointee.dominantPeer == owner.pointee.peer
+        request.current = picture.layer
+        request.mayRise = picture.mayRise(at: now)
+        if state.pointee.subscription.isPaused {
+            request.blocked = .paused
+        } else if picture.wish.isHidden {
+            request.blocked = .hidden
+        } else if track.isMuted {
+            request.blocked = .notSent
+        }
+        return request
+    }
+
+    /// Lets a decision hold.
+    private func take(
+        _ decision: AllocationDecision, of index: Int, _ downlink: UnsafeMutablePointer<DownlinkState>,
+        estimate: Bitrate?, at now: MonotonicTime
+    ) {
+        let state = subscriptions[index]
+        let owner = tracks[state.pointee.track]
+        let layer = decision.layer.map {
+            AllocationRequest.CurrentLayer(spatial: $0.spatial, temporal: $0.temporal)
+        }
+        let isSilent = downlink.pointee.control?.pointee.isSilent ?? false
+        let isNew = state.pointee.picture.take(
+            layer, reason: decision.reason.word, isShort: decision.reason.isShort && !isSilent, at: now)
+        guard isNew else { return }
+        downlink.pointee.allocation.decisions.append(
+            DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now))
+        let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
+        let bound = bound(for: decision, layer: layer, isLimited: isLimited)
+        if state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now) {
+            askForStart(index, at: now)
+        }
+    }
+
+    private func bound(
+        for decision: AllocationDecision, layer: AllocationRequest.CurrentLayer?, isLimited: Bool
+    ) -> LayerBound {
+        switch decision.reason {
+        // Nothing was measured yet: begin low where bandwidth may be short.
+        case .blocked(.notSent): isLimited ? .upTo(spatial: 0, temporal: .max) : .unlimited
+        // The viewer stopped it itself: no reason of bandwidth holds it.
+        case .best, .asWished, .blocked(.paused): .unlimited
+        case .blocked(.hidden), .shortage, .tooManyVideos: .nothing
+        case .bandwidth, .capped, .settling, .yieldsToScreen, .oversent:
+            layer.map { .upTo(spatial: $0.spatial, temporal: $0.temporal) } ?? .nothing
+        }
+    }
+
+    // MARK: - Probing
+
+    private func tellDemand(
+        _ decisions: [AllocationDecision], of downlink: UnsafeMutablePointer<DownlinkState>, sound: Double,
+        estimate: Bitrate?, at now: MonotonicTime
+    ) {
+        var allocated = 0.0, wanted = 0.0
+        var rise: Double?
+        for (position, decision) in decisions.enumerated() {
+            let own = Double(decision.layer?.bitrate.bitsPerSecond ?? 0)
+            let all =
+                decision.reason.isShort
+                ? requests[position].offers.map { Double($0.bitrate.bitsPerSecond) }.max() ?? own : own
+            allocated += own
+            wanted += max(own, all)
+            guard decision.reason.isShort else { continue }
+            var next = decision.next.map { Double($0.bitrate.bitsPerSecond) } ?? 0
+            if case .shortage(let needed, _) = decision.reason { next = Double(needed.bitsPerSecond) }
+            if case .oversent = decision.reason { next = own * 1.05 }
+            guard next > own else { continue }
+            // The margin that rising asks for is part of what must be there.
+            let cost = next - own + next * Allocation.riseMargin
+            rise = min(rise ?? .infinity, cost)
+        }
+        downlink.pointee.allocation.estimate = estimate
+        let total = allocated * Self.overhead + sound, all = wanted * Self.overhead + sound
+        downlink.pointee.allocation.allocated = .bitsPerSecond(Int64(total))
+        downlink.pointee.allocation.wanted = .bitsPerSecond(Int64(all))
+        downlink.pointee.control?.pointee.setDemand(
+            allocated: .bitsPerSecond(Int64(total)),
+            next: rise.map { .bitsPerSecond(Int64(total + $0 * Self.overhead)) }, wanted: .bitsPerSecond(Int64(all)),
+            at: now)
+    }
+
+    // MARK: - Commands and questions
+
+    func setPolicy(_ policy: DownlinkPolicy, of id: PeerID, at now: MonotonicTime) -> Bool {
+        guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return false }
+        downlink.pointee.allocation.policy = policy
+        scheduleAllocation(of: index, at: now)
+        return true
+    }
+
+    func setTraits(_ traits: TrackTraits, of id: TrackID, at now: MonotonicTime) -> Bool {
+        guard let index = trackIndex[id.rawValue] else { return false }
+        tracks[index].pointee.traits = traits
+        forEachSubscription(of: index) { self.scheduleAllocation(of: $0.pointee.peer, at: now) }
+        return true
+    }
+
+    func setWish(_ wish: ViewerWish, of id: SubscriptionID, at now: MonotonicTime) -> Bool {
+        guard let index = subscriptionIndex[id.rawValue] else { return false }
+        subscriptions[index].pointee.picture.wish = wish
+        scheduleAllocation(of: subscriptions[index].pointee.peer, at: now)
+        return true
+    }
+
+    /// Another speaker dominates the room: its viewers' pictures are looked at at once.
+    func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
+        let owner = track.flatMap { trackIndex[$0.rawValue] }.map { tracks[$0].pointee.peer } ?? -1
+        guard rooms[room].pointee.dominantPeer != owner else { return }
+        rooms[room].pointee.dominantPeer = owner
+        for index in 0..<peers.end where peers.contains(index) && peers[index].pointee.room == room {
+            if peers[index].pointee.downlink?.pointee.control != nil { scheduleAllocation(of: index, at: now) }
+        }
+    }
+
+    /// The last decisions about the pictures of a peer, oldest first; nil for a peer that is not here or receives nothing.
+    public func decisions(of id: PeerID) -> [DecisionRecord]? {
+        guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return nil }
+        let now = clock
+        return downlink.pointee.allocation.decisions.all.map { record in
+            var record = record
+            record.age = now - record.time
+            return record
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+import Primitives
+
+// Packets that wait for their path, and padding that asks how much more it carries.
+
+extension MediaEngine {
+    /// Lets a planned packet wait at the pacer. What finds no room is lost, and asked for as a keyframe by the receiver.
+    func park(
+        _ planned: SentPacket, of state: UnsafeMutablePointer<SubscriptionState>,
+        _ control: UnsafeMutablePointer<SendControl>, _ downlink: UnsafeMutablePointer<DownlinkState>,
+        at now: MonotonicTime
+    ) {
+        guard let index = subscriptionIndex[state.pointee.subscription.id.rawValue],
+            control.pointee.wait(
+                subscription: index, sequence: planned.sequence, size: Self.parkedLength, at: now)
+        else {
+            counters.drops.count(.outboundFull)
+            // Half a picture is none: the next one that is sent is a keyframe.
+            state.pointee.subscription.stop(tracks[state.pointee.track].pointee.track)
+            return
+        }
+        touch(state.pointee.peer)
+    }
+
+    /// What a waiting packet is counted as: an encoder's usual packet with its headers.
+    private static let parkedLength = 1_100
+
+    /// Writes packets that waited, as far as the pacer lets them go; false when the batch is full.
+    func writePaced(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        let peer = peers[index]
+        guard let downlink = peer.pointee.downlink, let control = downlink.pointee.control, control.pointee.isWaiting,
+            let destination = peer.pointee.media.pointee.destination
+        else { return true }
+        control.pointee.refill(at: now)
+        while let slot = batch.reserve(Self.slotLength) {
+            guard let waiting = control.pointee.nextWaiting(at: now) else { return true }
+            guard subscriptions.contains(waiting.subscription) else { continue }
+            let state = subscriptions[waiting.subscription]
+            guard state.pointee.peer == index, state.pointee.track >= 0,
+                let planned = state.pointee.subscription.waiting(waiting.sequence)
+            else { continue }
+            let isNumbered = state.pointee.subscription.usesTransportSequence
+            if isNumbered { downlink.pointee.transportSequence &+= 1 }
+            let stamp = SendStamp(at: now, transportSequence: downlink.pointee.transportSequence)
+            let track = tracks[state.pointee.track].pointee.track
+            guard
+                let length = state.pointee.subscription.write(planned, of: track, stamp: stamp, at: now, into: slot)
+            else {
+                counters.drops.count(.retransmissionTooOld)
+                continue
+            }
+            let total = peer.pointee.media.pointee.protectRTP(slot, length: length)
+            guard total >= 0 else {
+                counters.drops.count(.protectFailed)
+                continue
+            }
+            batch.commit(length: total, to: destination)
+            noteSent(stamp, size: total, isNumbered: isNumbered, downlink, at: now)
+            count(total, of: peer, downlink)
+            counters.packetsForwarded &+= 1
+        }
+        return false
+    }
+
+    /// Sends the padding of a probe that is due; false when the batch is full.
+    func writeProbe(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        let peer = peers[index]
+        guard let downlink = peer.pointee.downlink, let control = downlink.pointee.control else { return true }
+        control.pointee.advance(to: now)
+        guard control.pointee.probeBytesDue(at: now) > 0 else { return true }
+        guard let destination = peer.pointee.media.pointee.destination, let carrier = probeCarrier(of: downlink) else {
+            control.pointee.abandonProbe()
+            return true
+        }
+        let state = subscriptions[carrier]
+        let track = tracks[state.pointee.track].pointee.track
+        while control.pointee.probeBytesDue(at: now) > 0 {
+            guard let slot = batch.reserve(Self.slotLength) else { return false }
+            let wanted = min(max(control.pointee.probeBytesDue(at: now) / 4, Self.leastProbe), Self.mostProbe)
+            downlink.pointee.transportSequence &+= 1
+            let stamp = SendStamp(at: now, transportSequence: downlink.pointee.transportSequence)
+            let length = state.pointee.subscription.writeProbe(
+                wanted: wanted, of: track, stamp: stamp, at: now, into: slot)
+            let total = length.map { peer.pointee.media.pointee.protectRTP(slot, length: $0) } ?? -1
+            guard total >= 0 else {
+                control.pointee.abandonProbe()
+                return true
+            }
+            batch.commit(length: total, to: destination)
+            noteSent(stamp, size: total, isNumbered: true, downlink, at: now)
+            control.pointee.countProbe(total)
+            count(total, of: peer, downlink)
+        }
+        return true
+    }
+
+    /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.
+    private static let leastProbe = 240
+    private static let mostProbe = 1_200
+
+    /// The subscription that padding goes out with: one that shows something, else any that can.
+    private func probeCarrier(of downlink: UnsafeMutablePointer<DownlinkState>) -> Int? {
+        var spare: Int?
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            let state = subscriptions[next]
+            if state.pointee.track >= 0, state.pointee.subscription.canProbe,
+                state.pointee.subscription.usesTransportSequence
+            {
+                if state.pointee.subscription.layer != nil { return next }
+                spare = next
+            }
+            next = state.pointee.nextOfPeer
+        }
+        return spare
+    }
+
+    private func count(
+        _ total: Int, of peer: UnsafeMutablePointer<PeerState>, _ downlink: UnsafeMutablePointer<DownlinkState>
+    ) {
+        peer.pointee.packetsSent &+= 1
+        peer.pointee.bytesSent &+= UInt64(total)
+        downlink.pointee.rtpPacketsSent &+= 1
+        counters.packetsSent &+= 1
+        counters.bytesSent &+= UInt64(total)
+    }
+}

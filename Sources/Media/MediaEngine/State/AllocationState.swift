@@ -1,0 +1,76 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+/// What the sharing out of one peer's bandwidth remembers.
+struct AllocationState {
+    var policy = DownlinkPolicy()
+    /// When it is looked at next.
+    var nextLook = MonotonicTime.distantFuture
+    /// The estimate that the last look went by; nil: no limit.
+    var estimate: Bitrate?
+    /// What the chosen layers cost, and what everything wanted would, sound included.
+    var allocated = Bitrate.zero
+    var wanted = Bitrate.zero
+    var decisions = DecisionLog()
+
+    /// Layers' rates are measured over a second; looking four times in it is soon enough for what no estimate hastens.
+    static let interval = TimeInterval.milliseconds(250)
+    /// Where everybody has what is wanted, only a layer that grows can change that.
+    static let calmInterval = TimeInterval.seconds(1)
+    /// An estimate that fell by more than this is looked at at once: every packet too many waits in a queue.
+    static let fall = 0.95
+
+    /// Whether a new estimate is reason to look at once.
+    func isHastened(by new: Bitrate?) -> Bool {
+        guard let new else { return false }
+        guard let estimate else { return true }
+        return Double(new.bitsPerSecond) < Self.fall * Double(estimate.bitsPerSecond)
+            || Double(new.bitsPerSecond) > 1.05 * Double(estimate.bitsPerSecond)
+    }
+}
+
+/// What the sharing out remembers about one picture.
+struct PictureState {
+    var wish = ViewerWish()
+    /// What was decided last; nil: nothing is sent.
+    var layer: AllocationRequest.CurrentLayer?
+    var hasDecision = false
+    var reason = ""
+    /// When it last came down for want of bandwidth, and how often it did so soon after it had risen.
+    var fell = MonotonicTime.zero
+    var rose = MonotonicTime.zero
+    var falls = 0
+
+    /// Rising again waits so long (H9: at most one change in 5 s) …
+    static let settling = TimeInterval.seconds(5)
+    /// … and twice as long each time that a rise was followed by a fall within this.
+    static let trial = TimeInterval.seconds(15)
+    private static let mostDoublings = 3
+
+    func mayRise(at now: MonotonicTime) -> Bool {
+        guard fell != .zero else { return true }
+        return now - fell >= Self.settling * Int64(1 << min(falls, Self.mostDoublings))
+    }
+
+    /// Takes a decision; true when it is another than before.
+    mutating func take(
+        _ layer: AllocationRequest.CurrentLayer?, reason word: String, isShort: Bool, at now: MonotonicTime
+    )
+        -> Bool
+    {
+        let old = (self.layer?.spatial ?? -1, self.layer?.temporal ?? -1),
+            new = (layer?.spatial ?? -1, layer?.temporal ?? -1)
+        let isNew = !hasDecision || old != new || reason != word
+        if hasDecision, new < old, isShort {
+            falls = rose != .zero && now - rose < Self.trial ? falls + 1 : 0
+            fell = now
+        } else if new > old {
+            rose = now
+        }
+        self.layer = layer
+        hasDecision = true
+        reason = word
+        return isNew
+    }
+}

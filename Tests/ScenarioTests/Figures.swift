@@ -1,0 +1,90 @@
+import MediaControl
+import MediaEngine
+import Primitives
+import Simulation
+import Testing
+
+/// What one scenario showed, and whether it is good enough.
+struct Figures {
+    var utilisation: Double
+    var queueDelay: Double
+    var loss: Double
+    var freeze: Double
+    var rightLayer: Double?
+    var switches: Int
+    var estimateMean: Double
+    var estimateLow: Double
+    var estimateHigh: Double
+    var probes: Double
+
+    var line: String {
+        func text(_ value: Double, _ digits: Int = 2) -> String {
+            guard value.isFinite else { return "-" }
+            var scale = 1.0
+            for _ in 0..<digits { scale *= 10 }
+            return "\((value * scale).rounded() / scale)"
+        }
+        return "utilisation \(text(utilisation)), queue p95 \(text(queueDelay, 0)) ms, loss \(text(loss, 4)), "
+            + "longest freeze \(text(freeze, 0)) ms, right layer after \(rightLayer.map { text($0, 1) } ?? "never") s, "
+            + "changes in 5 s \(switches), estimate \(text(estimateMean)) [\(text(estimateLow))…\(text(estimateHigh))] of capacity, "
+            + "probes \(text(probes, 1)) kbit/s"
+    }
+}
+
+extension Scenario {
+    /// Every sample as a line, for a look at one run.
+    func dump() {
+        for record in world.nodes[0].engine.decisions(of: viewer.id) ?? [] {
+            print(
+                "DECISION", record.time.milliseconds - start.milliseconds, record.subscription,
+                record.layer?.spatial ?? -1, record.reason,
+                record.estimate?.kilobitsPerSecond ?? -1, record.needed?.kilobitsPerSecond ?? -1,
+                record.available?.kilobitsPerSecond ?? -1)
+        }
+        for sample in samples {
+            print(
+                "DUMP", name, Int(sample.time * 10), Int(sample.estimate / 1e3), Int(sample.rate / 1e3),
+                Int(sample.wait), sample.layers)
+        }
+    }
+
+    /// The figures from `from` on; `wanted` is what everything shown would take, `layer` the right layer of the first view.
+    func figures(from: Double, wanted: Double, layer: Int?) -> Figures {
+        let settled = settled(from: from)
+        let total = viewer.downlink.meter.total(from: start + .microseconds(Int64(from * 1e6)), to: world.now)
+        let shares = settled.filter { $0.capacity > 0 && $0.estimate > 0 }.map { $0.estimate / $0.capacity }.sorted()
+        let waits = settled.map(\.wait).sorted()
+        let statistics = world.nodes[0].engine.roomStatistics(room)?.peers.first { $0.peer == viewer.id }
+        return Figures(
+            utilisation: utilisation(from: from, wanted: wanted),
+            queueDelay: waits.isEmpty ? 0 : waits[Int(Double(waits.count - 1) * 0.95)],
+            loss: Double(total.overflowed) / Double(max(total.datagrams + total.overflowed, 1)),
+            freeze: views.map { $0.frames.longestFreeze.seconds * 1e3 }.max() ?? 0,
+            rightLayer: layer.flatMap { timeToLayer($0) },
+            switches: views.indices.map { switches(from: from, view: $0) }.max() ?? 0,
+            estimateMean: shares.isEmpty ? .nan : shares.reduce(0, +) / Double(shares.count),
+            estimateLow: shares.isEmpty ? .nan : shares[Int(Double(shares.count - 1) * 0.05)],
+            estimateHigh: shares.isEmpty ? .nan : shares[Int(Double(shares.count - 1) * 0.95)],
+            probes: Double(statistics?.probeBytes ?? 0) * 8 / 1e3 / max(seconds, 1))
+    }
+
+    /// Holds the figures to the limits, prints them and draws the run where a report is wanted.
+    @discardableResult
+    func judge(_ limits: Limits, from: Double? = nil, wanted: Double = 2_350e3, layer: Int? = nil) -> Figures {
+        let figures = figures(from: from ?? lastChange + 5, wanted: wanted, layer: layer)
+        print("\(name): \(figures.line)")
+        Report.add(self, figures)
+        #expect(world.faults == [], "\(name)")
+        #expect(figures.utilisation >= limits.utilisation, "\(name): utilisation")
+        #expect(figures.queueDelay <= limits.queueDelay, "\(name): queueing delay")
+        #expect(figures.loss <= limits.loss, "\(name): loss at the bottleneck")
+        #expect(figures.freeze <= limits.freeze, "\(name): freeze")
+        #expect(figures.switches <= limits.switches, "\(name): layer changes in 5 s")
+        if layer != nil { #expect((figures.rightLayer ?? .infinity) <= limits.rightLayer, "\(name): right layer") }
+        if let range = limits.estimate {
+            #expect(figures.estimateLow >= range.lowerBound, "\(name): estimate too low")
+            #expect(figures.estimateHigh <= range.upperBound, "\(name): estimate too high")
+        }
+        return figures
+    }
+}

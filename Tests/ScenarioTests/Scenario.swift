@@ -1,0 +1,111 @@
+import MediaControl
+import MediaEngine
+import Primitives
+import Simulation
+
+/// A viewer behind a link that changes, and what it sees, sampled ten times a second.
+final class Scenario {
+    struct Sample {
+        var time: Double
+        var capacity: Double
+        var estimate: Double
+        var rate: Double
+        var wait: Double
+        /// The layers shown, one for each view; -1 for none.
+        var layers: [Int]
+    }
+
+    let name: String
+    let world: World
+    let room: RoomID
+    let publisher: VirtualClient
+    let viewer: VirtualClient
+    var views: [View] = []
+    private(set) var samples: [Sample] = []
+    private(set) var lastChange = 0.0
+    let start: MonotonicTime
+
+    init(_ name: String, seed: UInt64, link: LinkModel) throws {
+        self.name = name
+        world = try World(seed: seed)
+        room = world.openRoom()
+        publisher = world.join(room)
+        viewer = world.join(room, ClientSettings(uplink: LinkModel(delay: link.delay), downlink: link))
+        start = world.now
+    }
+
+    /// A link of `rate` and 50 ms there and back.
+    static func link(_ kilobits: Int64?, delay: Int64 = 25) -> LinkModel {
+        LinkModel(delay: .milliseconds(delay), rate: kilobits.map { .kilobitsPerSecond($0) })
+    }
+
+    /// Publishes and watches a camera.
+    @discardableResult
+    func show(_ plan: VideoPlan, by client: VirtualClient? = nil) -> Publication {
+        let publication = (client ?? publisher).publish(plan)
+        views.append(viewer.subscribe(to: publication))
+        return publication
+    }
+
+    func hear() { _ = viewer.subscribe(to: publisher.publish()) }
+
+    var seconds: Double { (world.now - start).seconds }
+
+    /// Changes the viewer's downlink now.
+    func change(_ body: (inout LinkModel) -> Void) {
+        body(&viewer.downlink.model)
+        lastChange = seconds
+    }
+
+    func run(_ seconds: Double) {
+        let steps = Int((seconds * 10).rounded())
+        for _ in 0..<steps {
+            world.run(for: .milliseconds(100))
+            sample()
+        }
+    }
+
+    private func sample() {
+        let now = world.now
+        let peer = world.nodes[0].engine.roomStatistics(room)?.peers.first { $0.peer == viewer.id }
+        let before = now - .milliseconds(100)
+        let total = viewer.downlink.meter.total(from: before, to: now)
+        samples.append(
+            Sample(
+                time: seconds, capacity: Double(viewer.downlink.model.rate?.bitsPerSecond ?? 0),
+                estimate: Double(peer?.estimate?.bitsPerSecond ?? 0),
+                rate: Double(total.bytes + 28 * total.datagrams) * 80, wait: total.longestWait.seconds * 1e3,
+                layers: views.map { view in
+                    guard let last = view.frames.lastTime, now - last < .seconds(2) else { return -1 }
+                    return view.frames.layers.last?.layer ?? -1
+                }))
+    }
+
+    // MARK: - Figures
+
+    func settled(from: Double) -> [Sample] { samples.filter { $0.time >= from } }
+
+    /// Seconds after the last change until the first view shows `layer` and stays there for a second.
+    func timeToLayer(_ layer: Int, view: Int = 0) -> Double? {
+        let after = samples.filter { $0.time > lastChange }
+        for (index, sample) in after.enumerated() where sample.layers[view] == layer {
+            if after[index..<min(index + 10, after.count)].allSatisfy({ $0.layers[view] == layer }) {
+                return sample.time - lastChange
+            }
+        }
+        return nil
+    }
+
+    /// The most layer changes of a view in any 5 s after `from`.
+    func switches(from: Double, view: Int = 0) -> Int {
+        let times = views[view].frames.layers.map { ($0.time - start).seconds }.filter { $0 >= from }
+        return times.map { first in times.filter { $0 >= first && $0 < first + 5 }.count }.max() ?? 0
+    }
+
+    /// Bits a second over the link as a share of `wanted` or of the capacity, whichever is less.
+    func utilisation(from: Double, wanted: Double) -> Double {
+        let settled = settled(from: from)
+        let possible = settled.map { $0.capacity > 0 ? min($0.capacity, wanted) : wanted }.reduce(0, +)
+        return settled.map(\.rate).reduce(0, +) / max(possible, 1)
+    }
+}

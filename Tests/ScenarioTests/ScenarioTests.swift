@@ -1,0 +1,174 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+/// The scenario pack: real engines, real feedback, emulated links, virtual time. Limits are in Thresholds.swift.
+@Suite("Scenario")
+struct ScenarioTests {
+    /// What three layers of 150, 500 and 1,700 kbit/s take on the wire when the largest is shown.
+    static let all = 1_800e3
+
+    @Test(
+        "H1, H9: a steady link is found in 10 s, held without a queue, and the layer stays",
+        arguments: [(250, 0), (500, 0), (1_000, 1), (3_000, 2)])
+    func steady(kilobits: Int, layer: Int) throws {
+        let scenario = try Scenario("H1 steady \(kilobits)", seed: 11, link: Scenario.link(Int64(kilobits)))
+        scenario.show(.simulcast())
+        scenario.run(60)
+        var limits = Thresholds.steady
+        // What all layers take is all that is looked for.
+        if Double(kilobits) * 1e3 > Self.all { limits.estimate = 0.6...1.10 }
+        scenario.judge(limits, from: 10, wanted: Self.all, layer: layer)
+    }
+
+    @Test("H2: a link falls from 3 to 0.5 Mbit/s")
+    func stepDown() throws {
+        let scenario = try Scenario("H2 step down", seed: 12, link: Scenario.link(3_000))
+        scenario.show(.simulcast())
+        scenario.run(20)
+        scenario.change { $0.rate = .kilobitsPerSecond(500) }
+        scenario.run(20)
+        scenario.judge(Thresholds.stepDown, wanted: Self.all, layer: 0)
+    }
+
+    @Test("H2: a link rises from 0.5 to 3 Mbit/s")
+    func stepUp() throws {
+        let scenario = try Scenario("H2 step up", seed: 13, link: Scenario.link(500))
+        scenario.show(.simulcast())
+        scenario.run(20)
+        scenario.change { $0.rate = .kilobitsPerSecond(3_000) }
+        scenario.run(20)
+        scenario.judge(Thresholds.stepUp, from: 30, wanted: Self.all, layer: 2)
+    }
+
+    @Test("A link falls slowly from 3 to 0.4 Mbit/s and comes back")
+    func ramp() throws {
+        let scenario = try Scenario("Ramp", seed: 14, link: Scenario.link(3_000))
+        scenario.show(.simulcast())
+        scenario.run(10)
+        for step in 0..<104 {
+            let down = step < 52
+            let kilobits = down ? 3_000 - 50 * Int64(step) : 400 + 50 * Int64(step - 52)
+            scenario.change { $0.rate = .kilobitsPerSecond(kilobits) }
+            scenario.run(0.5)
+        }
+        scenario.run(10)
+        var limits = Thresholds.ramp
+        limits.switches = 2
+        scenario.judge(limits, from: 10, wanted: Self.all, layer: 2)
+    }
+
+    @Test("H3: random loss without congestion keeps the layer", arguments: [0.02, 0.05, 0.10])
+    func randomLoss(share: Double) throws {
+        let scenario = try Scenario("H3 loss \(Int(share * 100)) percent", seed: 15, link: Scenario.link(4_000))
+        scenario.show(.simulcast())
+        scenario.run(10)
+        scenario.change { $0.loss = share }
+        scenario.run(50)
+        scenario.judge(Thresholds.randomLoss, wanted: Self.all, layer: 2)
+        // None but the largest layer since the loss began.
+        let shown = scenario.settled(from: 12).filter { $0.layers[0] != 2 }.count
+        #expect(shown <= 10, "the layer was left for \(Double(shown) / 10) s")
+    }
+
+    @Test("H4: losses in bursts")
+    func bursts() throws {
+        let scenario = try Scenario("H4 bursts", seed: 16, link: Scenario.link(4_000))
+        scenario.show(.simulcast())
+        scenario.run(10)
+        scenario.change {
+            $0.loss = 0.03
+            $0.meanLossBurst = 6
+        }
+        scenario.run(40)
+        scenario.judge(Thresholds.bursts, wanted: Self.all)
+    }
+
+    @Test("H4: 100 ms of jitter, 1 % reordered", arguments: [0, 1])
+    func jitter(kind: Int) throws {
+        let scenario = try Scenario(kind == 0 ? "H4 jitter" : "H4 reorder", seed: 17, link: Scenario.link(4_000))
+        scenario.show(.simulcast())
+        scenario.run(10)
+        scenario.change { if kind == 0 { $0.jitter = .milliseconds(100) } else { $0.reorder = 0.01 } }
+        scenario.run(40)
+        scenario.judge(Thresholds.jitter, wanted: Self.all)
+    }
+
+    @Test("H4: an outage of 3 s; pictures again within 2 s")
+    func outage() throws {
+        let scenario = try Scenario("H4 outage", seed: 18, link: Scenario.link(3_000))
+        scenario.show(.simulcast())
+        scenario.run(15)
+        scenario.change { $0.loss = 1 }
+        scenario.run(3)
+        scenario.change { $0.loss = 0 }
+        let before = scenario.views[0].frames.decoded
+        scenario.run(2)
+        #expect(scenario.views[0].frames.decoded > before + 10, "pictures again")
+        scenario.run(20)
+        scenario.judge(Thresholds.outage, wanted: Self.all, layer: 2)
+    }
+
+    @Test("H6: uplink loss of one publisher lowers nobody's estimate")
+    func badPublisher() throws {
+        let scenario = try Scenario("H6 one bad publisher", seed: 19, link: Scenario.link(3_000))
+        scenario.show(.simulcast())
+        let bad = scenario.world.join(scenario.room, ClientSettings(link: LinkModel(delay: .milliseconds(20))))
+        scenario.show(.camera(bitrate: .kilobitsPerSecond(300)), by: bad)
+        scenario.run(15)
+        bad.uplink.model.loss = 0.15
+        scenario.run(30)
+        var limits = Thresholds.room
+        limits.freeze = 5_000
+        limits.estimate = 0.6...1.15
+        scenario.judge(limits, from: 15, wanted: 2_200e3)
+        let shown = scenario.settled(from: 16).filter { $0.layers[0] != 2 }.count
+        #expect(shown == 0, "the good publisher's picture stays")
+    }
+
+    @Test("H7: a still screen and a muted camera leave the estimate; it is there when they come back")
+    func lowRate() throws {
+        let scenario = try Scenario("H7 mute and unmute", seed: 20, link: Scenario.link(3_000))
+        let camera = scenario.show(.simulcast())
+        scenario.hear()
+        scenario.run(20)
+        let before = scenario.samples.last!.estimate
+        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.run(60)
+        #expect(scenario.samples.last!.estimate >= 0.8 * before)
+        scenario.world.apply(.setTrackMuted(camera.description.id, false))
+        scenario.change { _ in }
+        scenario.run(15)
+        var limits = Thresholds.screen
+        limits.freeze = 70_000
+        limits.rightLayer = 4
+        scenario.judge(limits, wanted: Self.all, layer: 2)
+    }
+
+    @Test("B9, H7: a screen at 4 frames a second on a link with jitter: no probe storm, no collapse")
+    func stillScreen() throws {
+        var link = Scenario.link(2_000)
+        link.jitter = .milliseconds(20)
+        let scenario = try Scenario("B9 still screen", seed: 21, link: link)
+        var plan = VideoPlan.camera(
+            width: 1_280, height: 720, bitrate: .kilobitsPerSecond(40), framesPerSecond: 4)
+        plan.source = .screen
+        scenario.show(plan)
+        scenario.run(120)
+        let figures = scenario.judge(Thresholds.screen, from: 20, wanted: 45e3)
+        #expect(figures.probes < 10)
+        #expect(scenario.settled(from: 20).allSatisfy { $0.layers[0] == 0 })
+    }
+
+    @Test("Everybody of a big room joins at once behind one link; all are seen, none flaps")
+    func bigRoom() throws {
+        let scenario = try Scenario("Join of a big room", seed: 22, link: Scenario.link(4_000))
+        let others = (0..<9).map { _ in scenario.world.join(scenario.room) }
+        for client in others { scenario.show(.simulcast(), by: client) }
+        scenario.hear()
+        scenario.run(45)
+        scenario.judge(Thresholds.room, from: 15, wanted: 4_000e3)
+        #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is seen")
+    }
+}

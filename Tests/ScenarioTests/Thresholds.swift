@@ -1,0 +1,34 @@
+/// What every scenario must keep, in one place. A figure that gets worse than its limit fails `make test`.
+struct Limits: Sendable {
+    /// Least share of what the link could carry (or of what is wanted, where that is less) that is used.
+    var utilisation = 0.0
+    /// Wait at the bottleneck, 95th percentile, milliseconds.
+    var queueDelay = Double.infinity
+    /// Share of datagrams dropped at the bottleneck (losses of the link itself do not count).
+    var loss = 0.01
+    /// The longest freeze in milliseconds, from the first picture on.
+    var freeze = 700.0
+    /// Seconds after the last change of the link until the right layer is shown.
+    var rightLayer = Double.infinity
+    /// Layer changes in any 5 s, from 5 s after the last change of the link on.
+    var switches = 1
+    /// The estimate as a share of the capacity, over the settled part; nil: not looked at.
+    var estimate: ClosedRange<Double>?
+}
+
+enum Thresholds {
+    static let steady = Limits(
+        // The freeze is that of the start, where 600 kbit/s are tried on 250.
+        utilisation: 0.3, queueDelay: 60, freeze: 1_200, rightLayer: 10, estimate: 0.80...1.10)
+    static let stepDown = Limits(utilisation: 0.3, loss: 0.10, freeze: 700, rightLayer: 1.5)
+    static let stepUp = Limits(utilisation: 0.4, freeze: 500, rightLayer: 8)
+    static let ramp = Limits(utilisation: 0.3, loss: 0.05, freeze: 700)
+    static let randomLoss = Limits(utilisation: 0.8, loss: 0, freeze: 1_000, rightLayer: 8)
+    static let bursts = Limits(utilisation: 0.5, loss: 0, freeze: 1_500)
+    static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
+    static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
+    static let crossTraffic = Limits(loss: 0.10, freeze: 1_500, switches: 3)
+    static let mobile = Limits(utilisation: 0.1, loss: 0.10, freeze: 1_500, switches: 3)
+    static let screen = Limits(loss: 0.01, freeze: 3_000)
+    static let room = Limits(utilisation: 0.4, queueDelay: 100, loss: 0.02, freeze: 1_500, switches: 9)
+}
