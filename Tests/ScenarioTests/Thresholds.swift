@@ -28,7 +28,7 @@ enum Thresholds {
     static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
     static let crossTraffic = Limits(loss: 0.10, freeze: 1_500, switches: 3)
-    static let mobile = Limits(utilisation: 0.1, loss: 0.10, freeze: 1_500, switches: 3)
+    static let mobile = Limits(utilisation: 0.1, loss: 0.10, freeze: 2_500, switches: 3)
     static let screen = Limits(loss: 0.01, freeze: 3_000)
     static let room = Limits(utilisation: 0.4, queueDelay: 100, loss: 0.02, freeze: 1_500, switches: 9)
 }

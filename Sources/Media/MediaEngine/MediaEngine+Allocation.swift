@@ -99,6 +99,13 @@ extension MediaEngine {
         var request = AllocationRequest(
             id: state.pointee.subscription.id, offers: [], isScreen: isScreen)
         track.appendOffers(at: now, to: &request.offers)
+        if let current = picture.layer {
+            for index in request.offers.indices
+            where request.offers[index].spatial == current.spatial && request.offers[index].temporal == current.temporal
+            {
+                request.offers[index].bitrate = picture.cost(request.offers[index].bitrate, at: now)
+            }
+        }
         request.limits = state.pointee.subscription.limits(of: track)
         request.limits.framesPerSecond = picture.wish.framesPerSecond
         request.hint = owner.pointee.traits.hint ?? (isScreen ? .detail : .motion)
@@ -130,7 +137,8 @@ extension MediaEngine {
         }
         let isSilent = downlink.pointee.control?.pointee.isSilent ?? false
         let isNew = state.pointee.picture.take(
-            layer, reason: decision.reason.word, isShort: decision.reason.isShort && !isSilent, at: now)
+            layer, cost: decision.layer?.bitrate ?? .zero, reason: decision.reason.word,
+            isShort: decision.reason.isShort && !isSilent, at: now)
         guard isNew else { return }
         downlink.pointee.allocation.decisions.append(
             DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now))

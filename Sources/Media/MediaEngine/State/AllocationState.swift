@@ -41,12 +41,22 @@ struct PictureState {
     var fell = MonotonicTime.zero
     var rose = MonotonicTime.zero
     var falls = 0
+    /// What the layer cost when it was risen to.
+    var riseCost = Bitrate.zero
 
     /// Rising again waits so long (H9: at most one change in 5 s) …
     static let settling = TimeInterval.seconds(5)
     /// … and twice as long each time that a rise was followed by a fall within this.
     static let trial = TimeInterval.seconds(15)
     private static let mostDoublings = 3
+    /// A picture begins with a keyframe, which makes a rate measured since then look too high for so long.
+    private static let youth = TimeInterval.seconds(2)
+
+    /// What the layer in use costs, seen without its first keyframe.
+    func cost(_ measured: Bitrate, at now: MonotonicTime) -> Bitrate {
+        guard rose != .zero, now - rose < Self.youth else { return measured }
+        return min(measured, .bitsPerSecond(Int64(Double(riseCost.bitsPerSecond) * 1.1)))
+    }
 
     func mayRise(at now: MonotonicTime) -> Bool {
         guard fell != .zero else { return true }
@@ -55,7 +65,8 @@ struct PictureState {
 
     /// Takes a decision; true when it is another than before.
     mutating func take(
-        _ layer: AllocationRequest.CurrentLayer?, reason word: String, isShort: Bool, at now: MonotonicTime
+        _ layer: AllocationRequest.CurrentLayer?, cost: Bitrate, reason word: String, isShort: Bool,
+        at now: MonotonicTime
     )
         -> Bool
     {
@@ -67,6 +78,7 @@ struct PictureState {
             fell = now
         } else if new > old {
             rose = now
+            riseCost = cost
         }
         self.layer = layer
         hasDecision = true
