@@ -93,7 +93,7 @@ def test_redundant_audio_passes_and_is_stripped_for_whom_it_means_nothing(develo
             await asyncio.sleep(1)
             after = await fox.evaluate("martlet.received().then((all) => all.find((r) => r.kind === 'audio'))")
             once = (after["bytesReceived"] - before["bytesReceived"]) / (after["packetsReceived"] - before["packetsReceived"])
-            print(f"\nbytes of an audio packet: {twice:.0f} with RED, {once:.0f} without")
+            print(f"figures: bytes of an audio packet {twice:.0f} with RED, {once:.0f} without")
             assert twice > 1.5 * once
             assert not ada.problems and not bob.problems
 

@@ -129,6 +129,7 @@ function showSharing(sharing) {
 element("copy-link").addEventListener("click", () => act(async () => {
     const link = new URL(location.pathname, location.href);
     link.searchParams.set("room", element("room-name").value.trim());
+    if (!navigator.clipboard) return complain(`Browsers let a page copy only over https. The link: ${link}`);
     await navigator.clipboard.writeText(link);
     const label = element("copy-link").lastElementChild;
     label.textContent = "Copied";
