@@ -15,8 +15,7 @@ build:
 
 ## All tests: unit, architecture, simulation, integration, and interop with real browsers and encoders.
 test:
-	Tests/Support/install.sh test
-	Tests/Support/run_tests.sh
+	@Tests/Support/run_tests.sh
 
 ## What one packet costs at each step, against LoadTests/Benchmarks/thresholds.json: make bench ONLY=forward
 bench:

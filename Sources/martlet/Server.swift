@@ -118,10 +118,21 @@ struct Server {
         """
     }
 
+    /// Takes nobody new and waits, within its bound, until everybody has left.
+    private func drain() async {
+        guard configuration.drainTimeout > .zero else { return }
+        await rooms.startDraining()
+        let end = MonotonicClock.now() + configuration.drainTimeout
+        while MonotonicClock.now() < end, await rooms.statistics().participants > 0 {
+            try? await Task.sleep(for: .milliseconds(250))
+        }
+    }
+
     /// Not ready at once, members told, sockets closed, threads joined.
     func stop() async {
         logger.info("stopping")
         health.becomeUnready()
+        await drain()
         await rooms.shutDown()
         await publicListener.stop()
         roomsTask.cancel()

@@ -62,6 +62,47 @@ struct SessionTests {
         #expect(await service.listRooms().isEmpty)
     }
 
+    @Test("C17: a hundred thousand events reach twenty members without a gap, over dropped and resumed sockets")
+    func hundredThousandEvents() async throws {
+        let service = RoomService(media: plane)
+        var dice = RandomSource(seed: 17)
+        var members: [(joined: JoinedSession, events: SessionEvents, attachment: UInt64, last: UInt64)] = []
+        for index in 0..<20 {
+            let joined = try await service.join(request("m\(index)"))
+            members.append((joined, joined.events, joined.attachment, joined.snapshot.sequence))
+        }
+        // Those who came first have been told of the others.
+        var owed = (0..<20).map { 19 - $0 }
+        var total = 0
+        var gaps = 0
+        while total < 100_000 {
+            let dropped = dice.next() % 4 == 0 ? Int(dice.next() % 20) : nil
+            if let dropped {
+                let member = members[dropped]
+                await service.detach(member.joined.session, attachment: member.attachment)
+            }
+            let changes = 1 + Int(dice.next() % 40)
+            for change in 0..<changes {
+                let speaker = members[Int(dice.next() % 20)].joined.session
+                try await service.perform(.setMetadata(name: nil, metadata: "\(change)"), in: speaker)
+            }
+            if let dropped {
+                let resumed = try await service.resume(members[dropped].joined.session, after: members[dropped].last)
+                (members[dropped].events, members[dropped].attachment) = (resumed.events, resumed.attachment)
+            }
+            for index in members.indices {
+                for event in await take(owed[index] + changes, from: members[index].events) {
+                    gaps += event.sequence == members[index].last + 1 ? 0 : 1
+                    members[index].last = event.sequence
+                    total += 1
+                }
+                owed[index] = 0
+            }
+        }
+        #expect(gaps == 0)
+        #expect(await service.statistics().slowReaders == 0)
+    }
+
     @Test("A reader that does not keep up loses its stream, disturbs nobody, and may resume")
     func slowReader() async throws {
         var configuration = RoomServiceConfiguration()

@@ -139,6 +139,32 @@ struct TimerTests {
         #expect(bench.room.has(ada) && !bench.isOver)
     }
 
+    @Test(
+        "D14: who stays is told the room's size with the next tick, once for many changes, and never of hidden members")
+    func size() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        let carol = try bench.join("carol")
+        try bench.offer(bob, [.audio("0")])
+        func sizes() -> [[Int]] {
+            bench.takeEvents(ada).compactMap { event in
+                guard case .roomUpdated(let room) = event else { return nil }
+                return [room.participants, room.publishers]
+            }
+        }
+        #expect(sizes().isEmpty && bench.room.nextDeadline <= bench.now)
+        bench.advance(by: .milliseconds(1))
+        #expect(sizes() == [[3, 1]])
+        bench.leave(bob)
+        bench.leave(carol)
+        bench.advance(by: .milliseconds(1))
+        #expect(sizes() == [[1, 0]])
+        try bench.join("ghost") { $0.claims.video.hidden = true }
+        bench.advance(by: .milliseconds(1))
+        #expect(sizes().isEmpty && bench.room.nextDeadline > bench.now)
+    }
+
     @Test("An unused room ends after its empty timeout, a left one after its departure timeout")
     func emptyRoom() throws {
         var unused = RoomBench()

@@ -2,10 +2,14 @@ import Foundation
 
 /// The messages that Protocol.md shows.
 enum ProtocolDocument {
-    static func messages(of side: String) throws -> [String] {
+    static func text() throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appending(path: "Sources/Edges/Signalling/Protocol.md"), encoding: .utf8)
+        return try String(contentsOf: root.appending(path: "Sources/Edges/Signalling/Protocol.md"), encoding: .utf8)
+    }
+
+    static func messages(of side: String) throws -> [String] {
+        let text = try text()
         var messages: [String] = []
         var inside = false
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {

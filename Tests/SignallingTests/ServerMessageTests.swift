@@ -1,3 +1,4 @@
+import AccessTokens
 import EdgeSupport
 import MediaControl
 import Rooms
@@ -97,6 +98,17 @@ struct ServerMessageTests {
         for (text, message) in zip(documented, Self.messages) {
             #expect(try ProtocolDocument.canonical(text) == ProtocolDocument.canonical(message.text))
         }
+    }
+
+    @Test("Every code, reason and close code that the server may say is in the document")
+    func codes() throws {
+        let text = try ProtocolDocument.text()
+        let tokens = AccessTokenError.allCases.filter { $0 != .cannotSign }.map(\.rawValue)
+        let signalling = [SignallingError.unknownType, .notJoined, .alreadyJoined, .tooManyRequests, .malformed("")]
+            .map(\.code)
+        let words = RoomError.Code.allCases.map(\.rawValue) + LeaveReason.allCases.map(\.rawValue) + tokens + signalling
+        for word in words { #expect(text.contains("`\(word)`"), "\(word)") }
+        for reason in LeaveReason.allCases { #expect(text.contains("\(reason.closeCode)"), "\(reason)") }
     }
 
     @Test("B20: the join reply of a publish-only member without roster is small")

@@ -12,6 +12,11 @@ test_packages=(chromium firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base 
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 gcc libc6-dev)
 
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
 # Installs the named Debian packages that are not there yet.
 install_debian() {
     local missing=()
@@ -21,10 +26,15 @@ install_debian() {
     [ ${#missing[@]} -eq 0 ] && return
     echo "Installing Debian packages: ${missing[*]}"
     local as_root=()
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
-    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
-        --no-install-recommends "${missing[@]}" >/dev/null
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || fail "Not root and no sudo: install these packages, then try again: ${missing[*]}"
+        as_root=(sudo)
+    fi
+    command -v apt-get >/dev/null || fail "No apt-get here: install what these Debian packages hold: ${missing[*]}"
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+    "${apt[@]}" update -qq || echo "apt-get update failed; trying with the lists that are there"
+    "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        fail "apt-get could not install: ${missing[*]}"
 }
 
 # A Python environment with pinned versions, made anew when the pins change.
@@ -34,11 +44,11 @@ install_python() {
     echo "Installing Python packages into .venv: $(paste -sd' ' "$pins")"
     rm -rf .venv
     /usr/bin/python3 -m venv .venv
-    .venv/bin/pip install -q --disable-pip-version-check -r "$pins"
+    .venv/bin/pip install -q --disable-pip-version-check --retries 5 -r "$pins" || fail "pip could not install $pins"
     cp "$pins" .venv/pins.txt
 }
 
-command -v swift >/dev/null || { echo "No Swift toolchain on the PATH; Martlet needs Swift 6.2 or later (swift.org)."; exit 1; }
+command -v swift >/dev/null || fail "No Swift toolchain on the PATH; Martlet needs Swift 6.2 or later (swift.org)."
 case "${1:-build}" in
 build) install_debian "${build_packages[@]}" ;;
 load) install_debian "${build_packages[@]}" "${load_packages[@]}" ;;

@@ -1,30 +1,78 @@
 #!/usr/bin/env bash
-# Runs every test: Swift (unit, architecture, simulation, integration), then interop with real clients, and ends with one
-# line that adds both up. Exits non-zero when anything failed or when a runner ran nothing.
+# Runs every test: Swift (unit, architecture, simulation, integration), then interop with real clients. Installs what is missing first.
+#
+# Whatever happens, the last line says "N passed, M failed". The exit status is 0 only when M is 0 and both runners ran something.
+#   MARTLET_TEST_MINUTES=40   the whole run ends by then, and says which phase was cut off
 set -uo pipefail
 cd "$(dirname "$0")/../.."
+
+minutes=${MARTLET_TEST_MINUTES:-40}
+deadline=$((SECONDS + minutes * 60))
 logs=$(mktemp -d)
-trap 'rm -rf "$logs"' EXIT
-
+export LANG=${LANG:-C.UTF-8}
+# Compilers and browsers keep caches at home; a bare environment has none.
+if [ ! -w "${HOME:-/nonexistent}" ]; then
+    export HOME="$logs/home"
+    mkdir -p "$HOME"
+fi
 strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
-swift build "${strict[@]}" --build-tests || { echo "0 passed, 1 failed"; exit 1; }
-swift test "${strict[@]}" --skip-build 2>&1 | tee "$logs/swift"
-swift_status=${PIPESTATUS[0]}
-swift build "${strict[@]}" -c release --product martlet || { echo "0 passed, 1 failed"; exit 1; }
-.venv/bin/python -m pytest Tests/InteropTests -q -ra --color=no 2>&1 | tee "$logs/interop"
-interop_status=${PIPESTATUS[0]}
+broken=""
+child=""
 
-# "Test run with 412 tests in 60 suites passed", "… failed after … with 3 issues"
-swift_total=$(sed -nE 's/.*Test run with ([0-9]+) tests?.*/\1/p' "$logs/swift" | tail -1)
-swift_failed=$(grep -cE '^.{0,4} ?Test .* failed after' "$logs/swift")
-count() { sed -nE "s/.*[^0-9]?([0-9]+) $1.*/\1/p" "$logs/interop" | tail -1; }
-interop_passed=$(tail -1 "$logs/interop" | grep -oE '[0-9]+ passed' | grep -oE '[0-9]+')
-interop_failed=$(tail -1 "$logs/interop" | grep -oE '[0-9]+ (failed|error)' | grep -oE '[0-9]+' | awk "{s+=\$1} END {print s+0}")
+# phase NAME FILTER COMMAND…: runs a command within what is left of the time; its output goes to a file, and through FILTER to the screen.
+phase() {
+    local name=$1 filter=$2 started=$SECONDS status
+    shift 2
+    echo "== $name"
+    : > "$logs/$name"
+    timeout -k 20 $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
+    child=$!
+    tail -n +1 -s 0.5 -f --pid="$child" "$logs/$name" | $filter
+    wait "$child"
+    status=$?
+    child=""
+    echo "== $name took $((SECONDS - started)) s, status $status"
+    [ "$status" -ne 124 ] || echo "== $name was cut off: all tests have $minutes minutes (MARTLET_TEST_MINUTES)"
+    [ "$status" -eq 0 ] || broken+=" $name"
+    return "$status"
+}
 
-status=$((swift_status != 0 || interop_status != 0 ? 1 : 0))
-failed=$((${swift_failed:-0} + ${interop_failed:-0}))
-[ "$status" -ne 0 ] && [ "$failed" -eq 0 ] && failed=1
-[ "${swift_total:-0}" -gt 0 ] && [ "${interop_passed:-0}" -gt 0 ] || { status=1; [ "$failed" -eq 0 ] && failed=1; }
-passed=$((${swift_total:-0} - ${swift_failed:-0} + ${interop_passed:-0}))
-echo "$passed passed, $failed failed"
-exit $status
+# Leaves out the two lines that each good Swift test writes.
+failures() { grep --line-buffered -vP '^\S+ (Test(?! run)|Suite) .*(started\.|passed after)'; }
+
+# How often a word stands behind a number in the interop runner's last line: "412 passed, 3 failed, 1 skipped in 80.1s".
+interop_count() { tail -1 "$logs/interop" 2>/dev/null | grep -oE "[0-9]+ $1" | grep -oE '[0-9]+' | head -1; }
+
+finish() {
+    trap - EXIT TERM INT HUP
+    if [ -n "$child" ]; then
+        kill "$child" 2>/dev/null
+        wait "$child" 2>/dev/null
+        broken+=" the run (stopped from outside)"
+    fi
+    # "Test run with 412 tests in 60 suites passed", "✘ Test … failed after … with 3 issues."
+    local swift_total swift_failed passed failed errors
+    swift_total=$(sed -nE 's/.*Test run with ([0-9]+) tests?.*/\1/p' "$logs/swift" 2>/dev/null | tail -1)
+    swift_failed=$(grep -cE '^.{0,4} ?Test .* failed after' "$logs/swift" 2>/dev/null)
+    failed=$(interop_count failed) errors=$(interop_count error)
+    passed=$((${swift_total:-0} - ${swift_failed:-0} + $(interop_count passed || echo 0) + 0))
+    failed=$((${swift_failed:-0} + ${failed:-0} + ${errors:-0}))
+    [ "${swift_total:-0}" -gt 0 ] || broken+=" swift (ran nothing)"
+    [ -n "$(interop_count passed)" ] || broken+=" interop (ran nothing)"
+    [ -n "$broken" ] && [ "$failed" -eq 0 ] && failed=1
+    [ -z "$broken" ] || echo "== not good:$broken"
+    grep -hE '^.{0,4} ?Test .* failed after|^(FAILED|ERROR) ' "$logs/swift" "$logs/interop" 2>/dev/null
+    rm -rf "$logs"
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+trap finish EXIT
+trap 'exit 143' TERM INT HUP
+
+phase install cat Tests/Support/install.sh test || exit
+phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
+phase swift failures swift test "${strict[@]}" --skip-build
+phase server "tail -60" swift build -q "${strict[@]}" -c release --product martlet || exit
+phase interop cat .venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=10 -p no:cacheprovider
+exit

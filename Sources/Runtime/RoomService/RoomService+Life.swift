@@ -3,13 +3,16 @@ import Primitives
 import Rooms
 
 extension RoomService {
+    /// How often deadlines are looked at: members learn of a changed room within 300 ms (D14).
+    private static let tickInterval = Duration.milliseconds(100)
+
     /// Serves until the task is cancelled: takes media events and watches deadlines. Call once.
     public func run() async {
         let media = media
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await events in media.events { await self.receive(events) } }
             group.addTask {
-                while (try? await Task.sleep(for: .milliseconds(250))) != nil { await self.tick() }
+                while (try? await Task.sleep(for: Self.tickInterval)) != nil { await self.tick() }
             }
             group.addTask {
                 while (try? await Task.sleep(for: .seconds(5))) != nil { await self.measureQuality() }

@@ -31,6 +31,8 @@ struct Configuration: Sendable {
     var iceServerURLs: [String] = []
     var media = MediaWorkerConfiguration()
     var rooms = RoomServiceConfiguration()
+    /// How long calls may go on after the process was asked to end.
+    var drainTimeout = TimeInterval.zero
     var logLevel = LogLevel.info
     var logFormat = LogFormat.text
     var logShowsAddresses = false

@@ -77,6 +77,9 @@ extension Setting {
             \.rooms.keepAliveTimeout),
         seconds(
             "sessions.resume_window", "a dropped socket may be resumed for so long", 0...3_600, \.rooms.resumeWindow),
+        seconds(
+            "sessions.drain", "calls may go on for so long after SIGTERM; nobody new is taken", 0...86_400,
+            \.drainTimeout),
     ]
 
     private static let log: [Setting] = [

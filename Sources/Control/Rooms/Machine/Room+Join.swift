@@ -24,6 +24,7 @@ extension Room {
         sessionBySID[info.sid] = session
         emptySince = nil
         wasOccupied = true
+        mayHaveChanged = true
         turn.log(.participantJoined(participant: info.sid, identity: info.identity))
         tellAbout(session, .participantJoined(info), includingSubject: false, &turn)
         subscribeToAll(session, quietly: true, &turn)

@@ -37,6 +37,7 @@ extension Room {
             includingSubject: false, &turn)
         tell(session, .ended(reason), &turn)
         members[session] = nil
+        mayHaveChanged = true
         order.removeAll { $0 == session }
         if awaitingOfferSet.remove(session) != nil { awaitingOffers.removeAll { $0 == session } }
         sessionBySID[member.info.sid] = nil

@@ -59,6 +59,7 @@ extension Room {
             members[session]?.connections[index].trackByMid[section.mid] = id
         }
         members[session]?.tracks.append(id)
+        mayHaveChanged = true
         members[session]?.info.version += 1
         if let announced { members[session]?.announcements.removeAll { $0.clientTrackID == announced.clientTrackID } }
         turn.media(.addTrack(description))
@@ -115,6 +116,7 @@ extension Room {
         tracks[id] = nil
         trackBySID[track.info.sid] = nil
         members[track.publisher]?.tracks.removeAll { $0 == id }
+        mayHaveChanged = true
         members[track.publisher]?.info.version += 1
         if let index = members[track.publisher]?.connectionIndex(track.connection) {
             members[track.publisher]?.connections[index].trackByMid[track.info.mid] = nil

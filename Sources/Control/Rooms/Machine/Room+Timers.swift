@@ -26,6 +26,7 @@ extension Room {
     /// When `advance` has something to do.
     public var nextDeadline: MonotonicTime {
         if isEnded { return .distantFuture }
+        if mayHaveChanged, !order.isEmpty { return MonotonicTime(milliseconds: 0) }
         if let emptyDeadline { return emptyDeadline }
         var next = MonotonicTime.distantFuture
         for member in members.values { next = min(next, deadline(of: member)) }
@@ -39,7 +40,18 @@ extension Room {
         let silent = order.filter { session in members[session].map { deadline(of: $0) <= turn.now } ?? false }
         for session in silent { remove(session, reason: .timeout, turn: &turn) }
         if !silent.isEmpty { makeOffers(&turn) }
+        tellSize(&turn)
         if let emptyDeadline, emptyDeadline <= turn.now { end(&turn) }
+    }
+
+    /// Tells how many are in the room. Not at once but with the next tick, so that a storm of joins makes few such events.
+    private mutating func tellSize(_ turn: inout RoomTurn) {
+        guard mayHaveChanged else { return }
+        mayHaveChanged = false
+        let info = info
+        guard info != toldInfo else { return }
+        toldInfo = info
+        tellRoster(.roomUpdated(info), &turn)
     }
 
     private func deadline(of member: Member) -> MonotonicTime {

@@ -37,6 +37,9 @@ public struct Room: Sendable {
     var lastDominant: SessionID?
     var speakers: [SpeakerInfo] = []
     var emptySince: MonotonicTime?
+    /// The room as members were told of it last, and whether it may have changed since (D14).
+    var toldInfo: RoomInfo?
+    var mayHaveChanged = false
     var wasOccupied = false
     var isEnded = false
     private var counter: UInt64 = 0

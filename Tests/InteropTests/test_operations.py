@@ -1,0 +1,166 @@
+"""What operators do: commands, health, metrics, an end that calls survive, and a server that is not open by mistake."""
+import asyncio
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+import aiohttp
+import pytest
+
+from conftest import running
+from support.bare import BarePeer, offer
+from support.server import BINARY, Server
+from support.signalling import signal
+from support.tokens import token
+
+
+def own_address():
+    """An address of this machine that is not loopback; none on a machine without a network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return None
+        return probe.getsockname()[0]
+
+
+def whip(server, identity, room="ops"):
+    headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(identity, room)}"}
+    return server.request("POST", f"/whip/{room}", offer(), headers)
+
+
+async def text_until_closed(session):
+    """Everything that comes until the server closes the socket."""
+    await asyncio.wait_for(session._reader, 15)
+    return [event for _, event in session.events]
+
+
+def test_K2_members_are_told_and_the_process_ends_well():
+    server = Server().start()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            whip(server, "encoder")
+            await ada.wait_for("participantJoined")
+            server.process.terminate()
+            events = await text_until_closed(ada)
+            assert events[-1]["type"] == "ended" and events[-1]["reason"] == "server_shutdown"
+            assert ada._socket.close_code == 1001
+
+    asyncio.run(run())
+    started = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - started < 5
+
+
+def test_K2_a_draining_server_is_alive_and_not_ready_and_lets_calls_end():
+    server = Server(extra="sessions: {drain: 20}\n").start()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            assert server.get_private("/readyz")[0] == 200
+            server.process.terminate()
+            for _ in range(100):
+                if server.get_private("/readyz")[0] == 503:
+                    break
+                await asyncio.sleep(0.02)
+            assert server.get_private("/readyz")[0] == 503 and server.get_private("/healthz")[0] == 200
+            assert server.metric("martlet_draining") == 1 and server.metric("martlet_ready") == 0
+            status, headers, text = whip(server, "late")
+            assert status == 503 and '"draining"' in text and int(headers["Retry-After"]) > 0
+            assert (await ada.request("ping"))[0]["type"] == "pong", "the call goes on"
+            await ada.request("leave")
+
+    asyncio.run(run())
+    started = time.monotonic()
+    assert server.process.wait(10) == 0
+    assert time.monotonic() - started < 5, "nobody is left to wait for"
+    server.stop()
+
+
+def test_K4_metrics_are_what_prometheus_wants(server):
+    peer = BarePeer(server, "ops", "encoder")
+    peer.check()
+    assert server.api("GET", "/v1/rooms/none")[0] == 404
+    status, page = server.get_private("/metrics")
+    assert status == 200
+    if shutil.which("promtool"):
+        checked = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True, timeout=20)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+    families = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE ")}
+    for name in ["rooms", "participants", "tracks", "subscriptions", "connections", "joins_total", "refusals_total",
+                 "worker_peers", "worker_busy_seconds_total", "packets_received_total", "bytes_received_total", "packets_sent_total",
+                 "packets_forwarded_total", "packets_dropped_total", "nacks_sent_total", "keyframe_requests_sent_total",
+                 "http_responses_total", "http_connections", "websockets"]:
+        assert f"martlet_{name}" in families, name
+    assert {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"} <= families
+    assert server.metric("martlet_rooms") == 1 and server.metric("martlet_packets_received_total") >= 1
+    for secret in ["encoder", "ops\"", "127.0.0.1"]:
+        assert secret not in page, "no names of rooms or people, no addresses"
+    peer.close()
+
+
+def test_C16_without_tls_or_a_proxy_other_machines_are_refused(monkeypatch):
+    address = own_address()
+    if not address:
+        pytest.skip("this machine has no address but loopback")
+    monkeypatch.setenv("MARTLET_HTTP_BIND", "0.0.0.0")
+    with running() as server:
+        assert "only this machine is served" in server.log()
+        assert server.request("GET", "/")[0] == 200
+        for path in ["/", "/openapi.json", "/v1/rooms", "/v1/signal"]:
+            status, _, text = server.request("GET", path, base=f"http://{address}:{server.http}")
+            assert status == 403 and '"loopback_only"' in text, (path, status)
+    monkeypatch.setenv("MARTLET_TRUSTED_PROXY", "true")
+    with running() as server:
+        assert server.request("GET", "/", base=f"http://{address}:{server.http}")[0] == 200
+
+
+def martlet(*arguments, environment=None):
+    done = subprocess.run([str(BINARY), *arguments], capture_output=True, text=True, timeout=20, env=environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_commands_say_what_where_and_what_to_do(server, tmp_path):
+    assert martlet("version")[:2] == (0, f"martlet {server.api('GET', '/v1/node')[1]['server'].split('/')[1]}\n")
+    good = tmp_path / "good.yaml"
+    good.write_text(f"keys: {{app: {'k' * 32}}}\n")
+    assert martlet("check-config", str(good)) == (0, f"{good}: good\n", "")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("http:\n  port: 99999\nroms: {default: a}\nkeys: {app: short}\n")
+    status, _, text = martlet("check-config", str(bad))
+    assert status == 1
+    for part in [f"{bad}:2: http.port: '99999' is not 0 to 65535", f"{bad}:3: there is no setting 'roms.default'", "keys.app: the secret has 5 bytes"]:
+        assert part in text, text
+    taken = tmp_path / "taken.yaml"
+    taken.write_text(f"http: {{bind: 127.0.0.1, port: {server.http}}}\nprivate: {{port: 0}}\n"
+                     f"media: {{bind: 127.0.0.1, udp_port: 0, workers: 1}}\nkeys: {{app: {'k' * 32}}}\n")
+    status, _, text = martlet("serve", "--config", str(taken))
+    assert status == 1 and f"127.0.0.1:{server.http}" in text and "http.port" in text, text
+    taken.write_text(f"http: {{bind: 127.0.0.1, port: 0}}\nprivate: {{port: 0}}\n"
+                     f"media: {{bind: 127.0.0.1, udp_port: {server.udp}, workers: 1}}\nkeys: {{app: {'k' * 32}}}\n")
+    status, _, text = martlet("serve", "--config", str(taken))
+    assert status == 1 and f"UDP port {server.udp}" in text and "media.udp_port" in text, text
+    status, _, text = martlet("dance")
+    assert status == 2 and "usage:" in text
+
+
+def test_minted_tokens_join(server):
+    path = pathlib.Path(server.folder.name) / "martlet.yaml"
+    status, minted, _ = martlet("token", "--config", str(path), "--identity", "ada", "--room", "lobby")
+    assert status == 0
+
+    async def run():
+        async with aiohttp.ClientSession() as http:
+            url = f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={minted.strip()}"
+            async with http.ws_connect(url, protocols=["martlet.v1"]) as socket:
+                await socket.receive_json()
+                await socket.send_json({"type": "join", "id": 1})
+                joined = await socket.receive_json()
+                assert joined["room"]["name"] == "lobby" and joined["participant"]["identity"] == "ada"
+
+    asyncio.run(run())
+    status, minted, _ = martlet("token", "--config", str(path), "--admin")
+    assert server.request("GET", "/v1/rooms", headers={"Authorization": f"Bearer {minted.strip()}"})[0] == 200

@@ -1,0 +1,196 @@
+"""martlet.v1 over real sockets: order, presence, mutes, limits, resume, and how long people wait to be told."""
+import asyncio
+import json
+import random
+import time
+
+import aiohttp
+import pytest
+
+from conftest import running
+from support.bare import offer
+from support.signalling import signal
+from support.tokens import token
+
+TOLD_WITHIN_S = 0.3
+
+
+def address(server, access):
+    return f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={access}"
+
+
+def roster(session):
+    """What a client knows from its snapshot and the events since: sid -> (identity, tracks with their mutes)."""
+    people = {one["sid"]: one for one in [session.joined["participant"], *session.joined["participants"]]}
+    tracks = {track["sid"]: track for one in people.values() for track in one["tracks"]}
+    for _, event in session.events:
+        if event["type"] in ("participantJoined", "participantUpdated"):
+            people[event["participant"]["sid"]] = event["participant"]
+            tracks |= {track["sid"]: track for track in event["participant"]["tracks"]}
+        elif event["type"] == "participantLeft":
+            people.pop(event["participant"], None)
+            tracks = {sid: track for sid, track in tracks.items() if track["participant"] != event["participant"]}
+        elif event["type"] in ("trackPublished", "trackUpdated"):
+            tracks[event["track"]["sid"]] = event["track"]
+        elif event["type"] == "trackUnpublished":
+            tracks.pop(event["track"], None)
+    return {(one["identity"], sid, tuple(sorted((t["sid"], t["muted"]) for t in tracks.values() if t["participant"] == sid)))
+            for sid, one in people.items()}
+
+
+def test_C9_C17_D1_every_view_is_the_roster_and_no_number_is_missing(server):
+    """200 random joins, leaves, publications and mutes; whenever all is quiet, every client knows what the server knows."""
+    dice = random.Random(7)
+
+    async def run():
+        members, contexts = {}, {}
+        for step in range(200):
+            choice, name = dice.randrange(6), f"m{dice.randrange(6)}"
+            if name not in members:
+                contexts[name] = signal(server, token(name, "views"), autoSubscribe=False)
+                members[name] = await contexts[name].__aenter__()
+            elif choice == 0:
+                await members[name].request("leave")
+                await contexts.pop(name).__aexit__(None, None, None)
+                members.pop(name)
+            elif choice in (1, 2):
+                reply, _ = await members[name].request("offer", connection="pub", sdp=offer(ufrag=f"{name}ab", password="p" * 24))
+                if reply["type"] == "answer" and choice == 2:
+                    track = next(iter(reply["tracks"].values()))
+                    await members[name].request("mute", track=track, muted=bool(dice.randrange(2)))
+            elif choice == 3:
+                await members[name].request("bye", connection="pub")
+            else:
+                await members[name].request("metadata", metadata=str(step))
+            # A request's events come before or after its reply; a later request of each client comes after all of them.
+            await asyncio.gather(*(one.request("ping") for one in members.values()))
+            if step % 10 == 9:
+                _, answer = server.api("GET", "/v1/rooms/views/participants")
+                truth = {(one["identity"], one["sid"], tuple(sorted((t["sid"], t["muted"]) for t in one["tracks"])))
+                         for one in answer["participants"]}
+                for one in members.values():
+                    for _ in range(100):
+                        if roster(one) == truth:
+                            break
+                        await asyncio.sleep(0.02)
+                    assert roster(one) == truth, step
+        for one in members.values():
+            numbers = [event["seq"] for _, event in one.events]
+            assert numbers == list(range(one.joined["seq"] + 1, one.joined["seq"] + 1 + len(numbers)))
+        for context in contexts.values():
+            await context.__aexit__(None, None, None)
+
+    asyncio.run(run())
+
+
+def test_D14_C6_who_stays_is_told_soon(server):
+    """D14: the last person learns of the room's size within 300 ms; C6: a mute reaches the others within 300 ms."""
+    async def run():
+        async with signal(server, token("ada", "soon")) as ada:
+            async with signal(server, token("bob", "soon")) as bob:
+                await ada.wait_for("participantJoined")
+                reply, _ = await bob.request("offer", connection="pub", sdp=offer())
+                track = next(iter(reply["tracks"].values()))
+                await ada.wait_for("trackPublished")
+                muted = time.monotonic()
+                await bob.request("mute", track=track, muted=True)
+                at, update = await ada.wait_for("trackUpdated")
+                assert update["track"]["muted"] and at - muted < TOLD_WITHIN_S
+                left = time.monotonic()
+                await bob.request("leave")
+                at, gone = await ada.wait_for("participantLeft")
+                assert gone["identity"] == "bob" and at - left < TOLD_WITHIN_S
+                for _ in range(100):
+                    sizes = [(when, e["room"]["participants"]) for when, e in ada.of("room") if when > left]
+                    if sizes:
+                        break
+                    await asyncio.sleep(0.005)
+                assert sizes[-1][1] == 1 and sizes[-1][0] - left < TOLD_WITHIN_S, sizes
+            assert len(ada.of("participantLeft")) == 1
+
+    asyncio.run(run())
+
+
+def test_D6_silence_ends_a_session_and_pings_keep_one():
+    """No ping for the time that the server says: the member is gone, and the others are told once."""
+    async def run(server):
+        async with signal(server, token("ada", "quiet")) as ada:
+            async with aiohttp.ClientSession() as http, http.ws_connect(address(server, token("bob", "quiet"))) as socket:
+                hello = await socket.receive_json()
+                assert hello["pingIntervalSeconds"] == 1
+                await socket.send_json({"type": "join", "id": 1})
+                started = time.monotonic()
+                # Pings at the interval that hello names keep it, longer than the limit of 3 s.
+                while time.monotonic() - started < 5:
+                    await socket.send_json({"type": "ping"})
+                    await ada.request("ping")
+                    await asyncio.sleep(hello["pingIntervalSeconds"])
+                assert not ada.of("participantLeft")
+                silent = time.monotonic()
+                while not ada.of("participantLeft"):
+                    assert time.monotonic() - silent < 8
+                    await ada.request("ping")
+                    await asyncio.sleep(0.2)
+                assert ada.of("participantLeft")[0][0] - silent >= 1.5
+                messages = [json.loads(m.data) async for m in socket if m.type == aiohttp.WSMsgType.TEXT]
+                assert messages[-1]["type"] == "ended" and messages[-1]["reason"] == "timeout"
+                assert socket.close_code == 4007
+            await ada.request("ping")
+            assert [e["reason"] for _, e in ada.of("participantLeft")] == ["timeout"]
+
+    with running(extra="sessions: {keep_alive: 3}\n") as server:
+        asyncio.run(run(server))
+
+
+def test_D2_limits_and_nonsense(server):
+    """Unknown types are answered and the socket stays; an oversize frame closes it with 1009, a binary one with 1003."""
+    async def run():
+        async with aiohttp.ClientSession() as http:
+            async with http.ws_connect(address(server, token("ada", "odd"))) as socket:
+                hello = await socket.receive_json()
+                for text in ["nonsense", "[]", '{"type":"dance","id":1}', '{"type":"join","id":2,"later":[1]}']:
+                    await socket.send_str(text)
+                replies = [await socket.receive_json() for _ in range(4)]
+                assert [r.get("code", r["type"]) for r in replies] == ["malformed_message", "malformed_message", "unknown_type", "joined"]
+                await socket.send_str("x" * (hello["maxMessageBytes"] + 1))
+                async for _ in socket:
+                    pass
+                assert socket.close_code == 1009
+            async with http.ws_connect(address(server, token("bob", "odd"))) as socket:
+                await socket.send_bytes(b"\0")
+                async for _ in socket:
+                    pass
+                assert socket.close_code == 1003
+            for access, status, code in [("", 401, "token_missing"), ("x.y.z", 401, "token_malformed"),
+                                         (token("ada", secret="0" * 32), 401, "token_bad_signature")]:
+                with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                    await http.ws_connect(address(server, access))
+                assert refused.value.status == status
+                # Browsers hide why: a plain GET of the same address tells.
+                async with http.get(address(server, access).replace("ws", "http", 1)) as reply:
+                    assert reply.status == status and (await reply.json())["code"] == code
+
+    asyncio.run(run())
+
+
+def test_C1_a_dropped_socket_is_resumed_without_a_gap(server):
+    """Connect and join are two steps; a session outlives its socket, and what happened meanwhile is told in order."""
+    async def run():
+        async with signal(server, token("ada", "again")) as ada, aiohttp.ClientSession() as http:
+            socket = await http.ws_connect(address(server, token("bob", "again")))
+            await socket.receive_json()
+            await socket.send_json({"type": "join", "id": 1})
+            joined = await socket.receive_json()
+            socket._response.connection.transport.abort()
+            for step in range(5):
+                await ada.request("metadata", metadata=str(step))
+            async with http.ws_connect(address(server, token("bob", "again"))) as socket:
+                await socket.receive_json()
+                await socket.send_json({"type": "resume", "id": 1, "session": joined["session"], "seq": joined["seq"]})
+                assert (await socket.receive_json())["type"] == "resumed"
+                missed = [await socket.receive_json() for _ in range(5)]
+                assert [m["seq"] for m in missed] == list(range(joined["seq"] + 1, joined["seq"] + 6))
+                assert [m["participant"]["metadata"] for m in missed] == list("01234")
+            assert not ada.of("participantLeft")
+
+    asyncio.run(run())
