@@ -112,7 +112,7 @@ struct SendGoldenTests {
         #expect(harness.out[0].extensions[2] == [0xe8, 0, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 0x12, 0, 0, 0, 0])
     }
 
-    @Test("B6: the orientation of each frame arrives on that frame, over layer switches")
+    @Test("B6, A13: the orientation of each frame arrives on that frame, over layer switches")
     func orientation() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
         var layers = VP8Layer.simulcast()

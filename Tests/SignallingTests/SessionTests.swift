@@ -124,7 +124,7 @@ struct SessionTests {
         #expect(flags == ["audio": false, "video": false, "screen": false])
     }
 
-    @Test("D4: candidates before the offer, of every kind, and malformed do no harm")
+    @Test("D4, F3: candidates before the offer, of every kind, and malformed do no harm")
     func candidates() async throws {
         var client = try await Client("ada", to: TestRooms())
         await client.join()

@@ -40,7 +40,8 @@ export class Publishing {
         for (const track of tracks) {
             const transceiver = this.sent.get(track)?.transceiver;
             this.sent.delete(track);
-            if (transceiver && this.connection) this.connection.removeTrack(transceiver.sender);
+            // Stopped, not merely without a track: only then does the next one use its section again.
+            if (transceiver && this.connection) transceiver.stop();
         }
         await this.offer();
     }

@@ -1,0 +1,218 @@
+"""A browser that speaks martlet.v1 by hand: connections that come, change and go beside living media."""
+import asyncio
+
+from support.aiortc_client import Client
+from support.chromium import chromium, open_room, received, until, wait_for_video
+from support.signalling import signal
+from support.tokens import token
+
+# A client of Protocol.md without the console's code.
+SCRIPT = r"""
+window.raw = {
+    events: [], waiting: {}, last: 0,
+    join(url, fields) {
+        this.socket = new WebSocket(url, "martlet.v1");
+        return new Promise((resolve) => {
+            this.socket.onmessage = ({ data }) => {
+                const message = JSON.parse(data);
+                if (message.type === "hello") this.request("join", fields).then(resolve);
+                else if (message.id) { this.waiting[message.id]?.(message); delete this.waiting[message.id]; }
+                else this.events.push(message);
+            };
+        });
+    },
+    request(type, fields = {}) {
+        const id = ++this.last;
+        this.socket.send(JSON.stringify({ type, id, ...fields }));
+        return new Promise((resolve) => { this.waiting[id] = resolve; });
+    },
+    picture() {
+        const pen = Object.assign(document.createElement("canvas"), { width: 320, height: 180 }).getContext("2d");
+        let n = 0;
+        setInterval(() => { pen.fillStyle = `hsl(${n++ * 7} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 66);
+        return pen.canvas.captureStream(15).getVideoTracks()[0];
+    },
+    tone() {
+        const context = new AudioContext();
+        const tone = context.createOscillator();
+        const out = context.createMediaStreamDestination();
+        tone.connect(out);
+        tone.start();
+        return out.stream.getAudioTracks()[0];
+    },
+    async offer(name, connection) {
+        await connection.setLocalDescription();
+        const answer = await this.request("offer", { connection: name, sdp: connection.localDescription.sdp });
+        if (answer.type === "answer") await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+        return answer;
+    },
+    async frames(connection, kind) {
+        let count = 0;
+        (await connection.getStats()).forEach((one) => {
+            if (one.type === "inbound-rtp" && one.kind === kind) count += kind === "video" ? one.framesDecoded ?? 0 : one.packetsReceived;
+        });
+        return count;
+    },
+};
+"""
+
+
+async def raw_member(browser, server, room, name, **join):
+    page = await browser.new_page(bypass_csp=True)
+    await page.goto(server.url + "/")
+    await page.evaluate(SCRIPT)
+    url = f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={token(name, room)}"
+    reply = await page.evaluate("([url, fields]) => raw.join(url, fields)", [url, join])
+    assert reply["type"] == "joined", reply
+    return page
+
+
+SHARE = """(async () => {
+    window.extra ??= (() => {
+        const pen = Object.assign(document.createElement("canvas"), { width: 320, height: 180 }).getContext("2d");
+        let n = 0;
+        setInterval(() => { pen.fillStyle = `hsl(${n++ * 7} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 66);
+        return pen.canvas.captureStream(15);
+    })();
+    const track = window.shared = window.extra.getVideoTracks()[0].clone();
+    await martlet.room.publishing.add([{ track, source: "screen" }], new MediaStream([track]));
+})()"""
+
+
+def test_D3_thirty_renegotiations_beside_living_media(server):
+    """Sections come and go 30 times; what is not touched keeps mid and SSRC, and nothing of it is lost."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "again", "ada", simulcast=0)
+            viewer = await Client().play(f"{server.url}/whep/again/ada", token("viewer", "again"))
+            await viewer.connected()
+            await viewer.wait_for_frames(audio=50)
+            mids = "martlet.room.pub.getTransceivers().slice(0, 2).map((one) => one.mid).join()"
+            before, streams = await ada.evaluate(mids), set(viewer.tap.rtp)
+            for _ in range(15):
+                await ada.evaluate(SHARE)
+                await ada.evaluate("martlet.room.publishing.remove([window.shared])")
+            await asyncio.sleep(0.5)
+            assert await ada.evaluate(mids) == before
+            sections = await ada.evaluate("martlet.room.pub.localDescription.sdp.match(/^m=/gm).length")
+            assert sections == 3, "an ended section is used again"
+            audio = max(viewer.tap.rtp.values(), key=len)
+            numbers = {sequence for _, sequence, _ in audio}
+            assert len(numbers) == max(numbers) - min(numbers) + 1, "no packet of the voice is missing"
+            assert streams <= set(viewer.tap.rtp)
+            gap = max(b[0] - a[0] for a, b in zip(audio, audio[1:]))
+            print(f"\nlongest time between two packets of the voice: {gap * 1000:.0f} ms")
+            # 50 ms on a machine of its own; a browser that encodes on the same two cores as everything else takes its time.
+            assert gap < 0.25
+            await viewer.close()
+            assert not ada.problems
+
+    asyncio.run(run())
+
+
+def test_D5_D4_F3_a_second_connection_comes_and_goes(server):
+    """Candidates early, late, doubled, mDNS and malformed; bye ends this connection, the member and its other one go on."""
+    async def run():
+        async with chromium() as browser:
+            ada = await raw_member(browser, server, "two", "ada")
+            bob = await open_room(browser, server, "two", "bob", send="nothing")
+            await ada.evaluate("""(async () => {
+                raw.pub = new RTCPeerConnection();
+                raw.pub.addTransceiver(raw.picture(), { direction: "sendonly" });
+                await raw.offer("pub", raw.pub);
+                raw.second = new RTCPeerConnection();
+                raw.replies = [];
+                const ice = async (candidate) => raw.replies.push(await raw.request("ice", { connection: "second", candidate, mid: "0" }));
+                const odd = ["candidate:1 1 udp 2122260223 192.0.2.7 50123 typ host", "nonsense", "", null,
+                    "candidate:2 1 udp 2122260223 4f7a2c1e-0000-4000-8000-000000000000.local 50124 typ host",
+                    "candidate:3 1 tcp 1518280447 192.0.2.7 9 typ host tcptype active"];
+                for (const one of odd) await ice(one);
+                raw.second.onicecandidate = ({ candidate }) => { ice(candidate?.candidate ?? null); ice(candidate?.candidate ?? null); };
+                raw.second.addTransceiver(raw.picture(), { direction: "sendonly" });
+                const answer = await raw.offer("second", raw.second);
+                raw.secondTrack = answer.tracks["0"];
+                for (const one of odd) await ice(one);
+            })()""")
+            await until(ada, "raw.second.connectionState === 'connected' && raw.pub.connectionState === 'connected'")
+            assert {reply["type"] for reply in await ada.evaluate("raw.replies")} <= {"ok", "error"}
+            await wait_for_video(bob, count=2)
+            assert (await ada.evaluate("raw.request('bye', { connection: 'second' })"))["type"] == "ok"
+            await until(bob, "martlet.received().then((all) => all.filter((r) => r.kind === 'video').length >= 1)")
+            _, person = server.api("GET", "/v1/rooms/two/participants/ada")
+            assert [one["id"] for one in person["connections"]] == ["pub"] and len(person["tracks"]) == 1
+            before = max(r["framesDecoded"] for r in await received(bob) if r["kind"] == "video")
+            await until(bob, f"martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > {before + 10}))")
+            assert (await ada.evaluate("raw.request('bye', { connection: 'second' })"))["code"] == "connection_not_found"
+
+    asyncio.run(run())
+
+
+def test_C7_an_audio_only_member_is_never_offered_video_and_may_upgrade(server):
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "voice", "ada", simulcast=0)
+            async with signal(server, token("eve", "voice"), audioOnly=True) as eve:
+                _, offer = await eve.wait_for("offer")
+                assert "m=audio" in offer["sdp"] and "m=video" not in offer["sdp"]
+            bob = await open_room(browser, server, "voice", "bob", send="nothing")
+            await wait_for_video(bob)
+            await bob.evaluate("martlet.room.signal.request('audioOnly', { enabled: true })")
+            await asyncio.sleep(0.5)
+
+            async def video_packets():
+                return sum(r["packetsReceived"] for r in await received(bob) if r["kind"] == "video")
+
+            before = await video_packets()
+            await asyncio.sleep(1)
+            assert await video_packets() == before
+            await bob.evaluate("martlet.room.signal.request('audioOnly', { enabled: false })")
+            await wait_for_video(bob, frames=10)
+
+    asyncio.run(run())
+
+
+def test_C10_one_message_pauses_all_video_and_one_resumes_it(server):
+    """Nothing of any video within 200 ms; sound goes on; afterwards pictures come back."""
+    async def run():
+        async with chromium() as browser:
+            for name in ("ada", "eve"):
+                await open_room(browser, server, "pause", name, simulcast=0)
+            bob = await open_room(browser, server, "pause", "bob", send="nothing")
+            await wait_for_video(bob, count=2)
+
+            async def packets(kind):
+                return sum(r["packetsReceived"] for r in await received(bob) if r["kind"] == kind)
+
+            await bob.evaluate("martlet.room.signal.request('pauseAllVideo', { paused: true })")
+            await asyncio.sleep(0.2)
+            video, audio = await packets("video"), await packets("audio")
+            await asyncio.sleep(1)
+            assert await packets("video") == video and await packets("audio") > audio + 50
+            await bob.evaluate("martlet.room.signal.request('pauseAllVideo', { paused: false })")
+            frames = {r["mid"]: r["framesDecoded"] for r in await received(bob) if r["kind"] == "video"}
+            assert len(frames) == 2
+            for mid, count in frames.items():
+                await until(bob, f"martlet.received().then((all) => all.some((r) => r.mid === '{mid}' && r.framesDecoded > {count + 10}))")
+
+    asyncio.run(run())
+
+
+def test_D11_one_connection_that_sends_sound_and_receives_both(server):
+    """sendrecv audio and recvonly video in one offer of the client's."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "both", "ada", simulcast=0)
+            bob = await raw_member(browser, server, "both", "bob", receivingConnection="main")
+            answer = await bob.evaluate("""(async () => {
+                raw.main = new RTCPeerConnection();
+                raw.main.addTransceiver(raw.tone(), { direction: "sendrecv" });
+                raw.main.addTransceiver("video", { direction: "recvonly" });
+                return await raw.offer("main", raw.main);
+            })()""")
+            assert answer["type"] == "answer", answer
+            await until(bob, "Promise.all([raw.frames(raw.main, 'video'), raw.frames(raw.main, 'audio')]).then(([v, a]) => v > 10 && a > 25)")
+            _, person = server.api("GET", "/v1/rooms/both/participants/bob")
+            assert [t["kind"] for t in person["tracks"]] == ["audio"] and person["resources"]["audio"]
+            assert {s["connection"] for s in person["subscriptions"]} == {"main"}
+
+    asyncio.run(run())
