@@ -39,6 +39,7 @@ func system(_ name: String, pkgConfig: String, apt: String) -> Target {
 
 let systemTargets: [Target] = [
     .target(name: "CLinux", path: "Sources/System/CLinux"),
+    .target(name: "CProcessor", path: "Sources/System/CProcessor"),
     system("COpenSSL", pkgConfig: "openssl", apt: "libssl-dev"),
     .target(
         name: "CSRTP", dependencies: ["CSRTPLibrary", "COpenSSL"], path: "Sources/System/CSRTP"),
@@ -51,7 +52,7 @@ let systemTargets: [Target] = [
 
 let modules: [Target] = [
     // Formats: bytes and text <-> values, no state over time.
-    module("Formats", "Primitives", []),
+    module("Formats", "Primitives", ["CProcessor"]),
     module("Formats", "RTP", []),
     module("Formats", "PayloadFormats", []),
     module("Formats", "SDP", []),

@@ -32,7 +32,12 @@ final class EngineRoom {
         engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
         connect(publisher, as: 1)
         engine.apply(.addTrack(Descriptions.track(1, kind: .video, of: 1)), at: now, into: &batch)
-        for index in 0..<count {
+        try join(count)
+    }
+
+    /// Adds connected subscribers of the publisher's camera.
+    func join(_ count: Int) throws {
+        for index in subscribers.count..<(subscribers.count + count) {
             let number = UInt64(index + 2)
             let client = Self.client(number, context, certificate)
             connect(client, as: number)
@@ -62,9 +67,9 @@ final class EngineRoom {
     }
 
     /// ICE and DTLS, to the end.
-    private func connect(_ client: ClientTransport, as number: UInt64) {
+    private func connect(_ client: ClientTransport, as number: UInt64, profile: PeerProfile = .full) {
         let description = PeerDescription(
-            id: PeerID(number), room: Descriptions.room, profile: .full, localICE: Self.credentials("srv", number),
+            id: PeerID(number), room: Descriptions.room, profile: profile, localICE: Self.credentials("srv", number),
             remote: RemoteTransport(
                 ice: Self.credentials("cli", number), fingerprintSHA256: context.certificate.fingerprintSHA256,
                 localRole: .server), feedbackSSRC: 0xf000_0000 | UInt32(number))
@@ -87,6 +92,23 @@ final class EngineRoom {
         precondition(client.isConnected, "a client did not connect")
         _ = engine.takeEvents()
     }
+
+    /// Adds connected members that may only publish, with a camera and a microphone or without.
+    func addPublishers(_ count: Int, from first: UInt64, tracks: Bool) {
+        for number in first..<(first + UInt64(count)) {
+            let client = Self.client(number, context, certificate)
+            connect(client, as: number, profile: .publishOnly)
+            subscribers.append(client)
+            for kind in [MediaKind.video, .audio] where tracks {
+                let track = Descriptions.track(number * 2 + (kind == .video ? 0 : 1), kind: kind, of: number)
+                engine.apply(.addTrack(track), at: now, into: &batch)
+            }
+        }
+        endTurn()
+    }
+
+    /// Frees the clients' side, which a memory figure is not about.
+    func forgetClients() { subscribers = [] }
 
     private func take(_ datagrams: [[UInt8]], from number: UInt64) {
         for bytes in datagrams { receive(bytes, from: Self.address(number)) }

@@ -44,7 +44,7 @@ enum ForwardBenchmarks {
 
     /// Allocations, locks and reference counting over a million packets in steady state.
     ///
-    /// The million passes in five virtual seconds, a turn each two milliseconds, so that the measured part has no consent checks:
+    /// The million passes in two virtual seconds, a turn each millisecond, so that the measured part has no consent checks:
     /// libnice allocates twice for each, once in five seconds a peer.
     private static func countSins(_ runner: Runner) throws {
         let few = try sins(receivers: 1, turns: 2_400)
@@ -59,7 +59,7 @@ enum ForwardBenchmarks {
     private static func sins(receivers: Int, turns: Int) throws -> (counts: cinstruments_counts, packets: Int) {
         let room = try EngineRoom(subscribers: receivers)
         // Histories and rings grow to a second of packets first; then all consent checks of the coming five seconds are done.
-        for frame in room.frames(400, sizes: sizes) {
+        for frame in room.frames(1_200, sizes: sizes) {
             room.pass(.milliseconds(2))
             room.forward(frame)
         }
@@ -68,7 +68,7 @@ enum ForwardBenchmarks {
         room.forward(frames[0])
         let before = counts(on: true)
         for frame in frames[1...] {
-            room.pass(.milliseconds(2))
+            room.pass(.milliseconds(1))
             room.forward(frame)
         }
         let after = counts(on: false)

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -13,6 +14,11 @@
 static __thread struct cinstruments_counts counts;
 
 struct cinstruments_counts cinstruments_read(void) { return counts; }
+
+uint64_t cinstruments_live_bytes(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
 
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 

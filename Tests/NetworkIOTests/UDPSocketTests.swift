@@ -1,3 +1,4 @@
+import Glibc
 import Primitives
 import Testing
 
@@ -130,6 +131,26 @@ struct UDPSocketTests {
         sender.send(batch)
         #expect(Self.drain(&receiver) == datagrams)
         #expect(sender.counters.segmented == 0)
+    }
+
+    @Test("A way out that refuses to segment is served datagram by datagram, in order, and the refusals are counted")
+    func refusedSegments() throws {
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        // A socket without checksums is one that the kernel does not segment for (EINVAL).
+        var isOn: Int32 = 1
+        let status = setsockopt(
+            sender.descriptor, SOL_SOCKET, SO_NO_CHECK, &isOn, socklen_t(MemoryLayout<Int32>.size))
+        #expect(status == 0)
+        var batch = OutboundBatch(datagrams: 512, bytes: 1 << 20)
+        let datagrams = (0..<20).map { Self.datagram($0, $0 % 7 == 6 ? 500 : 1_000) }
+        for bytes in datagrams { Self.append(bytes, to: Self.address(receiver), &batch) }
+        sender.send(batch)
+        #expect(Self.drain(&receiver) == datagrams)
+        #expect(sender.counters.sent == 20)
+        #expect(sender.counters.segmented == 0)
+        #expect(sender.counters.segmentationRefused == 3)
+        #expect(sender.counters.sendRefused == 0)
     }
 
     @Test("One socket serves both families, and an answer reaches who asked")

@@ -44,6 +44,23 @@ struct MetricsPageTests {
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
     }
 
+    @Test("Transit times of all workers are one histogram: cumulative, in seconds, ending with all")
+    func transit() {
+        var one = WorkerStatistics(), other = WorkerStatistics()
+        one.transit.add(90, .microseconds(20))
+        one.transit.add(9, .microseconds(250))
+        other.transit.add(1, .milliseconds(70))
+        var page = MetricsPage()
+        page.add(workers: [one, other])
+        #expect(page.text.contains("# TYPE martlet_transit_seconds histogram\n"))
+        for line in [
+            "_bucket{le=\"2e-05\"} 90", "_bucket{le=\"0.0002\"} 90", "_bucket{le=\"0.0003\"} 99",
+            "_bucket{le=\"0.05\"} 99",
+            "_bucket{le=\"+Inf\"} 100", "_count 100",
+        ] { #expect(page.text.contains("martlet_transit_seconds\(line)\n"), "\(line)") }
+        #expect(one.transit.count == 99)
+    }
+
     @Test("The process knows its memory, time, descriptors and threads")
     func process() {
         let report = ProcessReport.now()

@@ -30,3 +30,6 @@ int cinstruments_count_references(int on);
 // What the calling thread writes the stack of to standard error: 0 nothing, 1 allocations (`bench --trace`), 2 retains
 // (`bench --trace-retains`).
 void cinstruments_trace(int what);
+
+// Bytes that the process has allocated and not freed, as glibc's allocator counts them.
+uint64_t cinstruments_live_bytes(void);

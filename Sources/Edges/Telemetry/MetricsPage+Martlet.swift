@@ -38,6 +38,12 @@ extension MetricsPage {
         add(
             "keyframe_requests_sent_total", .counter, "Keyframe requests to publishers.",
             all { Double($0.keyframeRequestsSent) })
+        addHistogram(
+            "transit_seconds", "Time from fetching a packet to sending it on.",
+            bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },
+            counts: (0...TransitHistogram.boundsMicroseconds.count).map { bucket in
+                workers.reduce(0) { $0 &+ $1.transit.counts[bucket] }
+            }, sum: workers.reduce(0) { $0 + $1.transit.total.seconds })
         add("socket_calls_total", .counter, "System calls on media sockets.", all { Double($0.socketCalls) })
         add(
             "packets_segmented_total", .counter, "Datagrams that left in segmented calls.",

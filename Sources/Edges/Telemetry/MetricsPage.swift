@@ -31,6 +31,18 @@ struct MetricsPage {
         }
     }
 
+    /// A histogram without labels: cumulative buckets by upper bound in seconds, and one for all.
+    mutating func addHistogram(_ name: String, _ help: String, bounds: [Double], counts: [UInt64], sum: Double) {
+        text += "# HELP martlet_\(name) \(help)\n# TYPE martlet_\(name) histogram\n"
+        var below: UInt64 = 0
+        for (index, count) in counts.enumerated() {
+            below &+= count
+            let bound = index < bounds.count ? String(bounds[index]) : "+Inf"
+            text += "martlet_\(name)_bucket{le=\"\(bound)\"} \(below)\n"
+        }
+        text += "martlet_\(name)_sum \(Self.number(sum))\nmartlet_\(name)_count \(below)\n"
+    }
+
     /// Whole numbers without a fraction; an exponent would be legal but hard to read.
     private static func number(_ value: Double) -> String {
         value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)

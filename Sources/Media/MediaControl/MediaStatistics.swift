@@ -31,6 +31,8 @@ public struct WorkerStatistics: Sendable {
     public var socketCalls: UInt64 = 0
     /// Turns of the worker's loop.
     public var turns: UInt64 = 0
+    /// How long forwarded packets were inside.
+    public var transit = TransitHistogram()
     /// Time in which the worker did not sleep.
     public var busyTime = TimeInterval.zero
 

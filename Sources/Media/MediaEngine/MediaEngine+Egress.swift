@@ -73,6 +73,7 @@ extension MediaEngine {
             let subscription = base + next
             let current = next
             next = subscription.pointee.nextOfTrack
+            if next >= 0 { Prefetch.lines(base + next, MemoryLayout<SubscriptionState>.size) }
             guard subscription.pointee.isReady else { continue }
             let start = plan.count
             let signals = subscription.pointee.subscription.plan(track, at: now, into: &plan)

@@ -83,6 +83,9 @@ public final class MediaEngine {
     /// When `advance` wants to be called next.
     public var nextDeadline: MonotonicTime { deadlines.next }
 
+    /// RTP packets sent on so far; cheaper than all of `statistics`.
+    public var packetsForwarded: UInt64 { counters.packetsForwarded }
+
     /// What happened since the last call, in order; takes no memory when nothing did.
     public func takeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }

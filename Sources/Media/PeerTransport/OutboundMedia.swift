@@ -21,6 +21,9 @@ public struct OutboundMedia {
         return sender.pointee.protect(base, length: length)
     }
 
+    /// Asks for what `protectRTP` will read.
+    @inline(__always) public func prefetch() { sender?.pointee.prefetch() }
+
     private func protectThroughLibrary(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int {
         session?._withUnsafeGuaranteedRef { $0.protectRTP(slot, length: length) } ?? -1
     }

@@ -15,7 +15,16 @@ extension DTLSAssociation {
         flush(to: destination, into: &output)
         noteTimer(at: now)
         // What comes behind the last flight in the same datagram is read at once.
-        if case .connected = state { readRecords(to: destination, into: &output) }
+        if case .connected = state { withRecordBuffers { readRecords(to: destination, into: &output) } }
+    }
+
+    /// Once connected, an association speaks again at its end, and OpenSSL keeps 33 kB of record buffers for that: its
+    /// SSL_MODE_RELEASE_BUFFERS leaves DTLS out. So they are there only while it speaks; half of what a peer weighs.
+    func withRecordBuffers(_ body: () -> Void) {
+        SSL_alloc_buffers(ssl)
+        body()
+        // Refused while a record is half read; the next call frees them then.
+        SSL_free_buffers(ssl)
     }
 
     private func fail() {

@@ -84,7 +84,8 @@ public final class DTLSAssociation {
         defer { pipe.inbound = nil }
         switch state {
         case .handshaking: handshake(at: now, to: destination, into: &output)
-        case .connected: readRecords(to: destination, into: &output)
+        case .connected:
+            withRecordBuffers { readRecords(to: destination, into: &output) }
         case .idle, .ended: return .dtlsUnexpected
         }
         return nil
@@ -111,7 +112,7 @@ public final class DTLSAssociation {
     public func close(to destination: SocketAddress, into output: inout OutboundBatch) {
         if case .connected = state {
             ERR_clear_error()
-            SSL_shutdown(ssl)
+            withRecordBuffers { _ = SSL_shutdown(ssl) }
             flush(to: destination, into: &output)
         }
         if case .ended = state { return }

@@ -1,4 +1,5 @@
 internal import CSRTP
+internal import Primitives
 
 /// Encrypts the RTP packets of one receiver under AEAD_AES_128_GCM (RFC 7714), in place: the sending half of the packet path.
 ///
@@ -92,6 +93,12 @@ public struct SRTPSender: ~Copyable {
     private func withUnsafeTemporaryIV(_ body: (UnsafeMutableRawPointer) -> Int32) -> Int32 {
         var iv: (UInt64, UInt64) = (0, 0)
         return withUnsafeMutableBytes(of: &iv) { body($0.baseAddress!) }
+    }
+
+    /// Asks for what `protect` will read, so that it is near when its turn comes.
+    @inline(__always) public func prefetch() {
+        Prefetch.lines(key, kernel.pointee.state_size)
+        streams.prefetch()
     }
 
     /// Forgets a stream. Its SSRC must never be used again with this key.

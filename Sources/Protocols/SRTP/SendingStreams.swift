@@ -1,3 +1,5 @@
+internal import Primitives
+
 /// The packet indices that one SSRC has used: its newest, and which of the 1,024 before it.
 struct SendingStream {
     let ssrc: UInt32
@@ -84,6 +86,12 @@ struct SendingStreams: ~Copyable {
             position = (position &+ 1) & mask
         }
         return insert(ssrc)
+    }
+
+    /// Asks for the table and for the heads of the first streams.
+    @inline(__always) func prefetch() {
+        Prefetch.lines(UnsafeRawPointer(buckets), min(capacity &* 4, 128))
+        Prefetch.lines(UnsafeRawPointer(streams), min(count, 4) &* MemoryLayout<SendingStream>.stride)
     }
 
     private mutating func insert(_ ssrc: UInt32) -> UnsafeMutablePointer<SendingStream> {

@@ -16,6 +16,10 @@ struct WorkerCore: ~Copyable {
     private var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
     private var turns: UInt64 = 0
     private var busy = TimeInterval.zero
+    private var turnStart = MonotonicTime.zero
+    private var transit = TransitHistogram()
+    /// Forwarded packets that are in `transit`.
+    private var counted: UInt64 = 0
 
     init(engine: MediaEngine, socket: consuming UDPSocket) {
         self.engine = engine
@@ -33,6 +37,7 @@ struct WorkerCore: ~Copyable {
     /// One turn: fetches what came in, lets deadlines happen, forwards, sends.
     mutating func turn(at now: MonotonicTime) {
         turns &+= 1
+        turnStart = now
         receive(at: now)
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
@@ -63,6 +68,11 @@ struct WorkerCore: ~Copyable {
         guard batch.count > 0 else { return }
         socket.send(batch)
         batch.removeAll()
+        let forwarded = engine.packetsForwarded
+        guard forwarded != counted else { return }
+        // One look at the clock for up to 512 datagrams.
+        transit.add(forwarded &- counted, MonotonicClock.now() - turnStart)
+        counted = forwarded
     }
 
     /// What happened since the last call.
@@ -88,6 +98,7 @@ struct WorkerCore: ~Copyable {
         statistics.packetsSegmented = counters.segmented
         statistics.socketCalls = counters.sendCalls &+ counters.receiveCalls
         statistics.turns = turns
+        statistics.transit = transit
         statistics.busyTime = busy
         return statistics
     }
