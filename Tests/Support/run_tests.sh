@@ -18,6 +18,7 @@ fi
 strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
 broken=""
 child=""
+viewer=""
 
 # phase NAME FILTER COMMAND…: runs a command within what is left of the time; its output goes to a file, and through FILTER to the screen.
 phase() {
@@ -27,10 +28,13 @@ phase() {
     : > "$logs/$name"
     timeout -k 20 $((deadline > SECONDS ? deadline - SECONDS : 1)) "$@" < /dev/null > "$logs/$name" 2>&1 &
     child=$!
-    tail -n +1 -s 0.5 -f --pid="$child" "$logs/$name" | $filter
+    # In the background, because a signal is handled while bash waits, not while a command runs.
+    tail -n +1 -s 0.5 -f --pid="$child" "$logs/$name" | $filter &
+    viewer=$!
     wait "$child"
     status=$?
     child=""
+    wait "$viewer"
     echo "== $name took $((SECONDS - started)) s, status $status"
     [ "$status" -ne 124 ] || echo "== $name was cut off: all tests have $minutes minutes (MARTLET_TEST_MINUTES)"
     [ "$status" -eq 0 ] || broken+=" $name"
@@ -38,7 +42,7 @@ phase() {
 }
 
 # Leaves out the two lines that each good Swift test writes.
-failures() { grep --line-buffered -vP '^\S+ (Test(?! run)|Suite) .*(started\.|passed after)'; }
+failures() { awk '!(($2 == "Test" && $3 != "run" || $2 == "Suite") && /started\.$|passed after/) { print; fflush() }'; }
 
 # How often a word stands behind a number in the interop runner's last line: "412 passed, 3 failed, 1 skipped in 80.1s".
 interop_count() { tail -1 "$logs/interop" 2>/dev/null | grep -oE "[0-9]+ $1" | grep -oE '[0-9]+' | head -1; }
@@ -47,13 +51,13 @@ finish() {
     trap - EXIT TERM INT HUP
     if [ -n "$child" ]; then
         kill "$child" 2>/dev/null
-        wait "$child" 2>/dev/null
+        wait "$child" "$viewer" 2>/dev/null
         broken+=" the run (stopped from outside)"
     fi
     # "Test run with 412 tests in 60 suites passed", "✘ Test … failed after … with 3 issues."
     local swift_total swift_failed passed failed errors
     swift_total=$(sed -nE 's/.*Test run with ([0-9]+) tests?.*/\1/p' "$logs/swift" 2>/dev/null | tail -1)
-    swift_failed=$(grep -cE '^.{0,4} ?Test .* failed after' "$logs/swift" 2>/dev/null)
+    swift_failed=$(awk '$2 == "Test" && $3 != "run" && /failed after/' "$logs/swift" 2>/dev/null | wc -l)
     failed=$(interop_count failed) errors=$(interop_count error)
     passed=$((${swift_total:-0} - ${swift_failed:-0} + $(interop_count passed || echo 0) + 0))
     failed=$((${swift_failed:-0} + ${failed:-0} + ${errors:-0}))
@@ -61,11 +65,11 @@ finish() {
     [ -n "$(interop_count passed)" ] || broken+=" interop (ran nothing)"
     [ -n "$broken" ] && [ "$failed" -eq 0 ] && failed=1
     [ -z "$broken" ] || echo "== not good:$broken"
-    grep -hE '^.{0,4} ?Test .* failed after|^(FAILED|ERROR) ' "$logs/swift" "$logs/interop" 2>/dev/null
+    awk '$2 == "Test" && $3 != "run" && /failed after/ || /^(FAILED|ERROR) /' "$logs"/{swift,interop} 2>/dev/null
     rm -rf "$logs"
-    echo "$passed passed, $failed failed"
-    [ "$failed" -eq 0 ]
-    exit
+    mkdir -p .build
+    echo "$passed passed, $failed failed" | tee .build/test-result
+    exit $((failed > 0))
 }
 trap finish EXIT
 trap 'exit 143' TERM INT HUP
