@@ -1,6 +1,7 @@
 """Network namespaces joined by emulated links (Tests/Support/netem.sh, linkemu.c): loss, delay, rate and address changes."""
 import contextlib
 import ctypes
+import functools
 import os
 import pathlib
 import stat
@@ -34,6 +35,26 @@ def inside(namespace):
         os.close(there)
 
 
+@functools.cache
+def why_no_namespaces():
+    """Why this machine cannot emulate networks: no privileges, no TUN device, no `ip`. Empty where it can."""
+    if not os.path.exists("/dev/net/tun"):
+        return "there is no /dev/net/tun"
+    name = f"martlet-probe-{os.getpid()}"
+    try:
+        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, timeout=10)
+        if made.returncode:
+            return made.stderr.strip() or "ip netns add failed"
+        try:
+            tun = subprocess.run(["ip", "netns", "exec", name, "ip", "tuntap", "add", "mode", "tun", "probe0"],
+                                 capture_output=True, text=True, timeout=10)
+            return "" if tun.returncode == 0 else tun.stderr.strip() or "no TUN device in a namespace"
+        finally:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+
+
 class Lab:
     """One server namespace and `clients` client namespaces, each behind a link of its own."""
 
@@ -43,8 +64,8 @@ class Lab:
         self.folder = tempfile.TemporaryDirectory(prefix="martlet-lab-")
 
     def __enter__(self):
-        if os.geteuid() != 0:
-            pytest.skip("network namespaces need root")
+        if reason := why_no_namespaces():
+            pytest.skip(f"needs network namespaces (CAP_NET_ADMIN): {reason}")
         self._netem("up", self.prefix, str(self.clients), *self.link)
         return self
 
