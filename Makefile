@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test bench scenarios interop loadtest format lint sanitize fuzz docs clean
+.PHONY: run build test bench scenarios interop loadtest compare format lint sanitize fuzz docs clean
 
 ## Build for release, serve on loopback with a development key, print the address of a page to try it in.
 run: build
@@ -41,6 +41,13 @@ scenarios:
 	Tests/Support/install.sh build
 	MARTLET_REPORT=$(CURDIR)/.build/scenarios swift test --filter ScenarioTests
 	@echo "report: $(CURDIR)/.build/scenarios/index.html"
+
+## Martlet and Janus in turn over the same scenarios: one table with ratios, one page with a plot in .build/compare. Needs root.
+compare:
+	Tests/Support/install.sh compare
+	swift build $(STRICT) -c release --product martlet
+	swift build $(STRICT) -c release --product loadtest
+	LoadTests/compare.sh
 
 format:
 	swift format --in-place --recursive $(SWIFT_FILES)

@@ -194,6 +194,7 @@ let testTargets: [Target] = [
     tests(
         of: "martlet",
         also: ["AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "RoomService", "Rooms"]),
+    tests(of: "LoadGenerator"),
     .testTarget(
         name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests",
         swiftSettings: settings),

@@ -78,15 +78,29 @@ struct HandshakeTests {
         #expect(pair.run(for: .seconds(5)) { pair.client.isConnected && pair.server.isConnected })
     }
 
-    @Test("The peer's description may come after its first checks and its ClientHello")
+    @Test("A ClientHello that comes before the peer's description waits for it, not for the client's timer")
     func lateDescription() throws {
         let pair = try TransportPair(remoteKnown: false)
-        pair.run(for: .milliseconds(300))
+        pair.run(for: .milliseconds(200))
+        #expect(pair.client.isICEConnected && !pair.serverReceived.contains(.dropped(.dtlsUnexpected)))
+        describe(pair)
+        // The client's next retransmission would be 250 ms after the first hello.
+        #expect(pair.run(for: .milliseconds(40)) { pair.client.isConnected && pair.server.isConnected })
+    }
+
+    @Test("Only a first flight is kept for a description that does not come")
+    func lateDescriptionIsBounded() throws {
+        let pair = try TransportPair(remoteKnown: false)
+        pair.run(for: .seconds(12))
         #expect(pair.serverReceived.contains(.dropped(.dtlsUnexpected)))
+        describe(pair)
+        #expect(pair.connect())
+    }
+
+    private func describe(_ pair: TransportPair) {
         let remote = RemoteTransport(
             ice: TransportPair.clientICE, fingerprintSHA256: Shared.clientCertificate.fingerprintSHA256,
             localRole: .server)
         pair.withOutput({ pair.server.setRemote(remote, at: pair.now, into: &$0) }, toServer: false)
-        #expect(pair.connect())
     }
 }

@@ -5,6 +5,7 @@ public import Primitives
 public struct ConnectionPlan: Sendable {
     /// A number that no other connection of the run has.
     public var id: ConnectionID
+    var place: PeerPlace
     /// Connections of one room are played by one media thread.
     public var room: String
     /// When the join that needs the connection began, in nanoseconds of the monotonic clock.

@@ -20,7 +20,8 @@ extension MediaThread {
     }
 
     private func open(_ plan: ConnectionPlan) {
-        let index = peers.count
+        let index = plan.place.index
+        while peers.count <= index { peers.append(nil) }
         guard let place = try? sockets.place(peer: index) else {
             counters.unexplained &+= 1
             return
@@ -33,7 +34,8 @@ extension MediaThread {
         let peer = Peer(
             index: index, plan: plan, transport: transport, address: place.address, socket: place.socket,
             random: RandomSource(seed: random.next()))
-        peers.append(peer)
+        peers[index] = peer
+        connecting += 1
         byID[plan.id] = index
         bySocket[place.socket] = index
         advance(peer)
@@ -51,6 +53,8 @@ extension MediaThread {
     private func end(_ peer: Peer) {
         guard !peer.isEnded else { return }
         peer.isEnded = true
+        if !peer.isConnected { connecting -= 1 }
+        countAbandoned(of: peer)
         for stream in peer.sends { sendStreams[Int(stream.index)] = nil }
         counters.ended &+= 1
     }
@@ -74,6 +78,7 @@ extension MediaThread {
 
     private func start(_ peer: Peer) {
         peer.isConnected = true
+        connecting -= 1
         counters.connected &+= 1
         joinTimes.add(now - peer.plan.startedAt)
         for plan in peer.plan.sends {

@@ -65,7 +65,8 @@ extension MediaThread {
             ? payload.baseAddress.flatMap { Trace($0 + payload.count - Trace.length) } : nil
         if let trace { follow(trace, header, sequence, stream) }
         guard let source = stream.source else { return }
-        if matches(payload, UInt32(truncatingIfNeeded: sequence - stream.counterOffset), source) { return }
+        let counter = UInt32(truncatingIfNeeded: sequence - stream.counterOffset)
+        if matches(payload, counter, source, hasTrace: trace != nil) { return }
         // The numbering may have moved since the last trace: the frame's end will tell.
         if trace != nil || header.marker || stream.format == .opus {
             counters.corrupted &+= 1
@@ -86,18 +87,21 @@ extension MediaThread {
         if let entry = source.entry(trace.counter) { stream.timestampOffset = header.timestamp &- entry.timestamp }
         for suspect in stream.suspects {
             let counter = UInt32(truncatingIfNeeded: suspect.sequence - offset)
-            let isGood = suspect.payload.withUnsafeBytes { matches($0, counter, source) }
+            let isGood = suspect.payload.withUnsafeBytes { matches($0, counter, source, hasTrace: false) }
             if !isGood { counters.corrupted &+= 1 }
         }
         stream.suspects.removeAll(keepingCapacity: true)
     }
 
     /// Whether a payload is that of the source's packet `counter`, but for what a server may rewrite.
-    private func matches(_ payload: UnsafeRawBufferPointer, _ counter: UInt32, _ source: SendStream) -> Bool {
+    private func matches(
+        _ payload: UnsafeRawBufferPointer, _ counter: UInt32, _ source: SendStream, hasTrace: Bool
+    ) -> Bool {
         guard let entry = source.entry(counter) else { return false }
         let packet = source.loop.packets[Int(entry.loopIndex)]
         let descriptor = source.loop.kind == .vp8 ? VP8Descriptor(payload)?.length ?? 0 : 0
         let fixed = packet.fixed
+        guard packet.endsFrame == hasTrace else { return false }
         guard payload.count - descriptor == packet.length - packet.descriptorLength else { return false }
         return source.loop.memory.withUnsafeBytes { memory in
             guard let own = memory.baseAddress, let other = payload.baseAddress else { return false }

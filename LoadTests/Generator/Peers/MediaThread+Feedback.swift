@@ -113,10 +113,13 @@ extension MediaThread {
 
     /// At the end of a run: what is missing now will not come any more.
     func finishCounting() {
-        for case .some(let peer) in peers {
-            for stream in peer.streams {
-                counters.lost &+= UInt64(stream.missing.count { now - $0.since > 100_000_000 })
-            }
+        for case .some(let peer) in peers where !peer.isEnded { countAbandoned(of: peer) }
+    }
+
+    /// At the end of a connection: what has been missing for longer than reordering explains is lost.
+    func countAbandoned(of peer: Peer) {
+        for stream in peer.streams {
+            counters.lost &+= UInt64(stream.missing.count { now - $0.since > 100_000_000 })
         }
     }
 

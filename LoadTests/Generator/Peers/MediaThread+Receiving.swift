@@ -96,7 +96,9 @@ extension MediaThread {
         case .late:
             counters.reordered &+= 1
             stream.missing.removeAll { $0.sequence == sequence }
-        case .jump: counters.jumps &+= 1
+        case .jump(let missing):
+            counters.jumps &+= 1
+            counters.lost &+= UInt64(missing)
         }
         if header.marker || stream.format == .opus { stream.noteTransit(timestamp: header.timestamp, at: time) }
         count(datagram.count, header, sequence, stream, at: time)

@@ -21,11 +21,35 @@ final class MediaThreadHandle: Sendable {
         var commands: [MediaCommand] = []
         var isStopped = false
         var snapshot = Snapshot()
+        /// The first peer's address with the port that all share; nil where each has a socket of its own.
+        var firstAddress: SocketAddress?
+        var isReady = false
+        var placesTaken = 0
     }
 
     init() throws { wake = try WakeSignal() }
 
     var isStopped: Bool { state.withLock { $0.isStopped } }
+
+    /// The thread has its sockets.
+    var isReady: Bool { state.withLock { $0.isReady } }
+
+    func becomeReady(firstAddress: SocketAddress?) {
+        state.withLock {
+            $0.isReady = true
+            $0.firstAddress = firstAddress
+        }
+    }
+
+    /// The place of the next connection.
+    func takePlace() -> PeerPlace {
+        state.withLock { state in
+            defer { state.placesTaken += 1 }
+            var address = state.firstAddress
+            address?.low += UInt64(state.placesTaken)
+            return PeerPlace(index: state.placesTaken, address: address)
+        }
+    }
 
     func post(_ command: MediaCommand) {
         state.withLock { $0.commands.append(command) }

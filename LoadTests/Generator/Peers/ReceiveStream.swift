@@ -8,8 +8,8 @@ enum SequenceVerdict {
     /// Behind a later one, and not seen before.
     case late
     case duplicate
-    /// Too far away to be loss: the numbering jumped.
-    case jump
+    /// Too far away to be loss: the numbering jumped, and what was `missing` before will not come any more.
+    case jump(missing: Int)
 }
 
 /// One RTP stream as a subscriber receives it: numbering, loss, and where its packets come from.
@@ -82,9 +82,10 @@ final class ReceiveStream {
         }
         let ahead = sequence - highest
         if ahead > Self.longestGap || ahead < -Self.windowBits {
+            let abandoned = missing.count
             first = sequence - Int64(received)
             restart(at: sequence)
-            return .jump
+            return .jump(missing: abandoned)
         }
         if ahead <= 0 {
             guard !isSeen(sequence) else { return .duplicate }

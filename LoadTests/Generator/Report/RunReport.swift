@@ -21,6 +21,8 @@ public struct RunReport: Codable, Sendable {
 
     public var scenario: Scenario
     public var server: String
+    /// What the server is called in comparisons.
+    public var label = ""
     public var driver: String
     public var date = ""
     public var machine = ""

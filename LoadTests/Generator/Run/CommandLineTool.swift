@@ -4,12 +4,12 @@ import Foundation
 /// `loadtest run`, and what else the command can do.
 public enum CommandLineTool {
     private static let usage = """
-        usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|whip] [--NAME VALUE …] [options]
+        usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|whip|janus] [--NAME VALUE …] [options]
 
           Every number of a scenario may be given as an option: --subscribers 500 --video.kbps 300 --seconds 60
 
           --url URL              the server (http://127.0.0.1:7880)
-          --driver NAME          its signalling: martlet (martlet.v1), whip (WHIP and WHEP)
+          --driver NAME          its signalling: martlet (martlet.v1), whip (WHIP and WHEP), janus (VideoRoom over HTTP)
           --key NAME --secret S  sign tokens with this key (the development key)
           --token TOKEN          send this token instead
           --server-pid PID[,PID] the server's processes (who listens on the URL's port)
@@ -17,32 +17,72 @@ public enum CommandLineTool {
           --peer-addresses A     first address of the peers (127.1.0.1), or "ports" for a port each on any address
           --room NAME            prefix of the rooms' names (load)
           --json FILE            write the report as JSON
+          --html FILE            write it as a page with plots
+          --label NAME           what the server is called in comparisons
           --quiet                no progress line
+
+               loadtest compare [--html FILE] REPORT.json …    runs of several servers in one table
+               loadtest self-test [--seconds N]                does it report what really happens?
         """
 
     /// Runs the command and ends the process with its status.
     public static func run(_ arguments: [String]) async {
         do {
-            guard arguments.count > 1, arguments[1] == "run" else { throw LoadError.usage(usage) }
-            let line = try ParsedLine(Array(arguments.dropFirst(2)))
-            let scenario = try Scenario.load(file: line.file, overrides: line.overrides)
-            let report = try await LoadRun(scenario: scenario, options: line.options).run()
-            print(report.table)
-            if let path = line.json { try report.json().write(to: URL(fileURLWithPath: path)) }
-            exit(report.counts.delivered > 0 ? 0 : 1)
+            let rest = Array(arguments.dropFirst(2))
+            switch arguments.dropFirst().first {
+            case "run": try await load(ParsedLine(rest))
+            case "compare": try compare(ParsedLine(rest))
+            case "self-test": try await selfTest(ParsedLine(rest))
+            default: throw LoadError.usage(usage)
+            }
         } catch {
             FileHandle.standardError.write(Data("loadtest: \(error)\n".utf8))
             exit(2)
         }
     }
+
+    private static func load(_ line: ParsedLine) async throws {
+        let scenario = try Scenario.load(file: line.files.first, overrides: line.overrides)
+        let report = try await LoadRun(scenario: scenario, options: line.options).run()
+        print(report.table)
+        if let path = line.json { try report.json().write(to: URL(fileURLWithPath: path)) }
+        if let path = line.html { try Data(report.html().utf8).write(to: URL(fileURLWithPath: path)) }
+        exit(report.counts.delivered > 0 ? 0 : 1)
+    }
+
+    private static func compare(_ line: ParsedLine) throws {
+        let reports = try line.files.map { file in
+            try JSONDecoder().decode(RunReport.self, from: Data(contentsOf: URL(fileURLWithPath: file)))
+        }
+        let comparison = Comparison(reports)
+        print(comparison.table)
+        if let path = line.html {
+            try Data(comparison.html.utf8).write(to: URL(fileURLWithPath: path))
+            print("\n\(path)")
+        }
+        exit(reports.isEmpty ? 1 : 0)
+    }
+
+    private static func selfTest(_ line: ParsedLine) async throws {
+        let seconds = line.overrides.first { $0.path == "seconds" }.flatMap { Double($0.value) } ?? 5
+        let findings = try await SelfTest(seconds: seconds).run()
+        for finding in findings {
+            let name = finding.name.padding(toLength: 38, withPad: " ", startingAt: 0)
+            print(
+                "  \(finding.isRight ? "right" : "WRONG")  \(name) injected \(finding.injected), reported \(finding.reported)"
+            )
+        }
+        exit(findings.allSatisfy(\.isRight) ? 0 : 1)
+    }
 }
 
 /// The words behind the command, sorted.
 struct ParsedLine {
-    var file: String?
+    var files: [String] = []
     var options = RunOptions()
     var overrides: [(path: String, value: String)] = []
     var json: String?
+    var html: String?
 
     init(_ words: [String]) throws(LoadError) {
         var words = words[...]
@@ -50,7 +90,7 @@ struct ParsedLine {
         var key: String?
         while let word = words.popFirst() {
             guard word.hasPrefix("--") else {
-                file = word
+                files.append(word)
                 continue
             }
             if word == "--quiet" {
@@ -68,6 +108,8 @@ struct ParsedLine {
             case "--threads": options.threads = Int(value) ?? 1
             case "--room": options.roomPrefix = value
             case "--json": json = value
+            case "--html": html = value
+            case "--label": options.label = value
             case "--peer-addresses":
                 if value == "ports" {
                     options.addresses = .ports(address: 0)

@@ -49,6 +49,14 @@ public final class LoadRun {
         }
     }
 
+    private func waitForThreads() async throws {
+        for _ in 0..<500 {
+            if handles.allSatisfy(\.isReady) { return }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw LoadError.system("opening the peers' sockets")
+    }
+
     /// Each thread counts its peers' addresses up from a start of its own.
     private static func share(_ addresses: PeerAddresses, _ index: Int) -> PeerAddresses {
         guard case .range(let first) = addresses else { return addresses }
@@ -58,7 +66,10 @@ public final class LoadRun {
     /// Fills the rooms, measures, leaves.
     public func run() async throws -> RunReport {
         var report = RunReport(scenario: scenario, server: options.url, driver: options.driver)
+        report.label = options.label.isEmpty ? options.driver : options.label
         report.date = ISO8601DateFormatter().string(from: Date())
+        report.machine = Machine.description
+        try await waitForThreads()
         report.residentBefore = processes.memory().resident
         try await fill(&report)
         progress.show("warming up")
@@ -85,7 +96,11 @@ public final class LoadRun {
             if wait > 0 { try await Task.sleep(for: .nanoseconds(wait)) }
             population.join(spec, by: driver, hub: hub)
             // A listener that comes before its publisher is answered differently by WHEP servers.
-            if spec.sends, index + 1 < specs.count, !specs[index + 1].sends { await population.settle() }
+            let isLastSender = spec.sends && (index + 1 == specs.count || !specs[index + 1].sends)
+            if isLastSender {
+                await population.settle()
+                population.startMembers()
+            }
             if index % 10 == 0 { progress.show("joining \(index + 1) of \(specs.count)") }
         }
         await population.settle()

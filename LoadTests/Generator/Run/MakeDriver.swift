@@ -5,6 +5,7 @@ func makeDriver(_ options: RunOptions) throws(LoadError) -> any SignallingDriver
     switch options.driver {
     case "martlet": return MartletDriver(base: options.url, http: http, tokens: tokens)
     case "whip": return WHIPDriver(base: options.url, http: http, tokens: tokens)
-    default: throw .usage("no driver '\(options.driver)'; there are martlet and whip")
+    case "janus": return JanusDriver(base: options.url, http: http)
+    default: throw .usage("no driver '\(options.driver)'; there are martlet, whip and janus")
     }
 }

@@ -54,11 +54,27 @@ final class Population: Sendable {
     /// How many could not join, and why the first could not.
     var failures: (Int, String?) { state.withLock { ($0.failed, $0.firstFailure) } }
 
+    /// Brings a member in. One that also sends begins to receive later, when all publishers are there.
     func join(_ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub) {
+        start {
+            () async throws(LoadError) in
+            let peer = try await driver.join(spec, hub: hub)
+            self.state.withLock { $0.joined.append((spec, peer)) }
+            if spec.receives, !spec.sends { try await peer.startReceiving() }
+        }
+    }
+
+    /// Lets those who send and receive begin to receive.
+    func startMembers() {
+        for (spec, peer) in state.withLock({ $0.joined }) where spec.sends && spec.receives {
+            start { () async throws(LoadError) in try await peer.startReceiving() }
+        }
+    }
+
+    private func start(_ body: @escaping @Sendable () async throws(LoadError) -> Void) {
         let task = Task {
             do throws(LoadError) {
-                let peer = try await driver.join(spec, hub: hub)
-                self.state.withLock { $0.joined.append((spec, peer)) }
+                try await body()
             } catch {
                 self.state.withLock {
                     $0.failed += 1
@@ -95,12 +111,17 @@ final class Population: Sendable {
 
     func leaveAll() async {
         await settle()
-        let joined = state.withLock { state in
-            defer { state.joined = [] }
-            return state.joined
+        await leave { _ in true }
+    }
+
+    /// Takes out those whom `isChosen` names.
+    func leave(_ isChosen: @Sendable (PeerSpec) -> Bool) async {
+        let leaving = state.withLock { state in
+            defer { state.joined.removeAll { isChosen($0.spec) } }
+            return state.joined.filter { isChosen($0.spec) }
         }
         await withTaskGroup(of: Void.self) { group in
-            for (_, peer) in joined { group.addTask { await peer.leave() } }
+            for (_, peer) in leaving { group.addTask { await peer.leave() } }
         }
     }
 }

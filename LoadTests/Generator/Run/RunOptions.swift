@@ -6,6 +6,8 @@ public struct RunOptions: Sendable {
     public var url = "http://127.0.0.1:7880"
     /// Which signalling: "martlet", "whip" or "janus".
     public var driver = "martlet"
+    /// What the server is called in comparisons; the driver's name when empty.
+    public var label = ""
     public var token: String?
     public var key = APIKey(name: "devkey", secret: "devsecret-devsecret-devsecret-00")
     /// The server's processes; empty: who listens on the URL's port.

@@ -14,6 +14,16 @@ final class ConnectionHub: Sendable {
         self.fingerprint = fingerprint
     }
 
+    /// A place and credentials for a connection of `peer` to come.
+    func makeLocal(for peer: PeerSpec) -> LocalSide {
+        LocalSide(ice: Offered.credentials(), fingerprint: fingerprint, place: thread(of: peer.room).takePlace())
+    }
+
+    /// An offer for a connection of `peer` to come.
+    func makeOffer(_ wish: ConnectionWish, for peer: PeerSpec) -> LocalSide {
+        LoadGenerator.makeOffer(wish, from: makeLocal(for: peer), name: peer.identity)
+    }
+
     /// Opens the connection that both descriptions agree on.
     func open(_ local: LocalSide, _ remote: RemoteSide, for peer: PeerSpec, since: Int64) -> ConnectionID {
         let id = ConnectionID(nextID.add(1, ordering: .relaxed).oldValue)
@@ -23,7 +33,7 @@ final class ConnectionHub: Sendable {
             adopt(remote, &sends[index])
         }
         let plan = ConnectionPlan(
-            id: id, room: peer.room, startedAt: since, localICE: local.ice, remoteICE: remote.ice,
+            id: id, place: local.place, room: peer.room, startedAt: since, localICE: local.ice, remoteICE: remote.ice,
             fingerprintSHA256: remote.fingerprint, destination: remote.destination,
             isDTLSClient: remote.setup != "active", sends: sends, receives: remote.receives,
             extensions: remote.extensions, verifies: peer.verifies, decodes: peer.decodes,

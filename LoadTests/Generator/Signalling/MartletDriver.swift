@@ -66,7 +66,7 @@ private actor MartletSession: JoinedPeer {
 
     private func publish() async throws(LoadError) {
         let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-        let offer = makeOffer(wish, fingerprint: hub.fingerprint, name: peer.identity)
+        let offer = hub.makeOffer(wish, for: peer)
         let reply = try await request(["type": "offer", "connection": "pub", "sdp": offer.sdp])
         guard reply.type == "answer", let sdp = reply.sdp else {
             throw .signalling("offer: \(reply.code ?? reply.type) \(reply.message ?? "")")
@@ -92,9 +92,9 @@ private actor MartletSession: JoinedPeer {
         guard let remote = try? RemoteSide(sdp) else { return }
         let local =
             locals[connection]
-            ?? LocalSide(ice: Offered.credentials(), fingerprint: hub.fingerprint, sends: [], sdp: "")
+            ?? hub.makeLocal(for: peer)
         locals[connection] = local
-        let text = makeAnswer(to: remote, ice: local.ice, fingerprint: hub.fingerprint)
+        let text = makeAnswer(to: remote, from: local)
         post(["type": "answer", "connection": connection, "sdp": text])
         if let id = connections[connection] {
             hub.update(id, remote, for: peer)

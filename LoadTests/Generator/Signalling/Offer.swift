@@ -1,4 +1,5 @@
 import MediaControl
+import Primitives
 import SDP
 
 /// What one peer connection shall carry, before anything was agreed on.
@@ -16,8 +17,27 @@ struct ConnectionWish: Sendable {
 struct LocalSide: Sendable {
     var ice: ICECredentials
     var fingerprint: String
-    var sends: [SendPlan]
-    var sdp: String
+    var place: PeerPlace
+    var sends: [SendPlan] = []
+    var sdp = ""
+
+    /// Its transport as lines of a section.
+    var transportLines: [String] {
+        var lines = [
+            "a=ice-ufrag:\(ice.ufrag)", "a=ice-pwd:\(ice.password)", "a=ice-options:trickle",
+            "a=fingerprint:sha-256 \(fingerprint)",
+        ]
+        if let address = place.address {
+            lines += ["a=candidate:1 1 udp 2130706431 \(address.host) \(address.port) typ host", "a=end-of-candidates"]
+        }
+        return lines
+    }
+}
+
+/// Which peer of its media thread a connection is, and where it sends from when that is known ahead.
+struct PeerPlace: Sendable, Hashable {
+    var index: Int
+    var address: SocketAddress?
 }
 
 /// The payload types and extension numbers that the generator offers, as Chromium does.
@@ -46,15 +66,15 @@ enum Offered {
 }
 
 /// Writes an offer for a wish.
-func makeOffer(_ wish: ConnectionWish, fingerprint: String, name: String) -> LocalSide {
-    var local = LocalSide(ice: Offered.credentials(), fingerprint: fingerprint, sends: [], sdp: "")
+func makeOffer(_ wish: ConnectionWish, from side: LocalSide, name: String) -> LocalSide {
+    var local = side
     var sections: [String] = []
     func head(_ kind: String, _ formats: String, _ sends: Bool, _ receives: Bool) -> [String] {
         let mid = String(sections.count)
         return [
             "m=\(kind) 9 UDP/TLS/RTP/SAVPF \(formats)", "c=IN IP4 0.0.0.0", "a=rtcp:9 IN IP4 0.0.0.0",
-            "a=ice-ufrag:\(local.ice.ufrag)", "a=ice-pwd:\(local.ice.password)", "a=ice-options:trickle",
-            "a=fingerprint:sha-256 \(fingerprint)", "a=setup:actpass", "a=mid:\(mid)",
+        ] + local.transportLines + [
+            "a=setup:actpass", "a=mid:\(mid)",
             "a=\(Direction(sends: sends, receives: receives).rawValue)", "a=rtcp-mux",
         ]
     }

@@ -86,7 +86,7 @@ func ipv4(_ text: String) -> UInt32? {
 }
 
 /// Answers the server's offer: takes everything that it sends as Opus or VP8, and sends nothing.
-func makeAnswer(to remote: RemoteSide, ice: ICECredentials, fingerprint: String) -> String {
+func makeAnswer(to remote: RemoteSide, from local: LocalSide) -> String {
     var lines = ["v=0", "o=- 4611686018427387905 2 IN IP4 127.0.0.1", "s=-", "t=0 0"]
     if let group = remote.description.attributes.first("group") { lines.append("a=group:\(group)") }
     for section in remote.description.sections {
@@ -105,11 +105,11 @@ func makeAnswer(to remote: RemoteSide, ice: ICECredentials, fingerprint: String)
         if let mid = attributes.first("mid") { lines.append("a=mid:\(mid)") }
         guard isUsed else { continue }
         let sends = attributes.has("sendonly") || attributes.has("sendrecv")
-        lines += [
-            "a=ice-ufrag:\(ice.ufrag)", "a=ice-pwd:\(ice.password)", "a=fingerprint:sha-256 \(fingerprint)",
-            "a=setup:\(remote.setup == "active" ? "passive" : "active")", "a=rtcp-mux",
-            sends ? "a=recvonly" : "a=inactive",
-        ]
+        lines +=
+            local.transportLines + [
+                "a=setup:\(remote.setup == "active" ? "passive" : "active")", "a=rtcp-mux",
+                sends ? "a=recvonly" : "a=inactive",
+            ]
         lines += attributes.all("extmap").filter { map in
             Offered.videoExtensions.contains { map.hasSuffix(" " + $0.1) }
                 || Offered.audioExtensions.contains { map.hasSuffix(" " + $0.1) }

@@ -22,6 +22,9 @@ public struct PeerSpec: Sendable {
 
 /// A member that is in its room.
 protocol JoinedPeer: Sendable {
+    /// Begins to play what the room's publishers send; called once all of them are there, and only for those who receive.
+    /// Nothing to do where the server subscribes by itself.
+    func startReceiving() async throws(LoadError)
     /// Leaves as a well-behaved client does.
     func leave() async
 }
@@ -35,6 +38,10 @@ protocol SignallingDriver: Sendable {
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer
     /// Makes a room ready where the server wants that done once.
     func prepare(room: String) async throws(LoadError)
+}
+
+extension JoinedPeer {
+    func startReceiving() async throws(LoadError) {}
 }
 
 extension SignallingDriver {

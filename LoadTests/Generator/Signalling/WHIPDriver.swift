@@ -9,31 +9,12 @@ struct WHIPDriver: SignallingDriver {
     let tokens: TokenSource
 
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer {
-        var sessions: [WHIPSession] = []
+        let member = WHIPPeer(driver: self, peer: peer, hub: hub)
         if peer.sends {
             let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-            sessions.append(try await connect("\(base)/whip/\(peer.room)", wish, peer, hub))
+            try await member.connect("\(base)/whip/\(peer.room)", wish)
         }
-        if peer.receives {
-            let wish = ConnectionWish(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
-            for publisher in peer.publishers where publisher != peer.identity {
-                sessions.append(try await connect("\(base)/whep/\(peer.room)/\(publisher)", wish, peer, hub))
-            }
-        }
-        return WHIPPeer(sessions: sessions, peer: peer, hub: hub, http: http)
-    }
-
-    private func connect(
-        _ url: String, _ wish: ConnectionWish, _ peer: PeerSpec, _ hub: ConnectionHub
-    ) async throws(LoadError) -> WHIPSession {
-        let since = ConnectionHub.now()
-        let offer = makeOffer(wish, fingerprint: hub.fingerprint, name: peer.identity)
-        let reply = try await http.send(
-            "POST", url, type: "application/sdp", token: tokens.token(for: peer), body: offer.sdp)
-        guard reply.status == 201 else { throw .signalling("POST \(url): \(reply.status) \(reply.body)") }
-        let id = hub.open(offer, try RemoteSide(reply.body), for: peer, since: since)
-        let location = reply.location.map { $0.hasPrefix("/") ? base + $0 : $0 }
-        return WHIPSession(id: id, location: location)
+        return member
     }
 }
 
@@ -43,16 +24,40 @@ struct WHIPSession: Sendable {
     var location: String?
 }
 
-private struct WHIPPeer: JoinedPeer {
-    let sessions: [WHIPSession]
-    let peer: PeerSpec
-    let hub: ConnectionHub
-    let http: SoupClient
+private actor WHIPPeer: JoinedPeer {
+    private let driver: WHIPDriver
+    private let peer: PeerSpec
+    private let hub: ConnectionHub
+    private var sessions: [WHIPSession] = []
+
+    init(driver: WHIPDriver, peer: PeerSpec, hub: ConnectionHub) {
+        self.driver = driver
+        self.peer = peer
+        self.hub = hub
+    }
+
+    func startReceiving() async throws(LoadError) {
+        let wish = ConnectionWish(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
+        for publisher in peer.publishers where publisher != peer.identity {
+            try await connect("\(driver.base)/whep/\(peer.room)/\(publisher)", wish)
+        }
+    }
+
+    func connect(_ url: String, _ wish: ConnectionWish) async throws(LoadError) {
+        let since = ConnectionHub.now()
+        let offer = hub.makeOffer(wish, for: peer)
+        let reply = try await driver.http.send(
+            "POST", url, type: "application/sdp", token: driver.tokens.token(for: peer), body: offer.sdp)
+        guard reply.status == 201 else { throw .signalling("POST \(url): \(reply.status) \(reply.body)") }
+        let id = hub.open(offer, try RemoteSide(reply.body), for: peer, since: since)
+        let location = reply.location.map { $0.hasPrefix("/") ? driver.base + $0 : $0 }
+        sessions.append(WHIPSession(id: id, location: location))
+    }
 
     func leave() async {
         for session in sessions {
             hub.close(session.id, of: peer)
-            if let location = session.location { _ = try? await http.send("DELETE", location) }
+            if let location = session.location { _ = try? await driver.http.send("DELETE", location) }
         }
     }
 }

@@ -62,8 +62,11 @@ struct PeerSockets: ~Copyable {
         }
     }
 
-    /// The port of a socket, for candidates.
-    func port(of socket: Int) -> UInt16 { UInt16(clamping: loadio_port(descriptors[socket])) }
+    /// Where the first peer sends from, where all share a port; the others' addresses are counted up.
+    var firstAddress: SocketAddress? {
+        guard case .range(let first) = addresses, let socket = descriptors.first else { return nil }
+        return SocketAddress(ipv4: first, port: UInt16(clamping: loadio_port(socket)))
+    }
 
     /// Sleeps until a socket is readable; marks of those that are.
     mutating func wait(_ nanoseconds: Int64, into ready: inout [UInt32]) {
@@ -75,22 +78,32 @@ struct PeerSockets: ~Copyable {
     /// Fetches the next runs of a socket into `runs`; how many.
     func receive(_ socket: Int) -> Int { Int(loadio_receive(descriptors[socket], buffer, runs)) }
 
-    /// Sends all of `batch` by the socket of the peer it belongs to; how many left.
-    func send(_ batch: borrowing OutboundBatch, from address: UInt32, by socket: Int) -> Int {
+    /// Who sends a datagram: the address it comes from (0: the socket's) and the socket; a negative one sends nothing.
+    struct Origin {
+        var address: UInt32
+        var socket: Int32
+    }
+
+    /// Sends each datagram of `batch` from its origin; how many left.
+    func send(_ batch: borrowing OutboundBatch, from origins: [Origin]) -> Int {
         let entries = batch.entries
         guard let arena = batch.arena.baseAddress else { return 0 }
         var next = 0
         var sent = 0
         while next < entries.count {
-            let count = min(Int(LOADIO_SENDS), entries.count - next)
-            for index in 0..<count {
-                let entry = entries[next + index]
-                messages[index] = loadio_message(
+            let origin = origins[next]
+            var count = 0
+            while next < entries.count, count < Int(LOADIO_SENDS), origins[next].socket == origin.socket {
+                let entry = entries[next]
+                messages[count] = loadio_message(
                     bytes: (arena + entry.offset).assumingMemoryBound(to: UInt8.self), length: UInt32(entry.length),
-                    from: address, to: entry.destination.ipv4, to_port: entry.destination.port)
+                    from: origins[next].address, to: entry.destination.ipv4, to_port: entry.destination.port)
+                count += 1
+                next += 1
             }
-            sent += Int(loadio_send(descriptors[socket], messages, UInt32(count), address == 0 ? 0 : 1))
-            next += count
+            guard origin.socket >= 0 else { continue }
+            let isAny = origin.address != 0
+            sent += Int(loadio_send(descriptors[Int(origin.socket)], messages, UInt32(count), isAny ? 1 : 0))
         }
         return sent
     }

@@ -23,6 +23,11 @@ int64_t loadio_thread_time(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 int64_t loadio_realtime(void) { return read_clock(CLOCK_REALTIME); }
 int64_t loadio_monotonic(void) { return read_clock(CLOCK_MONOTONIC); }
 
+void loadio_sleep_until(int64_t nanoseconds) {
+    struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
 enum { REFERENCE_BYTES = 1050 };
 
 static int encrypt(EVP_CIPHER_CTX *cipher, uint8_t *bytes, uint32_t round) {

@@ -83,6 +83,7 @@ extension PeerTransport {
         srtp = nil
         dtls = nil
         media.pointee.destination = nil
+        earlyFlight = []
         events.append(.ended(reason))
     }
 }

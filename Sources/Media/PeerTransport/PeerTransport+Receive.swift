@@ -58,12 +58,34 @@ extension PeerTransport {
         _ output: inout OutboundBatch
     ) -> Received {
         guard ice.isValidated(source) else { return .dropped(.dtlsUnvalidatedTuple) }
-        // Without the peer's description there is no fingerprint; the peer sends its ClientHello again.
-        guard let dtls = dtls ?? makeAssociation() else { return .dropped(.dtlsUnexpected) }
+        // Without the peer's description there is no fingerprint. A client that answers the server's offer is often faster than
+        // its answer; its hello waits for that instead of for the client's timer.
+        guard let dtls = dtls ?? makeAssociation() else {
+            return holdEarly(datagram) ? .nothing : .dropped(.dtlsUnexpected)
+        }
+        earlyFlight = []
         let destination = ice.selected ?? source
         dtls.start(at: now, to: destination, into: &output)
         let reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &output)
         noteHandshake()
         return reason.map { .dropped($0) } ?? .nothing
+    }
+
+    /// Keeps a datagram of a first flight for `setRemote`; false when there is no room. A ClientHello with post-quantum keys is
+    /// two datagrams, GStreamer cuts its into pieces of 230 bytes.
+    private func holdEarly(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+        guard datagram[0] == 22, datagram.count <= 1_500, earlyFlight.count < 4 else { return false }
+        earlyFlight.append(Array(datagram))
+        return true
+    }
+
+    /// Hands what was held to the association that the peer's description has made possible.
+    func takeEarlyFlight(at now: MonotonicTime, into output: inout OutboundBatch) {
+        guard !earlyFlight.isEmpty, !isOver, let dtls, let destination = ice.selected else { return }
+        for datagram in earlyFlight {
+            _ = datagram.withUnsafeBytes { dtls.receive($0, at: now, to: destination, into: &output) }
+        }
+        earlyFlight = []
+        noteHandshake()
     }
 }

@@ -26,6 +26,8 @@ public final class PeerTransport {
     /// For the packet path; valid as long as the transport.
     public let media: UnsafeMutablePointer<OutboundMedia>
     var remote: RemoteTransport?
+    /// DTLS that came before the peer's description; empty as soon as that is known.
+    var earlyFlight: [[UInt8]] = []
     var isOver = false
     var events: [TransportEvent] = []
     /// OpenSSL's words for a handshake that failed; for the log.
@@ -99,6 +101,7 @@ public final class PeerTransport {
         guard !isOver else { return }
         adopt(remote, at: now)
         startHandshake(at: now, into: &output)
+        takeEarlyFlight(at: now, into: &output)
     }
 
     /// New local credentials; the old ones stay valid until a check with the new ones has been answered (B21).

@@ -55,6 +55,8 @@ int64_t loadio_process_time(int pid);
 int64_t loadio_thread_time(void);
 int64_t loadio_realtime(void);
 int64_t loadio_monotonic(void);
+/// Sleeps until a moment of the monotonic clock.
+void loadio_sleep_until(int64_t nanoseconds);
 
 /// Nanoseconds of CPU for one reference packet: AES-128-GCM over 1,050 bytes, one loopback send, one receive; mean of `rounds`.
 /// Negative on failure.

@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# Janus as it comes: a thread a peer.
+LOOPS=0 exec "$(dirname "$0")/janus.sh" "$@"

@@ -1,0 +1,117 @@
+import Foundation
+import Primitives
+import Testing
+
+@testable import LoadGenerator
+
+@Suite("The load generator's parts")
+struct PartsTests {
+    @Test("A histogram's quantiles are within 1/32 of the values", arguments: [100, 5_000, 1_000_000, 3_000_000_000])
+    func quantiles(_ largest: Int64) {
+        var histogram = Histogram()
+        for step in 1...1_000 { histogram.add(largest * Int64(step) / 1_000) }
+        for quantile in [0.5, 0.9, 0.99] {
+            let exact = Double(largest) * quantile
+            #expect(abs(Double(histogram.quantile(quantile)) - exact) <= exact / 16 + 1)
+        }
+        #expect(histogram.maximum == largest && histogram.count == 1_000)
+    }
+
+    @Test("Timers fire once, in their millisecond, in any order of setting")
+    func timers() {
+        var wheel = TimingWheel(now: 0)
+        let times: [Int64] = [5_000_000, 1_200_000, 900_000_000, 5_100_000]
+        for (key, time) in times.enumerated() { wheel.schedule(UInt64(key), at: time) }
+        var due: [UInt64] = []
+        wheel.advance(to: 5_000_000, into: &due)
+        #expect(due == [1, 0])
+        #expect(wheel.nextDeadline(now: 5_000_000, limit: 20_000_000) == 6_000_000)
+        wheel.advance(to: 6_000_000, into: &due)
+        #expect(due == [3])
+        wheel.advance(to: 899_000_000, into: &due)
+        #expect(due.isEmpty)
+        wheel.advance(to: 900_000_000, into: &due)
+        #expect(due == [2])
+    }
+
+    @Test("A trace reads back, and no flipped bit of it goes unseen")
+    func traces() {
+        let trace = Trace(stream: 7, counter: 123_456, time: 1 << 50)
+        var bytes = [UInt8](repeating: 0, count: Trace.length)
+        bytes.withUnsafeMutableBytes { trace.write(to: $0.baseAddress!) }
+        #expect(bytes.withUnsafeBytes { Trace($0.baseAddress!) } == trace)
+        for bit in 0..<(8 * Trace.length) {
+            var damaged = bytes
+            damaged[bit / 8] ^= 1 << (bit % 8)
+            #expect(damaged.withUnsafeBytes { Trace($0.baseAddress!) } == nil, "bit \(bit)")
+        }
+    }
+
+    @Test("Video is cut into payloads that fit, with the trace whole in the last one; it starts with a keyframe")
+    func videoLoop() throws {
+        let encoded = try EncodedLoop.vp8(
+            width: 320, height: 180, framesPerSecond: 15, kilobitsPerSecond: 500, seconds: 2)
+        let loop = PacketLoop(vp8: encoded)
+        #expect(loop.frames.count == 30 && encoded.frames[0].isKey && !encoded.frames[1].isKey)
+        for (frame, range) in zip(encoded.frames, loop.frames) {
+            var joined: [UInt8] = []
+            for packet in loop.packets[range] {
+                #expect(packet.length <= PacketLoop.maximumPayload)
+                joined += loop.memory[(packet.offset + packet.descriptorLength)..<(packet.offset + packet.length)]
+            }
+            #expect(loop.packets[range.upperBound - 1].endsFrame)
+            #expect(Array(joined.dropLast(Trace.length)) == frame.bytes)
+            #expect(
+                loop.packets[range.upperBound - 1].fixed.lowerBound
+                    <= loop.packets[range.upperBound - 1].fixed.upperBound)
+        }
+        let rate = Double(encoded.frames.reduce(0) { $0 + $1.bytes.count } * 8) / 2_000
+        #expect((350...650).contains(rate), "\(rate) kbit/s for 500")
+    }
+
+    @Test("Sound stays an Opus packet of one frame with padding (RFC 6716 section 3.2.5)")
+    func audioLoop() throws {
+        let loop = PacketLoop(opus: try .opus(kilobitsPerSecond: 32, seconds: 1))
+        #expect(loop.packets.count == 50)
+        for packet in loop.packets {
+            #expect(loop.memory[packet.offset] & 3 == 3 && loop.memory[packet.offset + 1] == 0x41)
+            #expect(Int(loop.memory[packet.offset + 2]) == Trace.length)
+        }
+    }
+
+    @Test("Every scenario file loads, and says what it is")
+    func scenarios() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("LoadTests/Scenarios").path
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }
+        #expect(names.count >= 10)
+        for name in names {
+            let scenario = try Scenario.load(file: "\(folder)/\(name)", overrides: [])
+            #expect(!scenario.description.isEmpty && scenario.rooms > 0)
+        }
+    }
+
+    @Test("Options override any number of a scenario; a name that does not exist is refused")
+    func overrides() throws {
+        let scenario = try Scenario.load(
+            file: nil, overrides: [("video.kbps", "300"), ("subscribers", "7"), ("video.simulcast", "true")])
+        #expect(scenario.video.kbps == 300 && scenario.subscribers == 7)
+        #expect(scenario.media.layers.map(\.kilobitsPerSecond) == [30, 90, 300])
+        #expect(throws: LoadError.self) { try Scenario.load(file: nil, overrides: [("video.kpbs", "300")]) }
+    }
+
+    @Test("Our own offer reads as what it offers, and is answered with the same numbers")
+    func descriptions() throws {
+        let print = (0..<32).map { _ in "AB" }.joined(separator: ":")
+        let place = PeerPlace(index: 0, address: SocketAddress(ipv4: 0xc000_0201, port: 7_900))
+        let side = LocalSide(ice: Offered.credentials(), fingerprint: print, place: place)
+        let offer = makeOffer(ConnectionWish(sendsAudio: true, videoLayers: 3), from: side, name: "ada")
+        let remote = try RemoteSide(offer.sdp)
+        #expect(remote.receives == [111: .opus, 96: .vp8, 97: .rtx(of: 96)])
+        #expect(remote.ice == offer.ice && remote.destination.port == 7_900)
+        #expect(remote.extensions.transportSequence == 3 && remote.extensions.rid == 10)
+        let answer = makeAnswer(to: remote, from: side)
+        #expect(answer.contains("a=rtpmap:97 rtx/90000") && answer.contains("a=extmap:4 "))
+        #expect(offer.sends.map(\.rid) == [nil, "q", "h", "f"])
+    }
+}

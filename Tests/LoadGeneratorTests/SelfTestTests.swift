@@ -1,0 +1,15 @@
+import LoadGenerator
+import Testing
+
+@Suite("The load generator is honest", .serialized)
+struct SelfTestTests {
+    @Test("Injected loss, corruption, duplicates, reordering, damage, jumps and delay are reported as they are")
+    func reportsWhatHappens() async throws {
+        // The tolerance is for a machine that is busy with other tests; the counts have none.
+        var test = SelfTest(seconds: 4)
+        test.toleranceMilliseconds = 50
+        for finding in try await test.run() {
+            #expect(finding.isRight, "\(finding.name): injected \(finding.injected), reported \(finding.reported)")
+        }
+    }
+}
