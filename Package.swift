@@ -122,12 +122,12 @@ let loadTests: [Target] = [
         name: "COpus", path: "LoadTests/System/COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
     .target(
         name: "CSyntheticMedia", dependencies: ["CVPX", "COpus"], path: "LoadTests/System/CSyntheticMedia"),
-    .target(name: "CLoadIO", dependencies: ["COpenSSL"], path: "LoadTests/System/CLoadIO"),
+    .target(name: "CLoadIO", path: "LoadTests/System/CLoadIO"),
     .target(
         name: "LoadGenerator",
         dependencies: [
             "Primitives", "RTP", "SDP", "Cryptography", "SRTP", "MediaControl", "Simulation", "AccessTokens",
-            "NetworkIO",
+            "NetworkIO", "PeerTransport", "Measuring",
             "CSoup", "CSyntheticMedia", "CLoadIO",
         ], path: "LoadTests/Generator", swiftSettings: settings),
     .executableTarget(

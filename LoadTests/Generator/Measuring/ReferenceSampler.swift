@@ -1,10 +1,9 @@
-import CLoadIO
+import Measuring
 import NetworkIO
 import Synchronization
 
-/// Measures the reference packet through a run: a burst of rounds four times a second, on a thread of its own.
+/// Measures the reference packet through a run: a burst of packets four times a second, on a thread of its own.
 final class ReferenceSampler: Sendable {
-    private static let rounds: Int32 = 100
     private let state = Mutex(State())
 
     private struct State {
@@ -16,9 +15,10 @@ final class ReferenceSampler: Sendable {
     func start() {
         state.withLock { $0.isRunning = true }
         let thread = try? LoopThread(name: "reference", cpu: nil) {
+            guard let packet = ReferencePacket() else { return }
             while self.state.withLock({ $0.isRunning }) {
-                let nanoseconds = loadio_reference_packet(Self.rounds)
-                if nanoseconds > 0 { self.state.withLock { $0.samples.append(nanoseconds / 1_000) } }
+                let microseconds = packet.sample() / 1_000
+                self.state.withLock { $0.samples.append(microseconds) }
                 sleepMilliseconds(250)
             }
         }

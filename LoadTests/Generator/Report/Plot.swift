@@ -33,7 +33,7 @@ struct Plot {
             let x = Self.x(value, end)
             let anchor = step == 0 ? "start" : step == 5 ? "end" : "middle"
             svg +=
-                "<text x=\"\(text(x))\" y=\"\(Self.height - 6)\" text-anchor=\"\(anchor)\">\(Self.label(value)) s</text>"
+                "<text x=\"\(text(x))\" y=\"\(Self.height - 6)\" text-anchor=\"\(anchor)\">\(Self.label(value.rounded())) s</text>"
         }
         for (index, line) in lines.enumerated() {
             let points = line.points.map { "\(text(Self.x($0.x, end))),\(text(Self.y($0.y, top)))" }
@@ -60,6 +60,6 @@ struct Plot {
     static func label(_ value: Double) -> String {
         if value >= 1_000_000 { return String(format: "%g M", value / 1_000_000) }
         if value >= 10_000 { return String(format: "%g k", value / 1_000) }
-        return String(format: "%.3g", value)
+        return String(format: value >= 1_000 ? "%.0f" : "%.3g", value)
     }
 }

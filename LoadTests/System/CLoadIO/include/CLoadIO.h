@@ -1,6 +1,5 @@
 #pragma once
-// What the load generator asks of the kernel: one socket that plays many hosts, other processes' CPU clocks, and a fixed piece of
-// work to compare CPU times with. No logic.
+// What the load generator asks of the kernel: one socket that plays many hosts, and other processes' CPU clocks. No logic.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,7 +56,3 @@ int64_t loadio_realtime(void);
 int64_t loadio_monotonic(void);
 /// Sleeps until a moment of the monotonic clock.
 void loadio_sleep_until(int64_t nanoseconds);
-
-/// Nanoseconds of CPU for one reference packet: AES-128-GCM over 1,050 bytes, one loopback send, one receive; mean of `rounds`.
-/// Negative on failure.
-double loadio_reference_packet(int rounds);
