@@ -32,12 +32,14 @@ NAMESPACE
 loadtest=${LOADTEST:-$root/.build/release/loadtest}
 out=${OUT:-$root/.build/compare}
 rounds=${ROUNDS:-3}
+SERVERS=${SERVERS:-martlet janus}
+SCENARIOS=${SCENARIOS:-webinar audio meeting}
 seconds=${SECONDS_EACH:-30}
 mkdir -p "$out"
 reports=()
 server=
 trap 'kill $load $server 2>/dev/null' EXIT
-total=$((rounds * $(wc -w <<<"${SERVERS:=martlet janus}") * $(wc -w <<<"${SCENARIOS:=webinar audio meeting}")))
+total=$((rounds * $(wc -w <<<"$SERVERS") * $(wc -w <<<"$SCENARIOS")))
 for scenario in $SCENARIOS; do
     for round in $(seq "$rounds"); do
         for name in $SERVERS; do
