@@ -14,7 +14,7 @@ log=$(mktemp)
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -f "$log"' EXIT
 for _ in $(seq 50); do
-    grep -q 'martlet: ready' "$log" && break
+    grep -qs 'martlet: ready' "$log" && break
     kill -0 $server 2>/dev/null || { cat "$log"; exit 1; }
     sleep 0.1
 done

@@ -16,7 +16,7 @@ CONFIG
 martlet=${MARTLET:-$(dirname "$0")/../../.build/release/martlet}
 "$martlet" serve --config "$folder/martlet.yaml" >"$folder/martlet.log" 2>&1 &
 for _ in $(seq 100); do
-    grep -q 'martlet: ready' "$folder/martlet.log" && break
+    grep -qs 'martlet: ready' "$folder/martlet.log" && break
     sleep 0.1
 done
 echo "$! http://$address:7880 martlet"

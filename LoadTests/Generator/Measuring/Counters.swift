@@ -33,6 +33,8 @@ public struct Counters: Sendable {
     public var framesDecoded: UInt64 = 0, framesBroken: UInt64 = 0
     /// Datagrams in and out of all kinds, system calls that fetched them, datagrams lost in our own receive buffers.
     public var datagramsIn: UInt64 = 0, datagramsOut: UInt64 = 0, receiveRuns: UInt64 = 0, bufferDrops: UInt64 = 0
+    /// Datagrams that the kernel did not take from us.
+    public var unsent: UInt64 = 0
 
     // Connections.
     public var connected: UInt64 = 0, ended: UInt64 = 0

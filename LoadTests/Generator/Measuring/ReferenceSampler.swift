@@ -40,6 +40,6 @@ final class ReferenceSampler: Sendable {
 }
 
 extension [Double] {
-    /// The value in the middle of a sorted list.
-    var middle: Double { isEmpty ? 0 : self[count / 2] }
+    /// The median of a sorted list.
+    var middle: Double { isEmpty ? 0 : (self[(count - 1) / 2] + self[count / 2]) / 2 }
 }

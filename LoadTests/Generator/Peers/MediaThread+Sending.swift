@@ -14,7 +14,7 @@ extension MediaThread {
         let due = stream.nextFrame
         if now - due > 5_000_000 + stream.plan.burst { counters.lateFrames &+= 1 }
         // A generator that hangs behind sends what it owes, but not more than half a second at once.
-        if now - due > 500_000_000 { stream.skip(to: now) }
+        if now - due > 500_000_000 + stream.plan.burst { stream.skip(to: now - stream.plan.burst) }
         repeat {
             for loopIndex in stream.beginFrame(at: now) { sendPacket(loopIndex, of: stream, by: peer) }
             send(peer)

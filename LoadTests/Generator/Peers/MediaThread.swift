@@ -159,7 +159,10 @@ final class MediaThread {
 
     private func flush() {
         guard batch.count > 0 else { return }
-        counters.datagramsOut &+= UInt64(sockets.send(batch, from: origins))
+        let wanted = origins.count { $0.socket >= 0 }
+        let sent = sockets.send(batch, from: origins)
+        counters.datagramsOut &+= UInt64(sent)
+        counters.unsent &+= UInt64(wanted - sent)
         batch.removeAll()
         origins.removeAll(keepingCapacity: true)
     }

@@ -76,7 +76,7 @@ public struct RunReport: Codable, Sendable {
         public var lost: UInt64 = 0, gaps: UInt64 = 0, recovered: UInt64 = 0, duplicates: UInt64 = 0
         public var reordered: UInt64 = 0, jumps: UInt64 = 0, pictureJumps: UInt64 = 0, skipped: UInt64 = 0
         public var corrupted: UInt64 = 0, unauthentic: UInt64 = 0, unexplained: UInt64 = 0, padding: UInt64 = 0
-        public var linkDropped: UInt64 = 0, generatorDropped: UInt64 = 0, lateFrames: UInt64 = 0
+        public var linkDropped: UInt64 = 0, generatorDropped: UInt64 = 0, unsent: UInt64 = 0, lateFrames: UInt64 = 0
         public var nacks: UInt64 = 0, pictureLosses: UInt64 = 0
         public var resentByPublishers: UInt64 = 0, keyframeRequests: UInt64 = 0
         public var framesDecoded: UInt64 = 0, framesBroken: UInt64 = 0
@@ -102,6 +102,7 @@ public struct RunReport: Codable, Sendable {
             padding = new.padding &- old.padding
             linkDropped = new.linkDropped &- old.linkDropped
             generatorDropped = new.bufferDrops &- old.bufferDrops
+            unsent = new.unsent &- old.unsent
             lateFrames = new.lateFrames &- old.lateFrames
             nacks = new.nacks &- old.nacks
             pictureLosses = new.pictureLosses &- old.pictureLosses

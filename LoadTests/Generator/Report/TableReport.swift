@@ -43,7 +43,8 @@ extension RunReport {
             ("left out by the server", counts.skipped), ("corrupted", counts.corrupted),
             ("failed authentication", counts.unauthentic), ("unexplained", counts.unexplained),
             ("dropped by the link", counts.linkDropped), ("lost in the generator", counts.generatorDropped),
-            ("frames sent late", counts.lateFrames), ("frames decoded", counts.framesDecoded),
+            ("not sent by the generator", counts.unsent), ("frames sent late", counts.lateFrames),
+            ("frames decoded", counts.framesDecoded),
             ("frames broken", counts.framesBroken), ("NACKs", counts.nacks), ("PLIs", counts.pictureLosses),
             ("connections ended", counts.ended),
         ]

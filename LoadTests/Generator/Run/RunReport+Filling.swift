@@ -54,6 +54,7 @@ extension Counters {
         \.receivedBytes, \.verified, \.duplicates, \.reordered, \.recovered, \.padding, \.lost, \.gaps, \.jumps,
         \.skipped, \.pictureJumps, \.corrupted, \.unauthentic, \.unexplained, \.linkDropped, \.nacks,
         \.pictureLosses, \.framesDecoded, \.framesBroken, \.datagramsIn, \.datagramsOut, \.receiveRuns, \.bufferDrops,
+        \.unsent,
         \.connected, \.ended,
     ]
 

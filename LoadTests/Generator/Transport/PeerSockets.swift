@@ -102,8 +102,15 @@ struct PeerSockets: ~Copyable {
                 next += 1
             }
             guard origin.socket >= 0 else { continue }
-            let isAny = origin.address != 0
-            sent += Int(loadio_send(descriptors[Int(origin.socket)], messages, UInt32(count), isAny ? 1 : 0))
+            let isAny: Int32 = origin.address != 0 ? 1 : 0
+            var done = 0
+            while done < count {
+                let left = Int(
+                    loadio_send(descriptors[Int(origin.socket)], messages + done, UInt32(count - done), isAny))
+                sent += left
+                // The one behind those that left cannot leave; the others may.
+                done += left + (left == count - done ? 0 : 1)
+            }
         }
         return sent
     }
