@@ -55,7 +55,7 @@ def test_first_decoded_frame_from_afar():
 
         async def run():
             async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as one, chromium(executable=lab.wrapper(2, EXECUTABLE)) as two:
-                await open_room(one, server, "far", "ada")
+                await open_room(one, server, "far", "ada", simulcast=0)
                 bob = await open_room(two, server, "far", "bob", send="nothing")
                 await wait_for_video(bob)
                 return await rejoin(bob, FAR_JOINS)
