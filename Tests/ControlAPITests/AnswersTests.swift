@@ -30,6 +30,7 @@ struct AnswersTests {
             ("/v1/rooms/{room}/participants", "/v1/rooms/hall/participants"),
             ("/v1/rooms/{room}/participants/{participant}", "/v1/rooms/hall/participants/ada"),
             ("/v1/rooms/{room}/participants/{participant}/stats", "/v1/rooms/hall/participants/vera/stats"),
+            ("/v1/rooms/{room}/participants/{participant}/decisions", "/v1/rooms/hall/participants/vera/decisions"),
             ("/v1/rooms/{room}/tracks", "/v1/rooms/hall/tracks"),
             ("/v1/rooms/{room}/tracks/{track}", "/v1/rooms/hall/tracks/\(track)"),
             ("/v1/rooms/{room}/tracks/{track}/stats", "/v1/rooms/hall/tracks/\(track)/stats"),

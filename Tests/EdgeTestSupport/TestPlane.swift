@@ -30,6 +30,17 @@ public final class TestPlane: MediaPlane {
     public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
         statistics.withLock { $0[room] } ?? RoomStatistics()
     }
+    /// One decision, about nothing that is known.
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] {
+        var record = DecisionRecord(
+            time: .zero, subscription: SubscriptionID(0), track: nil,
+            layer: .init(
+                spatial: 1, temporal: 2, height: 360, framesPerSecond: 30, bitrate: .kilobitsPerSecond(500)),
+            estimate: .kilobitsPerSecond(900), reason: "bandwidth")
+        record.needed = .kilobitsPerSecond(700)
+        record.available = .kilobitsPerSecond(320)
+        return [record]
+    }
     public func now() -> MonotonicTime { clock.withLock { $0 } }
     public func pass(_ interval: TimeInterval) { clock.withLock { $0 = $0 + interval } }
     public func wallClockMilliseconds() -> Int64 { TestTokens.now * 1_000 }

@@ -34,6 +34,15 @@ extension ControlAPIEdge {
         return .json(ParticipantStatisticsModel(found))
     }
 
+    func listDecisions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let name = try request.parameter("participant")
+        let decisions = try await asking { () async throws(RoomError) in
+            try await context.rooms.decisions(about: name, in: room)
+        }
+        return .json(["decisions": decisions.map { DecisionModel($0) }])
+    }
+
     func listTracks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let tracks = try await detail(request).participants.flatMap(\.info.tracks)
         return .json(["tracks": tracks.map { TrackModel($0) }])

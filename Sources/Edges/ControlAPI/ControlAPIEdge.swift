@@ -41,6 +41,7 @@ public struct ControlAPIEdge: Sendable {
                 try await removeParticipant(request)
             },
             get("\(participant)/stats", showParticipantStatistics),
+            get("\(participant)/decisions", listDecisions),
             get("\(room)/tracks", listTracks),
             get(track, showTrack),
             get("\(track)/stats", showTrackStatistics),

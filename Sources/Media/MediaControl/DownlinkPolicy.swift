@@ -83,7 +83,7 @@ public struct ViewerWish: Sendable, Hashable {
 
 /// One decision about one picture of one viewer, with its reason.
 public struct DecisionRecord: Sendable, Hashable {
-    /// When, on the worker's clock; `age` is for readers elsewhere.
+    /// When, on the worker's clock. `age` is for readers elsewhere.
     public var time: MonotonicTime
     /// How long ago, when the record was read.
     public var age = TimeInterval.zero

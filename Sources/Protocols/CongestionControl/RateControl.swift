@@ -14,6 +14,8 @@ struct RateControl: Sendable {
     private(set) var bitsPerSecond: Double
     private(set) var state = State.hold
     private(set) var capacity = LinkCapacity()
+    /// The acknowledged rate over the last feedbacks.
+    private var steadyDelivered = 0.0
     private var lastChange: MonotonicTime?
     private var lastDecrease: MonotonicTime?
     let least: Double
@@ -66,8 +68,18 @@ struct RateControl: Sendable {
     private func mayDecrease(_ input: Input, at now: MonotonicTime) -> Bool {
         guard let lastDecrease else { return true }
         let interval = min(max(input.roundTrip, .milliseconds(10)), .milliseconds(200))
+        // One burst, a keyframe's, is one alarm.
+        if isCarried(input) { return now - lastDecrease >= Self.carriedInterval }
         if now - lastDecrease >= interval { return true }
         return (input.rates?.arrived ?? input.acknowledged ?? .infinity) < 0.5 * bitsPerSecond
+    }
+
+    private static let carriedInterval = TimeInterval.milliseconds(500)
+
+    /// Whether the link delivers what is sent. Too few packets to tell are no proof of the opposite, and neither is a short queue: jitter makes
+    /// and unmakes one as long.
+    private func isCarried(_ input: Input) -> Bool {
+        input.rates.map { $0.arrived >= 0.8 * $0.sent || input.queueDelay < 100_000 } ?? true
     }
 
     private mutating func decrease(_ input: Input, at now: MonotonicTime) {
@@ -84,8 +96,7 @@ struct RateControl: Sendable {
         let factor = 0.9 - 0.2 * depth
         // Too few packets to tell, and little used: nothing shows that the link became slower.
         if input.rates == nil, delivered < 0.5 * bitsPerSecond, input.queueDelay < 100_000 { return }
-        // A short queue is no proof either: jitter makes and unmakes one as long.
-        let isCarried = input.rates.map { $0.arrived >= 0.8 * $0.sent || input.queueDelay < 100_000 } ?? true
+        let isCarried = isCarried(input)
         var lowered = factor * delivered
         if isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
         // A queue that drains faster than the estimate is a burst's, not the estimate's.
@@ -101,7 +112,9 @@ struct RateControl: Sendable {
         let delivered = input.acknowledged ?? bitsPerSecond
         if delivered > capacity.upperBound { capacity.forget() }
         // Far above what is really sent nothing is known; probes go there. (libwebrtc allows half as much again, because an encoder follows.)
-        let limit = 1.1 * delivered + 10_000
+        // Windows of 150 ms hold four or five frames, and an uneven one must not count as a faster link.
+        steadyDelivered += (delivered - steadyDelivered) * (steadyDelivered == 0 ? 1 : 0.1)
+        let limit = 1.05 * min(delivered, steadyDelivered) + 10_000
         guard bitsPerSecond < limit, !input.isApplicationLimited else { return }
         let elapsed = min(lastChange.map { (now - $0).seconds } ?? 0, 1)
         let step: Double

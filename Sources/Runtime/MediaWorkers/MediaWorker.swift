@@ -42,6 +42,9 @@ public actor MediaWorker {
     /// Everything about one room; nil for a room that is not here.
     public func roomStatistics(_ room: RoomID) -> RoomStatistics? { core.roomStatistics(room) }
 
+    /// The last decisions about the pictures of these peers, oldest first.
+    public func decisions(of peers: [PeerID]) -> [DecisionRecord] { core.decisions(of: peers) }
+
     /// Counters and gauges of this worker.
     public func statistics() -> WorkerStatistics { core.statistics }
 

@@ -106,6 +106,11 @@ struct WorkerCore: ~Copyable {
     /// Everything about one room; nil for a room that is not here.
     func roomStatistics(_ room: RoomID) -> RoomStatistics? { engine.roomStatistics(room) }
 
+    /// The last decisions about the pictures of these peers, oldest first.
+    func decisions(of peers: [PeerID]) -> [DecisionRecord] {
+        peers.flatMap { engine.decisions(of: $0) ?? [] }.sorted { $0.time < $1.time }
+    }
+
     /// How much there is to do, for placing rooms: every stream in and out counts one.
     var load: Int {
         let statistics = engine.statistics

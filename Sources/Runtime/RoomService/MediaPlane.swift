@@ -27,10 +27,17 @@ public protocol MediaPlane: Sendable {
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async
     /// Everything about one room; nil where the worker does not know it.
     func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics?
+    /// The last decisions about the pictures that these peers receive, oldest first.
+    func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord]
     /// What happened, from each worker, in order.
     var events: AsyncStream<[MediaEvent]> { get }
     /// The monotonic clock; the only one that RoomService reads.
     func now() -> MonotonicTime
     /// Milliseconds since 1970, for reports.
     func wallClockMilliseconds() -> Int64
+}
+
+extension MediaPlane {
+    /// A plane that shares nothing out has decided nothing.
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] { [] }
 }

@@ -54,6 +54,17 @@ public struct SubscriptionReport: Sendable {
     public var statistics: SubscriptionStatistics
 }
 
+/// One decision about one picture, with the names that the control plane knows.
+public struct DecisionReport: Sendable {
+    /// Milliseconds since 1970.
+    public var at: Int64
+    /// sid of the subscription; nil where it has ended since.
+    public var subscription: String?
+    /// sid of the track; nil where it has ended since.
+    public var track: String?
+    public var record: DecisionRecord
+}
+
 /// Totals since the start and gauges of now, for metrics.
 public struct RoomServiceStatistics: Sendable {
     public var rooms = 0

@@ -10,6 +10,23 @@ extension RoomService {
         return Self.report(on: hosted.room, statistics)
     }
 
+    /// The last decisions about what one participant, named by sid or identity, is shown; oldest first.
+    public func decisions(about participant: String, in name: String) async throws(RoomError) -> [DecisionReport] {
+        let hosted = try hosted(named: name)
+        guard let session = hosted.room.find(participant) else {
+            throw counted(RoomError(.participantNotFound, "there is no such participant"))
+        }
+        let peers = hosted.room.connections(of: session).map(\.peer)
+        let records = await media.decisions(of: peers, on: hosted.worker)
+        let now = media.wallClockMilliseconds()
+        return records.map { record in
+            DecisionReport(
+                at: now - record.age.milliseconds,
+                subscription: hosted.room.subscribed(record.subscription)?.info.sid,
+                track: record.track.flatMap { hosted.room.published($0)?.info.sid }, record: record)
+        }
+    }
+
     static func report(on room: Room, _ statistics: RoomStatistics) -> RoomReport {
         var reports: [SessionID: ParticipantReport] = [:]
         for session in room.sessions {

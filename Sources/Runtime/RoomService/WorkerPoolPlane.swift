@@ -31,6 +31,11 @@ public struct WorkerPoolPlane: MediaPlane {
         await pool.workers[worker.rawValue].roomStatistics(room)
     }
 
+    /// Asks the worker.
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] {
+        await pool.workers[worker.rawValue].decisions(of: peers)
+    }
+
     /// The pool's events.
     public var events: AsyncStream<[MediaEvent]> { pool.events }
     /// CLOCK_MONOTONIC.
