@@ -171,4 +171,50 @@ struct ScenarioTests {
         scenario.judge(Thresholds.room, from: 15, wanted: 4_000e3)
         #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is seen")
     }
+
+    @Test("A10: at 40 % of what is wanted the camera gets smaller, and the screen keeps its size and gives up frames")
+    func screenKeepsResolution() throws {
+        let scenario = try Scenario("A10 screen and camera", seed: 23, link: Scenario.link(4_000))
+        var screen = VideoPlan.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500))
+        screen.source = .screen
+        screen.temporalLayers = 3
+        scenario.show(screen)
+        scenario.views[0].allowThinning()
+        scenario.show(.simulcast())
+        scenario.run(15)
+        let before = scenario.views[0].frames.decoded
+        scenario.run(5)
+        let full = scenario.views[0].frames.decoded - before
+        // 1,500 and 1,700 kbit/s are wanted.
+        scenario.change { $0.rate = .kilobitsPerSecond(1_280) }
+        scenario.run(10)
+        let then = scenario.views[0].frames.decoded
+        scenario.run(10)
+        let thinned = (scenario.views[0].frames.decoded - then) / 2
+        var limits = Thresholds.room
+        limits.loss = 0.05
+        scenario.judge(limits, wanted: 1_280e3)
+        #expect(full >= 140)
+        #expect(thinned >= 30 && thinned <= 110, "\(thinned) of \(full) frames in 5 s")
+        let settled = scenario.settled(from: 30)
+        #expect(
+            settled.allSatisfy { $0.layers[0] == 0 && (0...1).contains($0.layers[1]) },
+            "both are seen, the camera smaller")
+    }
+
+    @Test("A11, B8: 30, 24, 15, 5 frames a second and one in 2 s: no layer is given up, none flaps")
+    func cadences() throws {
+        let scenario = try Scenario("B8 cadences", seed: 24, link: Scenario.link(4_000))
+        let camera = scenario.show(.simulcast())
+        scenario.run(10)
+        for rate in [24.0, 15, 24, 5, 0.5] {
+            camera.video?.framesPerSecond = rate
+            scenario.run(15)
+        }
+        var limits = Thresholds.screen
+        limits.switches = 1
+        scenario.judge(limits, from: 8, wanted: 1)
+        #expect(scenario.settled(from: 8).allSatisfy { $0.layers[0] == 2 || $0.time > 65 })
+        #expect(scenario.world.times { if case .trackSilent = $0 { true } else { false } }.isEmpty)
+    }
 }

@@ -29,6 +29,8 @@ public struct StreamChecker: Sendable {
     }
     /// Tracks whose packets may come here; anything else is a fault.
     public var allowedTracks: Set<UInt64> = []
+    /// Pictures of higher temporal layers may be left out.
+    public var allowsThinning = false
     /// Media time may differ from sending time by this much between neighbours; nil: timestamps may
     /// jump (A5).
     public var paceTolerance: TimeInterval? = .milliseconds(150)
@@ -140,7 +142,8 @@ public struct StreamChecker: Sendable {
             return
         }
         if x.index != x.count &- 1 { fault("\(a) is cut at \(b.number) by \(b)") }
-        if x.origin != y.origin || y.frame != x.frame &+ 1 {
+        let isThinned = allowsThinning && x.origin == y.origin && y.frame > x.frame
+        if x.origin != y.origin || (y.frame != x.frame &+ 1 && !isThinned) {
             fault("\(b) follows \(a) without a keyframe at \(b.number)")
         }
     }

@@ -60,6 +60,9 @@ public final class View {
         self.codecs = codecs
     }
 
+    /// From now on pictures of higher temporal layers may be left out.
+    public func allowThinning() { checker.allowsThinning = true }
+
     /// Forgets the longest gap, to measure from now on.
     public func resetGap(at now: MonotonicTime) {
         longestGap = .zero
