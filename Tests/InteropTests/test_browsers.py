@@ -120,7 +120,10 @@ def test_muting_stops_the_packets_and_is_told(server):
 
 
 def test_each_simulcast_layer_comes_on_request(server):
-    """Issue 2 section 4: three sizes are received and the one that the viewer asks for is forwarded; a paused one is not."""
+    """Issue 2 section 4: three sizes are received and the one that the viewer asks for is forwarded; a paused one is not.
+
+    How soon the largest is affordable is the bandwidth estimate's to say, and on a busy machine that is careful.
+    """
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "layers", "ada", send="camera")
@@ -128,7 +131,7 @@ def test_each_simulcast_layer_comes_on_request(server):
             await wait_for_video(bob)
             for choice, height in (("0", 180), ("1", 360), ("best", 720)):
                 await bob.select_option(".tile .layer", choice)
-                await until(bob, f"martlet.received().then((all) => all.some((r) => r.frameHeight === {height}))", 20)
+                await until(bob, f"martlet.received().then((all) => all.some((r) => r.frameHeight === {height}))", 30)
                 await moving_pixels(bob)
             await bob.select_option(".tile .layer", "paused")
             await asyncio.sleep(0.5)
