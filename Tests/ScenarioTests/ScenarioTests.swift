@@ -142,7 +142,7 @@ struct ScenarioTests {
         scenario.run(15)
         var limits = Thresholds.screen
         limits.freeze = 70_000
-        limits.rightLayer = 4
+        limits.rightLayer = 8
         scenario.judge(limits, wanted: Self.all, layer: 2)
     }
 

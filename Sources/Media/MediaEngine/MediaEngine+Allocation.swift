@@ -12,7 +12,9 @@ extension MediaEngine {
 
     /// Looks at the peer's pictures soon after `moment`.
     func scheduleAllocation(of peer: Int, at moment: MonotonicTime) {
-        guard let downlink = peers[peer].pointee.downlink, moment < downlink.pointee.allocation.nextLook else { return }
+        guard let downlink = peers[peer].pointee.downlink else { return }
+        downlink.pointee.allocation.isCalm = false
+        guard moment < downlink.pointee.allocation.nextLook else { return }
         downlink.pointee.allocation.nextLook = moment
         touch(peer)
     }
@@ -30,6 +32,10 @@ extension MediaEngine {
         guard let downlink = peers[index].pointee.downlink, downlink.pointee.allocation.nextLook <= now else { return }
         downlink.pointee.allocation.nextLook = .distantFuture
         guard peers[index].pointee.transport.isConnected else { return }
+        if downlink.pointee.allocation.isCalm, fitsWithRoom(downlink, at: now) {
+            downlink.pointee.allocation.nextLook = now + AllocationState.calmInterval
+            return
+        }
         requests.removeAll(keepingCapacity: true)
         let sound = collectRequests(of: downlink, at: now)
         guard !requests.isEmpty else { return }
@@ -43,7 +49,30 @@ extension MediaEngine {
         tellDemand(decisions, of: downlink, sound: sound, estimate: estimate, at: now)
         if !decisions.contains(where: { $0.reason.isShort }) {
             downlink.pointee.allocation.nextLook = now + AllocationState.calmInterval
+            // What is not sent yet may begin.
+            downlink.pointee.allocation.isCalm = !decisions.contains { $0.reason == .blocked(.notSent) }
         }
+    }
+
+    /// Whether all that is sent to the peer, in the largest layers, takes less than two thirds of its path: then there is nothing to decide, and
+    /// finding that out allocates nothing.
+    private func fitsWithRoom(_ downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Bool {
+        guard downlink.pointee.allocation.policy.maximumBitrate == nil else { return false }
+        guard let estimate = downlink.pointee.control?.pointee.estimate(at: now) else { return true }
+        var total: Int64 = 0
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            let state = subscriptions[next]
+            next = state.pointee.nextOfPeer
+            guard state.pointee.track >= 0 else { continue }
+            let track = tracks[state.pointee.track].pointee.track
+            var most: Int64 = 0
+            for layer in 0..<track.layerCount {
+                most = max(most, track.layer(layer).pointee.bitrate(at: now).bitsPerSecond)
+            }
+            total &+= most
+        }
+        return total * 3 < estimate.bitsPerSecond * 2
     }
 
     /// What the path carries; the start value where feedback is agreed and nothing has left yet, nil where nothing limits.

@@ -7,6 +7,8 @@ struct AllocationState {
     var policy = DownlinkPolicy()
     /// When it is looked at next.
     var nextLook = MonotonicTime.distantFuture
+    /// Everybody had what is wanted at the last look, and nothing was asked for since.
+    var isCalm = false
     /// The estimate that the last look went by; nil: no limit.
     var estimate: Bitrate?
     /// What the chosen layers cost, and what everything wanted would, sound included.
@@ -40,6 +42,8 @@ struct PictureState {
     /// When it last came down for want of bandwidth, and how often it did so soon after it had risen.
     var fell = MonotonicTime.zero
     var rose = MonotonicTime.zero
+    /// When it began to be sent.
+    var began = MonotonicTime.zero
     var falls = 0
     /// What the layer cost when it was risen to.
     var riseCost = Bitrate.zero
@@ -49,6 +53,7 @@ struct PictureState {
     /// … and twice as long each time that a rise was followed by a fall within this.
     static let trial = TimeInterval.seconds(15)
     private static let mostDoublings = 3
+    private static let fitting = TimeInterval.seconds(3)
     /// A picture begins with a keyframe, which makes a rate measured since then look too high for so long.
     private static let youth = TimeInterval.seconds(2)
 
@@ -73,7 +78,9 @@ struct PictureState {
         let old = (self.layer?.spatial ?? -1, self.layer?.temporal ?? -1),
             new = (layer?.spatial ?? -1, layer?.temporal ?? -1)
         let isNew = !hasDecision || old != new || reason != word
-        if hasDecision, new < old, isShort {
+        if layer != nil, self.layer == nil { began = now }
+        // In its first seconds a picture is being fitted in: that is no failed attempt.
+        if hasDecision, new < old, isShort, now - began >= Self.fitting {
             falls = rose != .zero && now - rose < Self.trial ? falls + 1 : 0
             fell = now
         } else if new > old {
