@@ -21,7 +21,7 @@ final class SoupClient: Sendable {
     init() {
         context = g_main_context_new()
         loop = g_main_loop_new(context, 0)
-        session = csoup_session_new(100_000, 256)
+        session = csoup_session_new(100_000, 100_000)
         let thread = g_thread_new(
             "http",
             { argument in

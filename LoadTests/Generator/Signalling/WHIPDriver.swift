@@ -12,7 +12,7 @@ struct WHIPDriver: SignallingDriver {
         let member = WHIPPeer(driver: self, peer: peer, hub: hub)
         if peer.sends {
             let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-            try await member.connect("\(base)/whip/\(peer.room)", wish)
+            try await member.connect("\(base)/whip/\(peer.room)", wish, as: peer.identity)
         }
         return member
     }
@@ -39,15 +39,17 @@ private actor WHIPPeer: JoinedPeer {
     func startReceiving() async throws(LoadError) {
         let wish = ConnectionWish(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
         for publisher in peer.publishers where publisher != peer.identity {
-            try await connect("\(driver.base)/whep/\(peer.room)/\(publisher)", wish)
+            // Each connection is a session of its own; two of one identity would push each other out.
+            try await connect(
+                "\(driver.base)/whep/\(peer.room)/\(publisher)", wish, as: "\(peer.identity)-sees-\(publisher)")
         }
     }
 
-    func connect(_ url: String, _ wish: ConnectionWish) async throws(LoadError) {
+    func connect(_ url: String, _ wish: ConnectionWish, as identity: String) async throws(LoadError) {
         let since = ConnectionHub.now()
         let offer = hub.makeOffer(wish, for: peer)
         let reply = try await driver.http.send(
-            "POST", url, type: "application/sdp", token: driver.tokens.token(for: peer), body: offer.sdp)
+            "POST", url, type: "application/sdp", token: driver.tokens.token(for: peer, as: identity), body: offer.sdp)
         guard reply.status == 201 else { throw .signalling("POST \(url): \(reply.status) \(reply.body)") }
         let id = hub.open(offer, try RemoteSide(reply.body), for: peer, since: since)
         let location = reply.location.map { $0.hasPrefix("/") ? driver.base + $0 : $0 }
@@ -67,13 +69,14 @@ struct TokenSource: Sendable {
     var fixed: String?
     var key: APIKey
 
-    func token(for peer: PeerSpec) -> String? {
+    /// A token for `peer`, under another identity where one is given.
+    func token(for peer: PeerSpec, as identity: String? = nil) -> String? {
         if let fixed { return fixed }
         var grant = VideoGrant.join(peer.room)
         grant.canPublish = peer.sends
         grant.canSubscribe = peer.receives
         let claims = AccessClaims(
-            apiKey: key.name, identity: peer.identity, expiresAt: 4_000_000_000, video: grant)
+            apiKey: key.name, identity: identity ?? peer.identity, expiresAt: 4_000_000_000, video: grant)
         return try? TokenVerifier(keys: [key]).mint(claims)
     }
 }
