@@ -127,7 +127,7 @@ public struct BandwidthEstimator: ~Copyable {
         let wire = size &+ Self.wireOverhead
         var id: UInt8 = 0
         if probe.isSending { id = noteProbe(wire, at: now) }
-        packets.note(sequence, size: wire, probe: id, at: now)
+        packets.note(sequence, size: wire, probe: id, mayGrow: phase != .untested, at: now)
         bytesSinceLook &+= wire
         if firstSent == nil { begin(at: now) }
     }

@@ -3,8 +3,8 @@ import Primitives
 /// What left under which transport-wide sequence number, until the receiver tells what became of it
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01; libwebrtc's `TransportFeedbackAdapter`).
 ///
-/// A ring by number. It starts small and doubles while what would be overwritten still waits and is young, so that a peer with a
-/// voice call does not pay for what one with twelve cameras needs.
+/// A ring by number. It doubles while what would be overwritten still waits and is young, so that most peers do not pay for what one with
+/// twelve cameras needs.
 struct SentPackets: ~Copyable {
     struct Entry {
         /// Nanoseconds of the server's clock.
@@ -19,9 +19,9 @@ struct SentPackets: ~Copyable {
 
     enum State: UInt8 { case free, waiting, lost, received }
 
-    /// 150 packets/s of a small call x 1 s, next power of two.
-    private static let least = 256
-    /// 12 Mbit/s / 1,100 B x 2 s of patience = 2,700, next power of two.
+    /// 1,000 packets/s, some 8 Mbit/s, x 1 s, next power of two.
+    private static let least = 1_024
+    /// 20 Mbit/s / 1,100 B x 1.5 s = 3,400, next power of two.
     private static let most = 4_096
     /// What is younger still waits for its feedback.
     private static let patience = TimeInterval.seconds(1)
@@ -46,11 +46,12 @@ struct SentPackets: ~Copyable {
         return entries
     }
 
-    /// Notes that `size` bytes leave under `sequence`.
-    @inline(__always) mutating func note(_ sequence: UInt16, size: Int, probe: UInt8, at now: MonotonicTime) {
+    /// Notes that `size` bytes leave under `sequence`. Where no feedback ever came there is nothing to remember more for: `mayGrow`.
+    @inline(__always)
+    mutating func note(_ sequence: UInt16, size: Int, probe: UInt8, mayGrow: Bool, at now: MonotonicTime) {
         var entry = entries + (Int(sequence) & mask)
         if entry.pointee.state == .waiting {
-            if now.nanoseconds &- entry.pointee.sent < Self.patience.nanoseconds, mask < Self.most &- 1 {
+            if mayGrow, now.nanoseconds &- entry.pointee.sent < Self.patience.nanoseconds, mask < Self.most &- 1 {
                 grow()
                 entry = entries + (Int(sequence) & mask)
             }
