@@ -33,6 +33,9 @@ extension MediaEngine {
         }
     }
 
+    /// Whether datagrams from `source` belong to a peer.
+    public func knows(_ source: SocketAddress) -> Bool { addresses[source] != nil }
+
     /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
     /// and only so many a second (F5, F8). nil: dropped and counted.
     private func findByUfrag(

@@ -14,6 +14,9 @@ struct WorkerCore: ~Copyable {
     private let engine: MediaEngine
     private var socket: UDPSocket
     private var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
+    private var handshakes = HandshakeQueue()
+    /// Handshake datagrams done in this turn.
+    private var handshakesDone = 0
     private var turns: UInt64 = 0
     private var busy = TimeInterval.zero
     private var turnStart = MonotonicTime.zero
@@ -42,18 +45,46 @@ struct WorkerCore: ~Copyable {
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
         }
+        forward(at: now)
+        shakeHands(at: now)
+    }
+
+    private mutating func forward(at now: MonotonicTime) {
         while engine.endTurn(at: now, into: &batch) == .needsFlush { flush() }
         flush()
     }
 
     private mutating func receive(at now: MonotonicTime) {
+        handshakesDone = 0
         for _ in 0..<Self.receivesPerTurn {
             guard let run = socket.receive() else { return }
-            for index in 0..<run.count {
+            for index in 0..<run.count where !postpone(run[index], from: run.source) {
                 makeRoom()
                 engine.receive(run[index], from: run.source, at: now, into: &batch)
             }
         }
+    }
+
+    /// Whether a datagram is a handshake's that waits until this turn's media has left. Strangers' never wait: they are dropped
+    /// unread (F5), and must not take the places of those that are expected.
+    private mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
+        guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
+        if handshakes.count == 0, handshakesDone < HandshakeQueue.perTurn {
+            handshakesDone += 1
+            return false
+        }
+        return handshakes.push(datagram, from: source)
+    }
+
+    /// Does some of the handshakes that waited.
+    private mutating func shakeHands(at now: MonotonicTime) {
+        guard handshakes.count > 0 else { return }
+        while handshakesDone < HandshakeQueue.perTurn, let waiting = handshakes.next() {
+            handshakesDone += 1
+            makeRoom()
+            engine.receive(waiting.datagram, from: waiting.source, at: now, into: &batch)
+        }
+        forward(at: now)
     }
 
     /// Sends the batch when the engine's next call might not find room in it.
@@ -79,7 +110,7 @@ struct WorkerCore: ~Copyable {
     mutating func takeEvents() -> [MediaEvent] { engine.takeEvents() }
 
     /// When the next turn must happen at the latest.
-    var nextDeadline: MonotonicTime { engine.nextDeadline }
+    var nextDeadline: MonotonicTime { handshakes.count > 0 ? .zero : engine.nextDeadline }
 
     /// For the poller.
     var descriptor: Int32 { socket.descriptor }

@@ -1,0 +1,61 @@
+import Primitives
+
+/// Handshake datagrams that wait until the media of their turn has left.
+///
+/// A server hello costs a third of a millisecond of elliptic curves, as much as a hundred packets. When many join at once, calls that
+/// are up must not wait for them: a turn does a few handshakes and leaves the rest for the turns that follow at once. The order of
+/// what waits is kept. What does not fit is not dropped but done at once.
+struct HandshakeQueue: ~Copyable {
+    /// Handshake datagrams of one turn: 1.3 ms of work at most, which is what forwarding may be late by.
+    static let perTurn = 4
+    /// 500 joins in one second send 1,000 datagrams; a quarter of them at one moment.
+    private static let capacity = 256
+    /// What clients send is cut to their path's size; a larger one is not kept.
+    private static let slotLength = 1_500
+
+    private struct Waiting {
+        var length: Int
+        var source: SocketAddress
+    }
+
+    private let bytes = UnsafeMutableRawPointer.allocate(
+        byteCount: HandshakeQueue.capacity * HandshakeQueue.slotLength, alignment: 64)
+    private let waiting = UnsafeMutablePointer<Waiting>.allocate(capacity: HandshakeQueue.capacity)
+    private var head = 0
+    private(set) var count = 0
+
+    deinit {
+        bytes.deallocate()
+        waiting.deallocate()
+    }
+
+    /// RFC 7983 section 7: DTLS by its first byte.
+    @inline(__always) static func isHandshake(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
+        guard let first = datagram.first else { return false }
+        return first >= 20 && first <= 63
+    }
+
+    /// Keeps a copy of `datagram`; false when there is no room.
+    mutating func push(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
+        guard count < Self.capacity, datagram.count <= Self.slotLength else { return false }
+        let place = (head + count) % Self.capacity
+        slot(place, datagram.count).copyMemory(from: UnsafeRawBufferPointer(datagram))
+        (waiting + place).initialize(to: Waiting(length: datagram.count, source: source))
+        count += 1
+        return true
+    }
+
+    /// The oldest datagram, valid until the next `push`; nil when none waits.
+    mutating func next() -> (datagram: UnsafeMutableRawBufferPointer, source: SocketAddress)? {
+        guard count > 0 else { return nil }
+        let oldest = waiting[head]
+        let datagram = slot(head, oldest.length)
+        head = (head + 1) % Self.capacity
+        count -= 1
+        return (datagram, oldest.source)
+    }
+
+    private func slot(_ index: Int, _ length: Int) -> UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: bytes + index * Self.slotLength, count: length)
+    }
+}
