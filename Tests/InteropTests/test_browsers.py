@@ -126,9 +126,10 @@ def test_each_simulcast_layer_comes_on_request(server):
     """
     async def run():
         async with chromium() as browser:
-            await open_room(browser, server, "layers", "ada", send="camera")
+            ada = await open_room(browser, server, "layers", "ada", send="camera")
             bob = await open_room(browser, server, "layers", "bob", send="nothing")
             await wait_for_video(bob)
+            await until(ada, "martlet.sent().then((all) => all.some((r) => r.frameHeight === 720 && r.framesPerSecond > 0))", 30)
             for choice, height in (("0", 180), ("1", 360), ("best", 720)):
                 await bob.select_option(".tile .layer", choice)
                 await until(bob, f"martlet.received().then((all) => all.some((r) => r.frameHeight === {height}))", 30)
