@@ -58,8 +58,8 @@ lint:
 ## The Swift tests under AddressSanitizer, then ThreadSanitizer.
 sanitize:
 	Tests/Support/install.sh build
-	swift test --sanitize=address --scratch-path .build/asan
-	swift test --sanitize=thread --scratch-path .build/tsan
+	Tests/Support/sanitize.sh address
+	Tests/Support/sanitize.sh thread
 
 ## Every fuzz target for SECONDS_PER_TARGET seconds each.
 fuzz:

@@ -14,7 +14,7 @@ struct HostileTests {
         let pair = try TransportPair()
         let hello = try #require(try WireCapture.load("chromium156_nopqc").clientHello.first)
         var random = RandomSource(seed: 5)
-        pair.loses = { _ in
+        pair.loses = { [unowned pair] _ in
             for _ in 0..<20 {
                 let port = UInt16(truncatingIfNeeded: random.next())
                 let source = SocketAddress(ipv4: 0xcb00_7101, port: port)

@@ -96,7 +96,15 @@ struct Client {
     let socket = ScriptedSocket()
     var ears: ScriptedSocket.Listener
     let server: Task<Void, Never>
+    private let end: End
     private var nextID = 1
+
+    /// A client that its test forgets goes away, as one whose process ended would.
+    private final class End {
+        private let socket: ScriptedSocket
+        init(_ socket: ScriptedSocket) { self.socket = socket }
+        deinit { socket.vanish() }
+    }
 
     /// Connects as `identity`; `hello` has been heard.
     init(_ identity: String, to house: TestRooms, room: String? = "lobby") async throws {
@@ -105,6 +113,7 @@ struct Client {
             context: house.context, claims: claims, queryRoom: room,
             hello: Hello(
                 server: "test", iceServers: [], pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 1))
+        end = End(socket)
         ears = socket.listen()
         server = Task { [socket] in await session.run(on: socket) }
         _ = await ears.next("hello")

@@ -4,9 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=.build/docs
 rm -rf "$out" && mkdir -p "$out"
-swift package dump-symbol-graph --minimum-access-level public --skip-synthesized-members >/dev/null
-graphs=$(find .build -type d -name symbolgraph | head -1)
-for page in Sources/*/*/*.docc; do
+# A build of its own: the flags differ from those of the tests, which would otherwise all be built anew.
+swift package --scratch-path .build/docs-build dump-symbol-graph --minimum-access-level public --skip-synthesized-members >/dev/null
+graphs=$(find .build/docs-build -type d -name symbolgraph | head -1)
+for page in Sources/*/*/*.docc Sources/Simulation/*.docc; do
     module=$(basename "$page" .docc)
     mkdir -p "$out/graphs/$module"
     cp "$graphs/$module".symbols.json "$graphs/$module"@*.symbols.json "$out/graphs/$module/" 2>/dev/null || true

@@ -56,7 +56,8 @@ extension PeerTransport {
         }
     }
 
-    private func install(_ keys: DTLSKeys) {
+    /// Keys are there: media runs from now on.
+    func install(_ keys: DTLSKeys) {
         guard let profile = SRTPProfile(rawValue: keys.profile),
             let session = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
         else { return end(.dtlsFailed) }

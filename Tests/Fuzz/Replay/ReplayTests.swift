@@ -26,6 +26,13 @@ struct ReplayTests {
         #expect(try outcome.get() > 0)
     }
 
+    @Test("What captures bring is forwarded and comes out: the engine's seeds reach the far side of it")
+    func reach() throws {
+        let room = try EngineRoom()
+        for seed in try Seeds.engine() { seed.withUnsafeBytes { EngineTarget.run($0, in: room) } }
+        #expect(room.forwarded > 100)
+    }
+
     /// The number of inputs.
     private static func replay(_ target: FuzzTarget) throws -> Int {
         let name = target.name

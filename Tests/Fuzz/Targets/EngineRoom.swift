@@ -5,6 +5,7 @@ import Primitives
 import RTP
 import SRTP
 
+@testable import DTLS
 @testable import MediaEngine
 @testable import PeerTransport
 
@@ -24,11 +25,14 @@ final class EngineRoom {
     private var now = MonotonicTime(milliseconds: 1_000)
     /// The members' ends of their SRTP.
     private var sessions: [Member: SRTPSession] = [:]
-    private static let key = (0..<28).map { UInt8($0) }
+    private static let material = (0..<56).map { UInt8($0) }
 
     init() throws {
         engine = try MediaEngine(configuration: EngineConfiguration(), certificate: Certificate.selfSigned(), seed: 7)
     }
+
+    /// Packets that went to subscribers so far.
+    var forwarded: UInt64 { engine.statistics.packetsForwarded }
 
     // MARK: - Life
 
@@ -70,11 +74,11 @@ final class EngineRoom {
         let transport = engine.peers[index].pointee.transport
         precondition(transport.remoteAddress == member.address, "its check selects its address")
         // As if the handshake had ended.
-        let profile = SRTPProfile.aeadAES128GCM
-        transport.srtp = SRTPSession(profile: profile, sendingKey: Self.key, receivingKey: Self.key)
+        let keys = DTLSKeys(profile: 0x0007, material: Self.material, key: 16, salt: 12, isClient: false)
+        transport.install(keys)
         transport.dtls = nil
-        transport.events.append(.connected)
-        sessions[member] = SRTPSession(profile: profile, sendingKey: Self.key, receivingKey: Self.key)
+        sessions[member] = SRTPSession(
+            profile: .aeadAES128GCM, sendingKey: keys.remote, receivingKey: keys.local)
         engine.handleTransportEvents(of: index, at: now)
         endTurn()
     }

@@ -8,13 +8,15 @@ import Primitives
 enum EngineTarget {
     static func start() throws -> (UnsafeRawBufferPointer) -> Void {
         let room = try EngineRoom()
-        return { bytes in
-            room.open()
-            var input = FuzzInput(bytes)
-            var script = EngineScript(room: room)
-            while !input.isEmpty { script.step(&input) }
-            room.close()
-        }
+        return { run($0, in: room) }
+    }
+
+    static func run(_ bytes: UnsafeRawBufferPointer, in room: EngineRoom) {
+        room.open()
+        var input = FuzzInput(bytes)
+        var script = EngineScript(room: room)
+        while !input.isEmpty { script.step(&input) }
+        room.close()
     }
 }
 

@@ -1,10 +1,10 @@
 import Cryptography
-import DTLS
 import ICE
 import MediaControl
 import Primitives
 import SRTP
 
+@testable import DTLS
 @testable import PeerTransport
 
 /// One peer's transport in any state: fresh, validated, in its handshake, connected. A stranger gets no answer and no hearing, and
@@ -65,9 +65,10 @@ enum TransportTarget {
 
         /// As if the handshake had ended: its own target does the handshake.
         mutating func connect() {
-            let key = (0..<30).map { UInt8($0) }
-            sender = SRTPSession(profile: .aes128CM80, sendingKey: key, receivingKey: key)
-            transport.srtp = SRTPSession(profile: .aes128CM80, sendingKey: key, receivingKey: key)
+            let keys = DTLSKeys(
+                profile: 0x0001, material: (0..<60).map { UInt8($0) }, key: 16, salt: 14, isClient: false)
+            sender = SRTPSession(profile: .aes128CM80, sendingKey: keys.remote, receivingKey: keys.local)
+            transport.install(keys)
             transport.dtls = nil
         }
 

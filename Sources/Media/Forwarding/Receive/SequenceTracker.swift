@@ -95,7 +95,7 @@ extension SequenceTracker {
         first = sequence
         highest = sequence
         seen.update(repeating: 0, count: Int(Self.window / 64))
-        seen[Self.word(sequence)] |= Self.bit(sequence)
+        remember(sequence)
         suspect = nil
         sourceChanged = false
         return .next(sequence)
@@ -115,18 +115,29 @@ extension SequenceTracker {
         if distance >= Self.window {
             seen.update(repeating: 0, count: Int(Self.window / 64))
         } else if distance > 1 {
-            for skipped in (previous + 1)..<highest { seen[Self.word(skipped)] &= ~Self.bit(skipped) }
+            for skipped in (previous + 1)..<highest { forget(skipped) }
         }
-        seen[Self.word(highest)] |= Self.bit(highest)
+        remember(highest)
         suspect = nil
         return distance == 1 ? .next(highest) : .ahead(highest, missing: previous + 1)
     }
 
     private mutating func mark(_ sequence: Int64) -> Verdict {
-        let word = Self.word(sequence), bit = Self.bit(sequence)
-        guard seen[word] & bit == 0 else { return .duplicate }
-        seen[word] |= bit
+        guard seen[Self.word(sequence)] & Self.bit(sequence) == 0 else { return .duplicate }
+        remember(sequence)
         return .late(sequence)
+    }
+
+    // Read and written apart: the compiler's thread sanitizer breaks on `|=` through a pointer that lies in a noncopyable value
+    // (Swift 6.3.1: "Invalid bitcast").
+    @inline(__always) private func remember(_ sequence: Int64) {
+        let word = Self.word(sequence)
+        seen[word] = seen[word] | Self.bit(sequence)
+    }
+
+    @inline(__always) private func forget(_ sequence: Int64) {
+        let word = Self.word(sequence)
+        seen[word] = seen[word] & ~Self.bit(sequence)
     }
 
     @inline(__always) private static func word(_ sequence: Int64) -> Int { Int((sequence & (window - 1)) >> 6) }
