@@ -73,10 +73,11 @@ struct SendGoldenTests {
         let number = hex([
             UInt8(packet.header.sequenceNumber >> 8), UInt8(truncatingIfNeeded: packet.header.sequenceNumber),
         ])
-        #expect(
-            hex(packet.bytes) == "90f8" + number + "ffff0bb8" + "cafe0001"  // V X, M 120, sequence, timestamp, SSRC
-                + "bede0003" + "22060000" + "310001" + "4073" + "d003" + "00"  // send time, number, mid "s", orientation
-                + "90f0ffbdfb0100" + "00009d012a4001b400")
+        // V X, M 120, sequence, timestamp, SSRC.
+        let header = "90f8" + number + "ffff0bb8" + "cafe0001"
+        // Send time, number, mid "s", orientation, padding.
+        let extensions = "bede0003" + "22060000" + "310001" + "4073" + "d003" + "00"
+        #expect(hex(packet.bytes) == header + extensions + "90f0ffbdfb0100" + "00009d012a4001b400")
     }
 
     @Test("What the subscriber did not negotiate is not sent; nothing negotiated: no extension block")

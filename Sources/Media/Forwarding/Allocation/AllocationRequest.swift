@@ -69,7 +69,9 @@ public struct AllocationRequest: Sendable, Hashable {
 
 /// What may be spent, and how.
 public struct AllocationRules: Sendable, Hashable {
+    /// How importance is weighed.
     public typealias Mode = AllocationMode
+    /// What gives way when there is too little.
     public typealias Shortage = ShortagePolicy
 
     public var mode: Mode
