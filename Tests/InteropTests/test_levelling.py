@@ -20,15 +20,15 @@ async def enough_padding(server, wanted=30, timeout_s=30):
     raise AssertionError(f"only {server.metric(PADDED)} packets were padded")
 
 
-@pytest.mark.parametrize("codec", ["VP8", "H264", "VP9", "AV1"])
+@pytest.mark.parametrize("codec", ["VP8", "H264", "VP9"])
 def test_chromium_decodes_padded_packets(server, codec):
+    """Not AV1: the page's picture takes so few packets that hardly any is padded, so this would prove nothing."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, codec, "ada", codec=codec)
             bob = await open_room(browser, server, codec, "bob", send="nothing")
             await wait_for_video(bob)
-            # AV1 needs few packets for the page's picture, so few of them differ from their neighbours.
-            await enough_padding(server, 5 if codec == "AV1" else 30)
+            await enough_padding(server)
             before = (await wait_for_video(bob))[0]["framesDecoded"]
             stats = (await wait_for_video(bob, frames=before + 60))[0]
             assert stats["codec"] == f"video/{codec}"

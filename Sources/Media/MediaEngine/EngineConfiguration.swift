@@ -24,7 +24,8 @@ public struct EngineConfiguration: Sendable, Hashable {
     /// The largest datagram the engine writes: an Ethernet frame less IPv6 and UDP headers.
     public var maximumDatagram = 1_452
     /// Whether packets of one turn that differ by a few bytes get RTP padding to be of one length, so that they leave in one call of
-    /// the kernel. Chromium and Firefox take it (interop tests).
+    /// the kernel. Proven by interop tests: Chromium with VP8, VP9 and
+    /// H.264, Firefox with VP8 and VP9. Not proven: AV1, and H.264 in Firefox.
     public var levelsSizes = true
 
     public init() {}
