@@ -26,6 +26,8 @@ struct ConfigurationTests {
               udp_port: 9000
               announced_addresses: [192.0.2.1, "2001:db8::1"]
               consent_timeout: 20
+              interfaces: [eth0, wg*]
+              networks: [10.0.0.0/8, "2001:db8::/32", 192.0.2.7]
             keys:
               app: 0123456789abcdef0123456789abcdef
             rooms: {default: Hall}
@@ -35,6 +37,8 @@ struct ConfigurationTests {
         #expect(configuration.media.udpBasePort == 9_000)
         #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.1", "2001:db8::1"])
         #expect(configuration.media.engine.consentTimeout == .seconds(20))
+        #expect(configuration.media.addressFilter.interfaces == ["eth0", "wg*"])
+        #expect(configuration.media.addressFilter.networks.map(\.bits) == [8, 32, 32])
         #expect(configuration.rooms.defaultRoom == "Hall")
         #expect(configuration.faults.isEmpty)
     }
@@ -45,6 +49,10 @@ struct ConfigurationTests {
             ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'; 'martlet help settings' lists them"),
             ("http:\n  port: 70000", "m.yaml:2: http.port: '70000' is not 0 to 65535"),
             ("\nmedia:\n  bind: here", "m.yaml:3: media.bind: 'here' is not an IPv4 or IPv6 address"),
+            (
+                "media: {networks: [10.0.0.0/33]}",
+                "m.yaml:1: media.networks: '10.0.0.0/33' is not one of: networks as 10.0.0.0/8 or 2001:db8::/32"
+            ),
             (
                 "insecure: maybe",
                 "m.yaml:1: insecure: 'maybe' is not true or false"

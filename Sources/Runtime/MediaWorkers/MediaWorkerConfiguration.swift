@@ -1,4 +1,5 @@
 public import MediaEngine
+public import NetworkIO
 public import Primitives
 
 /// How many workers there are and where they listen.
@@ -11,6 +12,8 @@ public struct MediaWorkerConfiguration: Sendable {
     public var bindAddress: SocketAddress?
     /// The addresses that answers name, without ports. Empty: the bind address, else those of the machine's interfaces.
     public var advertisedAddresses: [SocketAddress] = []
+    /// Which of the machine's addresses answers name, where neither of the above is given.
+    public var addressFilter = AddressFilter()
     /// Binds each worker to one processor. Good on a machine of its own, bad beside others.
     public var pinsThreads = false
     /// What each worker's engine is told.

@@ -47,6 +47,9 @@ public final class MediaWorkerPool: Sendable {
         fingerprintSHA256 = certificate.fingerprintSHA256
         endEvents = { continuation.finish() }
         advertisedAddresses = Self.advertisedAddresses(configuration)
+        if advertisedAddresses.allSatisfy(\.isLoopback), configuration.addressFilter != AddressFilter() {
+            logger.warning("no address passes media.interfaces and media.networks: media reaches this machine only")
+        }
         threads = Mutex([])
         for worker in workers {
             let cpu = configuration.pinsThreads ? processors[worker.index % processors.count] : nil
@@ -122,7 +125,8 @@ public final class MediaWorkerPool: Sendable {
     private static func advertisedAddresses(_ configuration: MediaWorkerConfiguration) -> [SocketAddress] {
         if !configuration.advertisedAddresses.isEmpty { return configuration.advertisedAddresses }
         if let address = configuration.bindAddress { return [address] }
-        let addresses = NetworkInterfaces.addresses()
+        // None left, as on a machine without a network: itself.
+        let addresses = NetworkInterfaces.addresses(configuration.addressFilter)
         return addresses.isEmpty ? [SocketAddress(ipv4: 0x7f00_0001, port: 0)] : addresses
     }
 }

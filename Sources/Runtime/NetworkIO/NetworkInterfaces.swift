@@ -3,8 +3,8 @@ public import Primitives
 
 /// The machine's own addresses, for answers that must name where media is received.
 public enum NetworkInterfaces {
-    /// Addresses of interfaces that are up, without loopback and link-local ones, IPv4 first; the port is 0.
-    public static func addresses() -> [SocketAddress] {
+    /// Addresses that pass `filter`, of interfaces that are up, without loopback and link-local ones, IPv4 first; the port is 0.
+    public static func addresses(_ filter: AddressFilter = AddressFilter()) -> [SocketAddress] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }
         defer { freeifaddrs(list) }
@@ -14,7 +14,8 @@ public enum NetworkInterfaces {
             next = interface.pointee.ifa_next
             let flags = Int32(bitPattern: interface.pointee.ifa_flags)
             guard flags & Int32(IFF_UP) != 0, let address = interface.pointee.ifa_addr,
-                let candidate = socketAddress(address), isRoutable(candidate), !found.contains(candidate)
+                let candidate = socketAddress(address), isRoutable(candidate), !found.contains(candidate),
+                filter.passes(candidate, interface: String(cString: interface.pointee.ifa_name))
             else { continue }
             found.append(candidate)
         }

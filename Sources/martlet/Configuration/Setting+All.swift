@@ -3,6 +3,7 @@ import Logging
 import MediaControl
 import MediaEngine
 import MediaWorkers
+import NetworkIO
 import Primitives
 import RoomService
 import Rooms
@@ -37,6 +38,14 @@ extension Setting {
             "media.announced_addresses", "addresses in answers, for 1:1 NAT; none: those of the machine",
             wants: "IPv4 or IPv6 addresses", \.media.advertisedAddresses, parse: { SocketAddress(numeric: $0) },
             show: { $0.host }),
+        list(
+            "media.interfaces", "network interfaces whose addresses are told, where none are announced; none: all",
+            wants: "names, with * at the end for a beginning", \.media.addressFilter.interfaces,
+            parse: { $0.isEmpty ? nil : $0 }, show: { $0 }),
+        list(
+            "media.networks", "networks whose addresses are told, where none are announced; none: all",
+            wants: "networks as 10.0.0.0/8 or 2001:db8::/32", \.media.addressFilter.networks,
+            parse: { AddressPrefix(text: $0) }, show: { "\($0.address.host)/\($0.bits)" }),
         flag("media.pin_threads", "bind each media thread to a core", \.media.pinsThreads),
         flag(
             "media.level_sizes", "pad packets by a few bytes to one length: sending costs less",

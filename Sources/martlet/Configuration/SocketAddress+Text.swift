@@ -1,4 +1,5 @@
 import Glibc
+import NetworkIO
 import Primitives
 
 extension SocketAddress {
@@ -15,5 +16,16 @@ extension SocketAddress {
             (bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
         }
         self.init(high: UInt64(bigEndian: words.0), low: UInt64(bigEndian: words.1), port: 0)
+    }
+}
+
+extension AddressPrefix {
+    /// "10.0.0.0/8"; a single address stands for itself. Nil when the text is none.
+    init?(text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let address = SocketAddress(numeric: String(parts[0])) else { return nil }
+        let whole = address.isIPv4 ? 32 : 128
+        guard let bits = parts.count == 2 ? Int(parts[1]) : whole else { return nil }
+        self.init(address, bits: bits)
     }
 }

@@ -1,0 +1,49 @@
+public import Primitives
+
+/// A network in CIDR form: all addresses that begin with the same bits.
+public struct AddressPrefix: Sendable, Hashable {
+    /// The network's address.
+    public let address: SocketAddress
+    /// Leading bits that count, as written: 0 to 32 for IPv4, 0 to 128 for IPv6.
+    public let bits: Int
+
+    /// The network of the first `bits` bits of `address`; nil when it has not so many.
+    public init?(_ address: SocketAddress, bits: Int) {
+        guard bits >= 0, bits <= (address.isIPv4 ? 32 : 128) else { return nil }
+        self.address = address
+        self.bits = bits
+    }
+
+    /// Whether `other` lies in the network. IPv4 and IPv6 never lie in each other.
+    public func contains(_ other: SocketAddress) -> Bool {
+        guard other.isIPv4 == address.isIPv4 else { return false }
+        // IPv4 is kept as ::ffff:a.b.c.d.
+        let bits = address.isIPv4 ? bits + 96 : bits
+        let high = Self.mask(min(bits, 64)), low = Self.mask(max(bits - 64, 0))
+        return (other.high ^ address.high) & high == 0 && (other.low ^ address.low) & low == 0
+    }
+
+    private static func mask(_ bits: Int) -> UInt64 { bits == 0 ? 0 : UInt64.max << UInt64(64 - bits) }
+}
+
+/// Which of the machine's addresses clients are told (F2).
+public struct AddressFilter: Sendable, Hashable {
+    /// Names of interfaces, "eth0" or "eth*"; empty: all.
+    public var interfaces: [String]
+    /// Networks of which an address must be; empty: all.
+    public var networks: [AddressPrefix]
+
+    /// Lets everything pass that is on one of `interfaces` and in one of `networks`.
+    public init(interfaces: [String] = [], networks: [AddressPrefix] = []) {
+        self.interfaces = interfaces
+        self.networks = networks
+    }
+
+    /// Whether an address of an interface is told.
+    public func passes(_ address: SocketAddress, interface: String) -> Bool {
+        let isNamed = interfaces.contains { name in
+            name.hasSuffix("*") ? interface.hasPrefix(name.dropLast()) : interface == name
+        }
+        return (interfaces.isEmpty || isNamed) && (networks.isEmpty || networks.contains { $0.contains(address) })
+    }
+}
