@@ -85,6 +85,20 @@ struct SendRepeatTests {
         #expect(harness.subscription.pointee.requestRepeat(number, roundTrip: .zero, at: at(160)) == .notYetHere)
     }
 
+    @Test("G3: what the publisher repaired is not sent again for requests that were on their way")
+    func repairedLate() {
+        var (harness, layer) = begun(rtx: true)
+        var packets = layer.frame(keyframe: false)
+        let late = packets.remove(at: 1)
+        harness.turn(packets, at: at(150))
+        harness.turn([late], at: at(180))
+        let number = harness.out.last!.header.sequenceNumber
+        #expect(number == harness.out[harness.out.count - 2].header.sequenceNumber &- 1)
+        #expect(harness.repeats(of: number, at: at(190)) == nil)
+        #expect(harness.repeats(of: number, at: at(229)) == nil)
+        #expect(harness.repeats(of: number, at: at(231)) != nil)
+    }
+
     @Test("After a switch to another track old numbers are not repeated from the wrong history")
     func otherTrack() {
         let (harness, _) = begun(rtx: true)

@@ -55,6 +55,9 @@ public struct SentPacket: Sendable {
     var padding: UInt8 = 0
 
     @inlinable public init() {}
+
+    /// `time` as `lastRepeat` keeps it. 0 means never; one millisecond in 49 days does not matter.
+    static func moment(of time: MonotonicTime) -> UInt32 { max(1, UInt32(truncatingIfNeeded: time.milliseconds)) }
 }
 
 /// The last numbers of one subscription, by output sequence number.

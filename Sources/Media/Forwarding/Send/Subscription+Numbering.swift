@@ -247,8 +247,10 @@ extension Subscription {
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: sequence) else { return }
-        let sent = sentPacket(sequence, in: range.pointee)
+        var sent = sentPacket(sequence, in: range.pointee)
         guard ring.place(sent.sequence) == nil, formats[record.pointee.format].isMapped else { return }
+        // The subscriber has seen the gap: its requests that are on their way are answered by this.
+        sent.lastRepeat = SentPacket.moment(of: now)
         append(sent, at: now, into: &list)
     }
 

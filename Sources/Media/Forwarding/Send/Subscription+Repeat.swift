@@ -24,12 +24,11 @@ extension Subscription {
         guard place.pointee.epoch == epoch, place.pointee.flags.contains(.sent) else {
             return .dropped(.retransmissionTooOld)
         }
-        let moment = UInt32(truncatingIfNeeded: now.milliseconds)
+        let moment = SentPacket.moment(of: now)
         let last = place.pointee.lastRepeat
         let distance = max(roundTrip, Self.leastRepeatDistance)
         if last != 0, Int64(moment &- last) < distance.milliseconds { return .dropped(.retransmissionThrottled) }
-        // 0 means never; one millisecond in 49 days does not matter.
-        place.pointee.lastRepeat = max(1, moment)
+        place.pointee.lastRepeat = moment
         return .send(place.pointee.sequence)
     }
 
