@@ -193,7 +193,10 @@ let testTargets: [Target] = [
     tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
     tests(
         of: "martlet",
-        also: ["AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "RoomService", "Rooms"]),
+        also: [
+            "AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "NetworkIO", "RoomService",
+            "Rooms",
+        ]),
     tests(of: "LoadGenerator"),
     .testTarget(
         name: "ArchitectureTests", dependencies: ["TestSupport"], path: "Tests/ArchitectureTests",

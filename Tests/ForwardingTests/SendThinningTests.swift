@@ -120,6 +120,30 @@ struct SendThinningTests {
         #expect(numbers[1] - numbers[0] == 2)
     }
 
+    @Test(
+        "Late packets of a picture that was left out are filled in with padding, those of one that was sent come as they are"
+    )
+    func late() {
+        let sender = Sender()
+        sender.send(8)
+        sender.bound(temporal: 1)
+        sender.send(1)
+        var held: [[UInt8]] = []
+        let mark = sender.harness.out.count
+        // Layer 2, of which only the last packet comes in time; then layer 1, of which the middle one does not.
+        for (layer, missing) in [(UInt8(2), 0...1), (1, 1...1)] {
+            let packets = sender.layers[0].frame(temporal: layer, isSwitchingPoint: true, keyframe: false)
+            held += missing.map { packets[$0] }
+            sender.harness.turn(packets.indices.filter { !missing.contains($0) }.map { packets[$0] }, at: sender.now)
+            sender.turns += 1
+        }
+        sender.harness.turn(held, at: sender.now)
+        let written = sender.harness.out[mark...].sorted { $0.header.sequenceNumber < $1.header.sequenceNumber }
+        #expect(written.map { $0.header.payloadLength > 0 } == [false, false, true, true, true])
+        #expect(
+            zip(written, written.dropFirst()).allSatisfy { $1.header.sequenceNumber == $0.header.sequenceNumber + 1 })
+    }
+
     @Test("Offers name what each temporal layer of each simulcast layer costs")
     func offers() throws {
         let sender = Sender(layers: 3)

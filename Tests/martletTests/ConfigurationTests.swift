@@ -2,6 +2,7 @@ import Foundation
 import HTTPServing
 import MediaEngine
 import MediaWorkers
+import NetworkIO
 import Primitives
 import RoomService
 import Testing

@@ -66,7 +66,10 @@ public final class Meeting {
     }
 
     private func watch(_ publication: Publication, by member: Member) {
-        member.views[publication.id] = member.client.subscribe(to: publication)
+        let view = member.client.subscribe(to: publication)
+        // Losses make the estimate fall below what the room sends.
+        view.allowThinning()
+        member.views[publication.id] = view
     }
 
     private func drop(_ publication: Publication) {

@@ -121,7 +121,8 @@ extension Subscription {
         let range = ranges.current
         let isLate = arrival.sequence <= range.pointee.last || arrival.sequence < range.pointee.first
         if arrival.isGap {
-            return isLate ? fill(arrival, at: now, into: &list) : closeGap(arrival.sequence)
+            return isLate
+                ? fill(Int(arrival.layer), arrival.sequence, at: now, into: &list) : closeGap(arrival.sequence)
         }
         guard let record = layer.pointee.history.record(arrival.sequence) else { return }
         if isLate { return forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list) }
@@ -247,6 +248,9 @@ extension Subscription {
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: sequence) else { return }
+        if kind == .video, wasLeftOut(sequence, record, of: layer) {
+            return fill(layer.pointee.index, sequence, at: now, into: &list)
+        }
         var sent = sentPacket(sequence, in: range.pointee)
         guard ring.place(sent.sequence) == nil, formats[record.pointee.format].isMapped else { return }
         // The subscriber has seen the gap: its requests that are on their way are answered by this.
@@ -255,9 +259,11 @@ extension Subscription {
     }
 
     /// A missing number turns out to be one that is not forwarded: padding closes the gap, so that nobody asks for it again.
-    private mutating func fill(_ arrival: Arrival, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
-        guard let range = ranges.find(layer: arrival.layer, source: arrival.sequence) else { return }
-        var sent = sentPacket(arrival.sequence, in: range.pointee)
+    private mutating func fill(
+        _ layer: Int, _ sequence: Int64, at now: MonotonicTime, into list: inout WorkList<SentPacket>
+    ) {
+        guard let range = ranges.find(layer: UInt8(layer), source: sequence) else { return }
+        var sent = sentPacket(sequence, in: range.pointee)
         guard ring.isKeeping, ring.place(sent.sequence) == nil else { return }
         sent.flags = [.used, .filler]
         sent.source = UInt32(tail.format)
