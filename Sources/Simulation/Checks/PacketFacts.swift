@@ -17,6 +17,8 @@ struct PacketFacts: Sendable {
     var temporalLayer = 0
     /// Of the server's making: parameter sets ahead of a keyframe, or padding.
     var isOwn = false
+    /// Padding in the place of a packet that is not forwarded.
+    var isFiller: Bool { payloadLength == 0 }
 
     /// `repairs`: the packet is a retransmission, whose payload begins with the number that it repairs (RFC 4588).
     init?(_ packet: RawSpan, header: RTPHeader, codec: Codec, repairs: Bool) {
@@ -31,6 +33,7 @@ struct PacketFacts: Sendable {
         }
         payloadLength = header.payloadOffset + header.payloadLength - start
         let payload = packet.extracting(start..<(start + payloadLength))
+        isOwn = payloadLength == 0
         trace = MediaTrace(endOf: payload)
         guard let format = PayloadCodec(codec), let summary = format.summary(of: payload, marker: marker) else {
             return

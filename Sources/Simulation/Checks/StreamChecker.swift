@@ -94,6 +94,8 @@ public struct StreamChecker: Sendable {
 
     /// `b` follows `a` on the wire.
     private mutating func check(_ a: PacketFacts, _ b: PacketFacts) {
+        // Receivers take no time and no frame from padding.
+        guard !a.isFiller, !b.isFiller else { return }
         let step = Int32(bitPattern: b.timestamp &- a.timestamp)
         if let paceTolerance { checkPace(a, b, step, paceTolerance) }
         guard kind == .video else { return checkSoundOrder(a, b) }

@@ -20,8 +20,11 @@ extension Subscription {
                 guard let neighbour = layer.pointee.history.record(other),
                     neighbour.pointee.timestamp == record.pointee.timestamp
                 else { continue }
-                // What was sent of a picture is completed.
-                return ranges.find(layer: UInt8(layer.pointee.index), source: other) == nil
+                guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: other) else { return true }
+                // What was sent of a picture is completed. A neighbour that came late itself says nothing.
+                if let place = ring.place(sentPacket(other, in: range.pointee).sequence) {
+                    return place.pointee.flags.contains(.filler)
+                }
             }
         }
         return summary.temporalLayer > Int(selector.temporal.cap)
