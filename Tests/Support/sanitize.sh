@@ -9,6 +9,7 @@ export TSAN_OPTIONS="suppressions=$PWD/Tests/Support/tsan.supp:history_size=4:ha
 # A sanitized program is five to ten times slower: one mutation of each fuzz seed is enough here.
 export MARTLET_FUZZ_MUTATIONS=${MARTLET_FUZZ_MUTATIONS:-1}
 arguments=(--sanitize="$kind" --scratch-path ".build/${kind:0:1}san" --disable-xctest)
-# Simulated worlds run in one thread and would take most of an hour: nothing races there.
-[ "$kind" = thread ] && arguments+=(--skip SimulationTests)
+# Simulated worlds run in one thread and would take most of an hour: nothing races there. One test at a time, or those that compute for
+# minutes keep those that wait for each other from their threads.
+[ "$kind" = thread ] && arguments+=(--no-parallel --skip SimulationTests --skip ScenarioTests)
 swift test "${arguments[@]}" ${2:+--filter "$2"}

@@ -88,9 +88,13 @@ final class EngineRoom {
     func receive(_ bytes: [UInt8], from member: Member) { receive(bytes, from: member.address) }
 
     func receiveFromStranger(_ bytes: [UInt8], _ port: UInt16) {
-        let sent = engine.statistics.packetsSent
-        receive(bytes, from: SocketAddress(ipv4: 0xc000_0299, port: port))
-        precondition(engine.statistics.packetsSent == sent, "a stranger moves no media")
+        var bytes = bytes
+        let waiting = batch.count
+        bytes.withUnsafeMutableBytes {
+            engine.receive($0, from: SocketAddress(ipv4: 0xc000_0299, port: port), at: now, into: &batch)
+        }
+        precondition(batch.count == waiting, "a stranger gets no answer")
+        endTurn()
     }
 
     private func receive(_ bytes: [UInt8], from address: SocketAddress) {
