@@ -25,6 +25,8 @@ final class EngineRoom {
     private var now = MonotonicTime(milliseconds: 1_000)
     /// The members' ends of their SRTP.
     private var sessions: [Member: SRTPSession] = [:]
+    /// Counts subscriptions made by commands.
+    private var generation: UInt32 = 0
     private static let material = (0..<56).map { UInt8($0) }
 
     init() throws {
@@ -37,6 +39,7 @@ final class EngineRoom {
     // MARK: - Life
 
     func open() {
+        generation = 0
         apply(.addRoom(RoomID(1)))
         for member in Member.allCases { add(member) }
         for stream in Stream.allCases {
@@ -146,6 +149,14 @@ final class EngineRoom {
         now = end
     }
 
+    /// A stream's subscription. A new one gets new SSRCs: the old ones must not be used again under the same keys.
+    private func subscription(_ stream: Stream) -> SubscriptionDescription {
+        var description = stream.subscription
+        description.ssrc |= generation << 8
+        description.rtxSSRC = description.rtxSSRC.map { $0 | generation << 8 }
+        return description
+    }
+
     func command(_ kind: UInt8, _ value: UInt8) {
         let stream = Stream.allCases[Int(value) % Stream.allCases.count]
         let other = Stream.allCases[Int(value >> 4) % Stream.allCases.count]
@@ -158,7 +169,9 @@ final class EngineRoom {
         case 5: apply(.removeTrack(stream.track.id))
         case 6: apply(.addTrack(stream.track))
         case 7: apply(.unsubscribe(stream.subscription.id))
-        case 8: apply(.subscribe(stream.subscription))
+        case 8:
+            generation = (generation + 1) & 0xffff
+            apply(.subscribe(subscription(stream)))
         case 9: apply(.updateTrack(stream.track))
         case 10: apply(.setTrackMaximumBitrate(stream.track.id, .kilobitsPerSecond(Int64(value))))
         default: apply(.updateSubscription(stream.subscription))
@@ -200,7 +213,9 @@ final class EngineRoom {
         else { preconditionFailure("what is forwarded is RTP, and new") }
         guard
             let stream = Stream.allCases.first(where: {
-                $0.subscription.ssrc == header.ssrc || $0.subscription.rtxSSRC == header.ssrc
+                // Without the generation.
+                let ssrc = header.ssrc & 0xff00_00ff
+                return $0.subscription.ssrc == ssrc || $0.subscription.rtxSSRC == ssrc
             })
         else { preconditionFailure("a subscriber gets its own SSRCs") }
         let types = Stream.allCases.flatMap(\.subscription.formats).flatMap { [$0.payloadType, $0.rtxPayloadType] }
