@@ -1,3 +1,4 @@
+import AccessTokens
 import Glibc
 import HTTPServing
 import Logging
@@ -41,8 +42,6 @@ struct Configuration: Sendable {
 
     /// The built-in key of `--dev`.
     static let developmentKey = (name: "devkey", secret: "devsecret-devsecret-devsecret-00")
-    /// The shortest secret that is taken: HS256 wants a key as long as its hash (RFC 7518 section 3.2).
-    static let shortestSecretBytes = 32
 
     /// The configuration of `--dev`: no file needed, nothing reachable from elsewhere.
     static var development: Configuration {
@@ -75,9 +74,10 @@ struct Configuration: Sendable {
                 "keys: no API key is configured; add 'NAME: SECRET' under 'keys' (or MARTLET_KEYS=NAME:SECRET), "
                     + "with a secret from 'openssl rand -hex 32', or start with --dev")
         }
-        for (name, secret) in keys.sorted(by: { $0.key < $1.key }) where secret.utf8.count < Self.shortestSecretBytes {
+        let least = AccessTokenLimits.secretMinimumBytes
+        for (name, secret) in keys.sorted(by: { $0.key < $1.key }) where secret.utf8.count < least {
             faults.append(
-                "keys.\(name): the secret has \(secret.utf8.count) bytes; HS256 needs \(Self.shortestSecretBytes): "
+                "keys.\(name): the secret has \(secret.utf8.count) bytes; HS256 needs \(least): "
                     + "'openssl rand -hex 32' makes a good one")
         }
         if (tlsCertificatePath == nil) != (tlsKeyPath == nil) {

@@ -1,3 +1,4 @@
+import AccessTokens
 import Primitives
 
 /// One thing that can be configured: its path in the file, what it means, what its value may be, and where it goes.
@@ -25,7 +26,7 @@ struct Setting: Sendable {
         let settings = all.map { setting -> (path: String, standard: String, summary: String) in
             (setting.path, setting.show(standard), "\(setting.summary) (\(setting.wants))")
         }
-        let secret = "the secret of the API key NAME (\(Configuration.shortestSecretBytes) bytes or more)"
+        let secret = "the secret of the API key NAME (\(AccessTokenLimits.secretMinimumBytes) bytes or more)"
         return settings + [("keys.NAME", "", secret)]
     }
 }
