@@ -25,6 +25,10 @@ public final class MediaEngine {
     /// The most datagrams that one `receive` or `apply` writes.
     public static let transportReserveDatagrams = 12
 
+    /// Which implementations encrypt and decrypt under AES-128 GCM, for the log: what is forwarded, and all else.
+    /// The first costs 0.1 us a packet where libipsec-mb is, 0.4 us where OpenSSL does it.
+    public static var cipherDescriptions: (forwarded: String, other: String) { TransportContext.cipherDescriptions }
+
     let configuration: EngineConfiguration
     let transports: TransportContext
     var random: RandomSource

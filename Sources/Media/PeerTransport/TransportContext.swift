@@ -56,6 +56,11 @@ public final class TransportContext {
         self.settings = settings
     }
 
+    /// Which implementations encrypt and decrypt under AES-128 GCM, for the log: what is forwarded, and libsrtp2's share.
+    public static var cipherDescriptions: (forwarded: String, other: String) {
+        (SRTPLibrary.senderDescription, SRTPLibrary.cipherDescription)
+    }
+
     var iceSettings: ICESettings {
         var ice = ICESettings()
         ice.consentTimeout = settings.consentTimeout

@@ -60,7 +60,13 @@ public final class MediaWorkerPool: Sendable {
                 throw .system(index: worker.index, error)
             }
         }
-        logger.info("media workers started", ["workers": .number(workers.count), "port": .number(workers[0].port)])
+        let ciphers = MediaEngine.cipherDescriptions
+        logger.info(
+            "media workers started",
+            [
+                "workers": .number(workers.count), "port": .number(workers[0].port),
+                "forwarding_cipher": .text(ciphers.forwarded), "other_cipher": .text(ciphers.other),
+            ])
     }
 
     /// Where a client reaches `worker`.
