@@ -2,11 +2,13 @@ public import Primitives
 
 /// Changes to a dependency descriptor on its way to one receiver.
 public enum DependencyDescriptorRewriter {
-    /// Replaces the frame number of the descriptor that lies at `offset` of a packet, in place.
-    @inlinable public static func setFrameNumber(
-        _ number: UInt16, in packet: UnsafeMutableRawBufferPointer, at offset: Int
+    /// Moves the frame number of a descriptor in place, over the wrap; one without its mandatory fields is left alone.
+    @inlinable @inline(__always) public static func moveFrameNumber(
+        _ descriptor: UnsafeMutableRawBufferPointer, by delta: UInt16
     ) {
-        packet.write(number, at: offset + 1)
+        guard descriptor.count >= 3 else { return }
+        let number = UInt16(bigEndian: descriptor.loadUnaligned(fromByteOffset: 1, as: UInt16.self))
+        descriptor.write(number &+ delta, at: 1)
     }
 
     /// Bytes that `write` needs for a descriptor.

@@ -6,7 +6,7 @@ public import Primitives
 public enum RTPPatch {
     /// Writes a fixed header without CSRC, extension or padding; the payload starts at `RTPHeader.fixedLength`
     /// unless an extension is written there (`HeaderExtensionWriter` sets the X bit itself).
-    @inlinable public static func writeFixedHeader(
+    @inlinable @inline(__always) public static func writeFixedHeader(
         to packet: UnsafeMutableRawBufferPointer, marker: Bool, payloadType: UInt8, sequenceNumber: UInt16,
         timestamp: UInt32, ssrc: UInt32
     ) {
@@ -17,37 +17,13 @@ public enum RTPPatch {
         packet.write(ssrc, at: 8)
     }
 
-    /// Sets or clears the marker.
-    @inlinable public static func setMarker(_ marker: Bool, of packet: UnsafeMutableRawBufferPointer) {
-        packet[1] = (packet[1] & 0x7f) | (marker ? 0x80 : 0)
-    }
-
-    /// Replaces the payload type and keeps the marker.
-    @inlinable public static func setPayloadType(_ payloadType: UInt8, of packet: UnsafeMutableRawBufferPointer) {
+    /// Makes the packet one of another stream; the marker and the rest stay.
+    static func readdress(
+        _ packet: UnsafeMutableRawBufferPointer, payloadType: UInt8, sequenceNumber: UInt16, ssrc: UInt32
+    ) {
         packet[1] = (packet[1] & 0x80) | (payloadType & 0x7f)
-    }
-
-    /// Replaces the sequence number.
-    @inlinable public static func setSequenceNumber(_ number: UInt16, of packet: UnsafeMutableRawBufferPointer) {
-        packet.write(number, at: 2)
-    }
-
-    /// Replaces the timestamp.
-    @inlinable public static func setTimestamp(_ timestamp: UInt32, of packet: UnsafeMutableRawBufferPointer) {
-        packet.write(timestamp, at: 4)
-    }
-
-    /// Replaces the synchronisation source.
-    @inlinable public static func setSSRC(_ ssrc: UInt32, of packet: UnsafeMutableRawBufferPointer) {
+        packet.write(sequenceNumber, at: 2)
         packet.write(ssrc, at: 8)
-    }
-
-    /// Drops the padding of a packet of `header`'s shape: clears the P bit and returns the length without padding.
-    @inlinable public static func removePadding(
-        of packet: UnsafeMutableRawBufferPointer, header: RTPHeader
-    ) -> Int {
-        packet[0] &= ~0x20
-        return header.payloadOffset + header.payloadLength
     }
 
     /// Pads a packet of `length` bytes that has no padding yet by 1 to 255 bytes (RFC 3550 section 5.1).

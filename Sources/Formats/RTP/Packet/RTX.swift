@@ -33,9 +33,7 @@ public enum RTX {
         packet.baseAddress!.advanced(by: offset).copyMemory(
             from: packet.baseAddress!.advanced(by: offset + overhead), byteCount: length)
         packet[0] &= ~0x20
-        RTPPatch.setPayloadType(payloadType, of: packet)
-        RTPPatch.setSequenceNumber(original, of: packet)
-        RTPPatch.setSSRC(ssrc, of: packet)
+        RTPPatch.readdress(packet, payloadType: payloadType, sequenceNumber: original, ssrc: ssrc)
         return offset + length
     }
 
@@ -52,9 +50,7 @@ public enum RTX {
             from: base.advanced(by: payloadOffset), byteCount: length - payloadOffset)
         packet[payloadOffset] = packet[2]
         packet[payloadOffset + 1] = packet[3]
-        RTPPatch.setPayloadType(payloadType, of: packet)
-        RTPPatch.setSequenceNumber(sequenceNumber, of: packet)
-        RTPPatch.setSSRC(ssrc, of: packet)
+        RTPPatch.readdress(packet, payloadType: payloadType, sequenceNumber: sequenceNumber, ssrc: ssrc)
         return length + overhead
     }
 }

@@ -25,28 +25,3 @@ public struct SequenceUnwrapper: Sendable, Hashable {
     /// Makes `extended` the reference.
     public mutating func setLast(_ extended: Int64) { last = extended }
 }
-
-/// Extends 32-bit timestamps to numbers that never wrap.
-public struct TimestampUnwrapper: Sendable, Hashable {
-    /// The last extended timestamp; nil before the first.
-    public private(set) var last: Int64?
-
-    /// One that has seen nothing.
-    public init() {}
-
-    /// The extended value of `timestamp`; it becomes the reference for the next.
-    @inlinable public mutating func unwrap(_ timestamp: UInt32) -> Int64 {
-        let extended = peek(timestamp)
-        setLast(extended)
-        return extended
-    }
-
-    /// The extended value of `timestamp` without changing the reference.
-    @inlinable public func peek(_ timestamp: UInt32) -> Int64 {
-        guard let last else { return Int64(timestamp) + 0x1_0000_0000 }
-        return last + Int64(Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: last)))
-    }
-
-    /// Makes `extended` the reference.
-    public mutating func setLast(_ extended: Int64) { last = extended }
-}

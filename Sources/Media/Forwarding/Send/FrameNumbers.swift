@@ -108,12 +108,4 @@ extension FrameNumbers {
         guard let place = record.pointee.extensions[.dependencyDescriptor], place.length >= 3 else { return nil }
         return UInt16(packet[Int(place.offset) + 1]) << 8 | UInt16(packet[Int(place.offset) + 2])
     }
-
-    /// Moves the frame number of a dependency descriptor; a descriptor without its mandatory fields is left alone.
-    @inline(__always)
-    static func moveDescriptor(_ value: UnsafeMutableRawPointer, length: Int, by delta: UInt16) {
-        guard length >= 3 else { return }
-        let number = UInt16(bigEndian: value.loadUnaligned(fromByteOffset: 1, as: UInt16.self)) &+ delta
-        value.storeBytes(of: number.bigEndian, toByteOffset: 1, as: UInt16.self)
-    }
 }

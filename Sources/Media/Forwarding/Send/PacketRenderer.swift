@@ -1,5 +1,7 @@
 import MediaControl
+import PayloadFormats
 import Primitives
+import RTP
 
 /// Makes the subscriber's packet from the stored one: header, extensions, frame numbers; the payload is copied once.
 ///
@@ -39,16 +41,9 @@ struct PacketRenderer {
             keyIndex: sent.keyIndexDelta)
         offset += payload.count
         guard sent.padding > 0, rtxSequence == nil else { return offset }
-        return pad(slot, from: offset, by: sent.padding)
-    }
-
-    /// Padding (RFC 3550 section 5.1): the P bit, zeros, and in the last byte how many there are.
-    private func pad(_ slot: UnsafeMutableRawPointer, from offset: Int, by count: UInt8) -> Int {
-        slot.storeBytes(of: slot.load(as: UInt8.self) | 0x20, as: UInt8.self)
-        let end = offset + Int(count)
-        (slot + offset).initializeMemory(as: UInt8.self, repeating: 0, count: Int(count))
-        slot.storeBytes(of: count, toByteOffset: end - 1, as: UInt8.self)
-        return end
+        let count = Int(sent.padding)
+        let room = UnsafeMutableRawBufferPointer(start: slot, count: offset + count)
+        return RTPPatch.pad(room, length: offset, by: count) ?? offset
     }
 
     /// How long `write` makes the packet before padding; nil where only writing tells.
@@ -70,7 +65,7 @@ struct PacketRenderer {
         return RTPLayout.fixedHeader &+ 4 &+ (block &+ 3) & ~3 &+ record.pointee.payloadLength
     }
 
-    /// RFC 3550 section 5.1; the X bit is set by the extension block.
+    /// The fixed header of the media stream or, for a repeat, of the retransmission stream.
     @inline(__always)
     func writeHeader(
         _ sent: SentPacket, timestamp: UInt32, marker: Bool, repeatedAs rtxSequence: UInt16?,
@@ -78,13 +73,10 @@ struct PacketRenderer {
     ) {
         let isRepeat = rtxSequence != nil
         let payloadType = isRepeat ? mapping.rtxPayloadType : mapping.payloadType
-        let sequence = rtxSequence ?? UInt16(truncatingIfNeeded: sent.sequence)
-        slot.storeBytes(of: 0x80, as: UInt8.self)
-        slot.storeBytes(of: payloadType | (marker ? 0x80 : 0), toByteOffset: 1, as: UInt8.self)
-        slot.storeBytes(of: sequence.bigEndian, toByteOffset: 2, as: UInt16.self)
-        slot.storeBytes(of: timestamp.bigEndian, toByteOffset: 4, as: UInt32.self)
-        let ssrc = isRepeat ? wire.rtxSSRC : wire.ssrc
-        slot.storeBytes(of: ssrc.bigEndian, toByteOffset: 8, as: UInt32.self)
+        RTPPatch.writeFixedHeader(
+            to: UnsafeMutableRawBufferPointer(start: slot, count: RTPLayout.fixedHeader), marker: marker,
+            payloadType: payloadType, sequenceNumber: rtxSequence ?? UInt16(truncatingIfNeeded: sent.sequence),
+            timestamp: timestamp, ssrc: isRepeat ? wire.rtxSSRC : wire.ssrc)
     }
 
     /// Writes the extension block of a stored packet; the offset of the payload.
@@ -109,7 +101,8 @@ struct PacketRenderer {
             value.copyMemory(from: packet.baseAddress! + Int(place.offset), byteCount: Int(place.length))
             switch place.meaning {
             case .dependencyDescriptor:
-                FrameNumbers.moveDescriptor(value, length: Int(place.length), by: sent.frameDelta)
+                DependencyDescriptorRewriter.moveFrameNumber(
+                    UnsafeMutableRawBufferPointer(start: value, count: Int(place.length)), by: sent.frameDelta)
             case .absoluteCaptureTime:
                 if place.length == 16, sent.flags.contains(.captureOffset) { moveCaptureOffset(value) }
             default: break

@@ -1,5 +1,6 @@
 import MediaControl
 public import Primitives
+import RTP
 
 // What fills a probe: retransmissions of packets just sent, which a receiver may even need, else plain padding on the same SSRC.
 
@@ -40,10 +41,7 @@ extension Subscription {
             guard let place = ring.place(newest &- UInt32(back)), place.pointee.epoch == epoch,
                 place.pointee.flags.contains(.sent), place.pointee.flags.isDisjoint(with: [.parameterSets, .filler])
             else { continue }
-            let layer = track.layer(Int(place.pointee.layer))
-            let behind = Int32(
-                bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- place.pointee.source)
-            guard let record = layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind)) else {
+            guard let record = Self.record(of: place.pointee, in: track.layer(Int(place.pointee.layer))) else {
                 continue
             }
             let length = Int(record.pointee.length)
@@ -69,12 +67,7 @@ extension Subscription {
         renderer.writeHeader(sent, timestamp: tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
         var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)
-        let offset = writer.finish()
-        slot[0] |= 0x20
-        UnsafeMutableRawBufferPointer(rebasing: slot[offset..<(offset + count)]).initializeMemory(
-            as: UInt8.self, repeating: 0)
-        slot[offset + count - 1] = UInt8(count)
-        return offset + count
+        return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
 
     /// The packet planned under `sequence` that has waited at the pacer; nil when another track stands behind the section by now.

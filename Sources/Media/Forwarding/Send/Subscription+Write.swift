@@ -1,5 +1,6 @@
 import MediaControl
 public import Primitives
+import RTP
 
 // Bytes of planned packets.
 
@@ -110,10 +111,7 @@ extension Subscription {
             offset += RTPLayout.originalSequence
         }
         if sent.flags.contains(.filler) {
-            // One byte of padding (RFC 3550 section 5.1): its last byte is their number.
-            slot[0] |= 0x20
-            slot[offset] = 1
-            return offset + 1
+            return RTPPatch.pad(slot, length: offset, by: 1)
         }
         let room = UnsafeMutableRawBufferPointer(rebasing: slot[offset...])
         guard let length = track.layer(Int(sent.layer)).pointee.parameterSets.writeSTAPA(into: room) else { return nil }
