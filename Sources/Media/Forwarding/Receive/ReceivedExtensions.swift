@@ -1,5 +1,6 @@
 internal import MediaControl
 internal import Primitives
+internal import RTP
 
 /// id -> meaning of the header extensions of one peer, one load an element.
 ///
@@ -36,6 +37,12 @@ struct ReceivedExtensions {
     struct Range {
         var offset = 0
         var length = 0
+
+        init() {}
+        init(_ element: RTPHeaderExtensions.Element) {
+            offset = element.offset
+            length = element.length
+        }
     }
 
     /// Those that are passed on.
@@ -51,34 +58,35 @@ struct ReceivedExtensions {
     var voiceActivity = false
 
     @inline(__always) mutating func note(
-        _ meaning: HeaderExtension, offset: Int, length: Int, in packet: UnsafeRawBufferPointer
+        _ meaning: HeaderExtension, _ element: RTPHeaderExtensions.Element, in packet: RawSpan
     ) {
         switch meaning {
-        case .mid: mid = Range(offset: offset, length: length)
-        case .rid: rid = Range(offset: offset, length: length)
-        case .repairedRID: repairedRID = Range(offset: offset, length: length)
+        case .mid: mid = Range(element)
+        case .rid: rid = Range(element)
+        case .repairedRID: repairedRID = Range(element)
         case .absoluteSendTime: break
         case .transportSequence:
-            guard length >= 2 else { return }
-            transportSequence = Int32(packet[offset]) << 8 | Int32(packet[offset + 1])
+            guard let value = TransportSequenceNumber(element, in: packet) else { return }
+            transportSequence = Int32(value.value)
         case .audioLevel:
-            guard length >= 1 else { return }
-            audioLevel = packet[offset] & 0x7f
-            voiceActivity = packet[offset] & 0x80 != 0
-            forward(meaning, offset, length)
+            guard let value = AudioLevel(element, in: packet) else { return }
+            audioLevel = value.level
+            voiceActivity = value.isVoice
+            forward(meaning, element)
         case .dependencyDescriptor:
-            dependencyDescriptor = Range(offset: offset, length: length)
-            forward(meaning, offset, length)
+            dependencyDescriptor = Range(element)
+            forward(meaning, element)
         case .videoOrientation, .playoutDelay, .videoContentType, .videoTiming, .colorSpace, .transmissionOffset,
             .absoluteCaptureTime, .videoLayersAllocation:
-            forward(meaning, offset, length)
+            forward(meaning, element)
         }
     }
 
-    @inline(__always) private mutating func forward(_ meaning: HeaderExtension, _ offset: Int, _ length: Int) {
+    @inline(__always) private mutating func forward(_ meaning: HeaderExtension, _ element: RTPHeaderExtensions.Element)
+    {
         forwarded.append(
             ExtensionLocation(
-                meaning: meaning, length: UInt8(truncatingIfNeeded: length), offset: UInt16(truncatingIfNeeded: offset))
-        )
+                meaning: meaning, length: UInt8(truncatingIfNeeded: element.length),
+                offset: UInt16(truncatingIfNeeded: element.offset)))
     }
 }

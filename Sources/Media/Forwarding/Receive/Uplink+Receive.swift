@@ -43,7 +43,7 @@ extension Uplink {
         var elements = RTPHeaderExtensions(header)
         while let element = elements.next(in: packet.bytes) {
             guard let meaning = extensionTable[element.id] else { continue }
-            found.note(meaning, offset: element.offset, length: element.length, in: packet)
+            found.note(meaning, element, in: packet.bytes)
         }
         return found
     }
