@@ -39,12 +39,4 @@ struct DigestTests {
             hex(Digest.hmacSHA256(key: [], []))
                 == "b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
     }
-
-    @Test("Comparing secrets")
-    func compare() {
-        #expect(Digest.constantTimeEquals([1, 2, 3], [1, 2, 3]))
-        #expect(!Digest.constantTimeEquals([1, 2, 3], [1, 2, 4]))
-        #expect(!Digest.constantTimeEquals([1, 2, 3], [1, 2]))
-        #expect(Digest.constantTimeEquals([], []))
-    }
 }

@@ -44,11 +44,6 @@ struct H264Tests {
             found.append(Array(bytes[unit.offset..<(unit.offset + unit.length)]))
         }
         #expect(found.map { $0[0] & 0x1f } == [H264.sequenceParameterSet, H264.pictureParameterSet])
-        [UInt8]().withSlot { slot in
-            #expect(H264.writeAggregation(found, to: slot) == bytes.count)
-            #expect([UInt8](slot[..<bytes.count]).dropFirst() == bytes.dropFirst())
-            #expect(slot[0] == 0x78)
-        }
     }
 
     @Test("E4: an IDR picture in fragments: only the first packet may be begun with")

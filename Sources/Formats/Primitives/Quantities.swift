@@ -17,13 +17,3 @@ public struct Bitrate: Hashable, Comparable, Sendable {
         Self(bitsPerSecond: a.bitsPerSecond &+ b.bitsPerSecond)
     }
 }
-
-/// A number of bytes.
-public struct ByteCount: Hashable, Comparable, Sendable {
-    /// The number, never negative.
-    public var bytes: Int64
-
-    @inlinable public init(_ bytes: Int64) { self.bytes = max(0, bytes) }
-    @inlinable public static func < (a: Self, b: Self) -> Bool { a.bytes < b.bytes }
-    @inlinable public static func += (a: inout Self, b: Self) { a.bytes &+= b.bytes }
-}

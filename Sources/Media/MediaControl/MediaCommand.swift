@@ -3,7 +3,7 @@ public import Primitives
 /// What the control plane tells a worker. Plain values; an id that is unknown or already gone is ignored and counted,
 /// because a command may cross an event on its way.
 public enum MediaCommand: Sendable, Hashable {
-    /// Opens a room. `speakerInterval`: how often speaker changes may be told.
+    /// Opens a room.
     case addRoom(RoomID)
     /// Closes a room; its peers must have been removed.
     case removeRoom(RoomID)

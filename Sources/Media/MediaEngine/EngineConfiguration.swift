@@ -6,10 +6,6 @@ public struct EngineConfiguration: Sendable, Hashable {
     public var consentTimeout = TimeInterval.seconds(15)
     /// A peer that has not connected after this long is given up.
     public var setupTimeout = TimeInterval.seconds(30)
-    /// The shortest time between two `speakersChanged` events of one room.
-    public var speakerInterval = TimeInterval.milliseconds(300)
-    /// A track without packets for this long is silent (A16 asks for 2 to 5 s).
-    public var silenceTimeout = TimeInterval.seconds(3)
     /// Peers a worker serves; one more is ignored and ends with `removed`. 20 MB of state at most.
     public var maximumPeers = 4_096
     /// Published tracks of one peer: camera, screen, two sounds and as many again while they are replaced.

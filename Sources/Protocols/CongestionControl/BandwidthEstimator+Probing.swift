@@ -77,11 +77,6 @@ extension BandwidthEstimator {
         return max(probe.bytesNeeded - probe.bytes, 1)
     }
 
-    /// The rate of the probe being sent; nil while there is none.
-    public var probeRate: Bitrate? { probe.isSending ? .bitsPerSecond(Int64(probe.rate)) : nil }
-    /// Probes sent so far, modulo 255.
-    public var probeCount: Int { Int(probe.id) }
-
     /// There is nothing to pad with.
     public mutating func abandonProbe() {
         probe.end()

@@ -26,7 +26,6 @@ struct ProbePlanner: Sendable {
     private var interval = shortest
     private var nextDue = MonotonicTime.distantFuture
     private var hasStarted = false
-    private var mayChain = false
 
     init() {}
 

@@ -31,7 +31,8 @@ extension Certificate {
     private static func fill(_ certificate: OpaquePointer, key: OpaquePointer) -> Bool {
         // RFC 5280 section 4.1.2.2: positive, at most 20 bytes. 63 random bits are unique enough for a certificate
         // that lives days.
-        let serial = SecureRandom.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1 | 1
+        var generator = SystemRandomNumberGenerator()
+        let serial = generator.next() >> 1 | 1
         guard X509_set_version(certificate, 2) == 1,
             ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial) == 1,
             X509_gmtime_adj(X509_getm_notBefore(certificate), -86_400) != nil,

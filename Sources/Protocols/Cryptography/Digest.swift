@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Digests and keyed digests over byte arrays, and a compare that takes the same time wherever the difference lies.
+/// Digests and keyed digests over byte arrays.
 public enum Digest {
     /// SHA-256 (FIPS 180-4); 32 bytes.
     public static func sha256(_ message: [UInt8]) -> [UInt8] {
@@ -29,11 +29,5 @@ public enum Digest {
         let result = HMAC(kind, lent, Int32(key.count), message, message.count, &digest, &written)
         precondition(result != nil && written == length, "OpenSSL has no such HMAC")
         return digest
-    }
-
-    /// Whether two secrets are equal, in a time that depends on their lengths only.
-    public static func constantTimeEquals(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-        guard a.count == b.count else { return false }
-        return zip(a, b).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }

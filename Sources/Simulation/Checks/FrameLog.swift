@@ -30,9 +30,6 @@ public struct FrameLog: Sendable {
     /// The beginning of a keyframe has come, so that there is something to go on from.
     private(set) var hasBegun = false
 
-    /// Forgets the longest freeze, to measure from now on.
-    public mutating func resetFreeze() { longestFreeze = .zero }
-
     /// Takes a new packet.
     mutating func take(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {
         hasBegun = hasBegun || packet.startsKeyframe

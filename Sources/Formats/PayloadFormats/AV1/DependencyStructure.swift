@@ -35,8 +35,6 @@ public struct DependencyStructure: Sendable, Hashable {
 
     /// Number of spatial layers.
     public var spatialLayerCount: Int { (templates.last?.spatialLayer ?? 0) + 1 }
-    /// Number of temporal layers.
-    public var temporalLayerCount: Int { (templates.map(\.temporalLayer).max() ?? 0) + 1 }
 
     /// The decode target whose highest layers are these.
     public func target(spatialLayer: Int, temporalLayer: Int) -> Int? {

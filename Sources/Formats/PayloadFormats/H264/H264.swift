@@ -114,22 +114,4 @@ public enum H264 {
                 isEnd: true, dataOffset: offset + 1)
         }
     }
-
-    /// Writes a STAP-A of parameter sets (each a whole NAL unit with its header) into `buffer`, for a packet that goes
-    /// ahead of an IDR picture whose sender sent them only once. Returns its length; nil when it does not fit.
-    public static func writeAggregation(_ units: [[UInt8]], to buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        let total = units.reduce(1) { $0 + 2 + $1.count }
-        guard !units.isEmpty, total <= buffer.count else { return nil }
-        var reference: UInt8 = 0
-        var offset = 1
-        for unit in units {
-            guard let header = unit.first, unit.count <= 0xffff else { return nil }
-            reference = max(reference, header & 0x60)
-            buffer.write(UInt16(unit.count), at: offset)
-            for (index, byte) in unit.enumerated() { buffer[offset + 2 + index] = byte }
-            offset += 2 + unit.count
-        }
-        buffer[0] = reference | aggregation
-        return total
-    }
 }

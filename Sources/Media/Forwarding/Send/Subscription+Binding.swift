@@ -27,9 +27,6 @@ extension Subscription {
         selector.reset()
     }
 
-    /// Whether a track stands behind it.
-    public var hasTrack: Bool { isBound }
-
     /// Stops forwarding; the next packet comes from a keyframe. Also what to do when the track is unmuted.
     public mutating func stop(_ track: PublishedTrack) {
         if held.isHolding { _ = held.take() }

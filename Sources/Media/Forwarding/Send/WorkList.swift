@@ -1,19 +1,3 @@
-import Primitives
-
-/// One packet that came in this turn: which layer's history has it.
-public struct FreshPacket: Sendable {
-    public var sequence: Int64
-    public var layer: UInt8
-    /// It ends its picture although it has no marker (SVC picture whose upper layers the encoder dropped).
-    public var endsPicture: Bool
-
-    @inlinable public init(layer: UInt8, sequence: Int64, endsPicture: Bool = false) {
-        self.sequence = sequence
-        self.layer = layer
-        self.endsPicture = endsPicture
-    }
-}
-
 /// A growing array of plain values that keeps its memory: the working lists of a turn.
 public struct WorkList<Element>: ~Copyable {
     private var storage: UnsafeMutablePointer<Element>
