@@ -89,7 +89,7 @@ struct FollowTests {
                     bench.trackSID(ada, .audio), bench.trackSID(ada, .video), nil,
                 ])
             try bench.perform(
-                .announce(clientTrackID: "s", source: .screen, name: nil, muted: false, width: nil, height: nil), ada)
+                .announce(.init("s", source: .screen, muted: false)), ada)
             try bench.offer(ada, [.audio("0"), .video("1"), .video("2", track: "s")])
             let shown = bench.room.subscriptions(of: viewer).map(\.track)
             let tracks = try #require(bench.info(ada)?.tracks)

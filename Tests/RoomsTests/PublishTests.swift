@@ -36,14 +36,14 @@ struct PublishTests {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         try bench.perform(
-            .announce(clientTrackID: "v", source: .screen, name: "slides", muted: true, width: 1920, height: 1080), ada)
+            .announce(.init("v", source: .screen, name: "slides", muted: true, width: 1920, height: 1080)), ada)
         try bench.offer(ada, [.video("0", track: "v"), .video("1", track: "w")])
         let tracks = try #require(bench.info(ada)?.tracks)
         #expect(tracks[0].source == .screen && tracks[0].name == "slides" && tracks[0].muted && tracks[0].width == 1920)
         #expect(tracks[1].source == .camera)
         #expect(bench.commands.contains { if case .setTrackMuted(_, true) = $0 { true } else { false } })
         try bench.perform(
-            .announce(clientTrackID: "1", source: .screen, name: nil, muted: false, width: nil, height: nil), ada)
+            .announce(.init("1", source: .screen, muted: false)), ada)
         #expect(bench.info(ada)?.tracks[1].source == .screen)
         #expect(bench.commands.contains { if case .updateTrack(let t) = $0 { t.source == .screen } else { false } })
     }
@@ -53,7 +53,7 @@ struct PublishTests {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         try bench.perform(
-            .announce(clientTrackID: "s", source: .screen, name: nil, muted: false, width: nil, height: nil), ada)
+            .announce(.init("s", source: .screen, muted: false)), ada)
         try bench.offer(ada, [.audio("0"), .video("1"), .video("2", track: "s")])
         var flags = try #require(bench.info(ada)?.resources)
         #expect(flags.audio && flags.video && flags.screen)
@@ -77,7 +77,7 @@ struct PublishTests {
         #expect(answer.tracks.isEmpty && answer.sdp.contains("a=inactive"))
         #expect(throws: RoomError.self) {
             try bench.perform(
-                .announce(clientTrackID: "v", source: .camera, name: nil, muted: false, width: nil, height: nil), mute)
+                .announce(.init("v", source: .camera, muted: false)), mute)
         }
     }
 

@@ -213,22 +213,6 @@ struct SubscribeTests {
         #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: "TR_none"), bob) }
     }
 
-    @Test("C8: no more videos than the member or the room allows; a freed place is filled")
-    func videoLimit() throws {
-        var policy = RoomPolicy()
-        policy.maxVideoSubscriptions = 2
-        var bench = RoomBench(policy: policy)
-        let bob = try bench.join("bob") { $0.maxVideoSubscriptions = 1 }
-        let ada = try bench.join("ada")
-        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
-        try bench.answerOffers(bob)
-        let tracks = try #require(bench.info(ada)?.tracks)
-        #expect(bench.room.subscriptions(of: bob).map(\.track) == [tracks[0].sid, tracks[1].sid])
-        #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: tracks[2].sid), bob) }
-        try bench.perform(.unsubscribe(track: tracks[1].sid), bob)
-        #expect(bench.room.subscriptions(of: bob).map(\.track) == [tracks[0].sid, tracks[2].sid])
-    }
-
     @Test("Changed voice parameters of a publisher are offered anew to its subscribers")
     func changedFormats() throws {
         var (bench, ada, bob) = try Self.pair()

@@ -1,4 +1,5 @@
 import MediaControl
+import Primitives
 import Rooms
 import Testing
 
@@ -19,18 +20,24 @@ struct ClientMessageTests {
         .ice(connection: "pub", candidate: nil, mid: nil),
         .bye(connection: "pub"),
         .perform([
-            .announce(clientTrackID: "b2f1", source: .screen, name: "slides", muted: false, width: 1920, height: 1080)
+            .announce(.init("b2f1", source: .screen, name: "slides", muted: false, width: 1920, height: 1080))
         ]),
+        .perform([.announce(.init("b2f1", source: .camera, hint: .detail, priority: .high))]),
         .perform([.unpublish(track: "TR_6")]),
         .perform([.setMuted(track: "TR_5", true)]),
         .perform([.subscribe(track: "TR_1")]),
         .perform([.unsubscribe(track: "TR_1")]),
         .perform([.setAutoSubscribe(false)]),
         .perform([.setPaused(track: "TR_1", true)]),
+        .perform([.subscribe(track: "TR_1"), .setView(track: "TR_1", hiddenThumbnail)]),
         .perform([.setPreference(track: "TR_1", .height(360))]),
         .perform([.setPreference(track: "TR_1", .rid("q"))]),
         .perform([.setPreference(track: "TR_1", .spatial(0))]),
         .perform([.setPreference(track: "TR_1", .best)]),
+        .perform([.setView(track: "TR_1", pinnedLarge)]),
+        .perform([.setView(track: "TR_1", TrackView())]),
+        .perform([.setBandwidth(presentation)]),
+        .perform([.setBandwidth(BandwidthProfile())]),
         .perform([.pauseAllVideo(true)]),
         .perform([.setAudioOnly(false)]),
         .perform([.setMetadata(name: "Ada L.", metadata: "{\"hand\":true}")]),
@@ -44,6 +51,44 @@ struct ClientMessageTests {
         .leave,
         .resume(session: SessionID("SE_t6vLkq0J4mXw"), after: 42),
     ]
+
+    private static let hiddenThumbnail: TrackView = {
+        var view = TrackView()
+        view.preference = .height(180)
+        view.wish.isHidden = true
+        return view
+    }()
+
+    private static let pinnedLarge: TrackView = {
+        var view = TrackView()
+        view.preference = .height(720)
+        view.wish.framesPerSecond = 30
+        view.wish.priority = .high
+        view.wish.isPinned = true
+        return view
+    }()
+
+    private static let presentation: BandwidthProfile = {
+        var profile = BandwidthProfile()
+        profile.mode = .presentation
+        profile.maxVideoSubscriptions = 4
+        profile.maxDownlinkBitrate = .kilobitsPerSecond(2_500)
+        profile.maxUplinkBitrate = .kilobitsPerSecond(1_200)
+        profile.shortage = .oversend(.kilobitsPerSecond(60))
+        return profile
+    }()
+
+    @Test("Bandwidth may be said on joining; the older field is the same, and gives way to the object")
+    func joinWithBandwidth() {
+        var fields = JoinFields()
+        fields.bandwidth.maxVideoSubscriptions = 1
+        #expect(
+            ClientFrame(text: "{\"type\":\"join\",\"maxVideoSubscriptions\":1}").request == .success(.join(fields)))
+        fields.bandwidth.mode = .grid
+        let text =
+            "{\"type\":\"join\",\"maxVideoSubscriptions\":9,\"bandwidth\":{\"mode\":\"grid\",\"maxVideoSubscriptions\":1}}"
+        #expect(ClientFrame(text: text).request == .success(.join(fields)))
+    }
 
     @Test("D2: every client message of the document is understood as it says")
     func document() throws {
@@ -80,6 +125,26 @@ struct ClientMessageTests {
             ("{\"type\":\"mute\",\"id\":3,\"track\":\"TR_1\",\"muted\":1}", 3, "malformed_message"),
             ("{\"type\":\"layer\",\"id\":3,\"track\":\"TR_1\",\"rid\":\"q\",\"height\":3}", 3, "invalid_request"),
             ("{\"type\":\"layer\",\"id\":3,\"track\":\"TR_1\",\"height\":-3}", 3, "invalid_request"),
+            ("{\"type\":\"view\",\"id\":3}", 3, "malformed_message"),
+            ("{\"type\":\"view\",\"id\":3,\"track\":\"TR_1\",\"framesPerSecond\":0}", 3, "invalid_request"),
+            ("{\"type\":\"view\",\"id\":3,\"track\":\"TR_1\",\"framesPerSecond\":\"all\"}", 3, "malformed_message"),
+            ("{\"type\":\"view\",\"id\":3,\"track\":\"TR_1\",\"priority\":\"urgent\"}", 3, "invalid_request"),
+            ("{\"type\":\"view\",\"id\":3,\"track\":\"TR_1\",\"pinned\":\"yes\"}", 3, "malformed_message"),
+            ("{\"type\":\"view\",\"id\":3,\"track\":\"TR_1\",\"rid\":\"q\",\"spatial\":0}", 3, "invalid_request"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"mode\":\"fair\"}", 3, "invalid_request"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"maxVideoSubscriptions\":-1}", 3, "invalid_request"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"maxDownlinkBitrate\":0}", 3, "invalid_request"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"maxUplinkBitrate\":1.5}", 3, "malformed_message"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"oversendBitrate\":60000}", 3, "invalid_request"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"shortage\":\"pause\",\"oversendBitrate\":1}", 3, "invalid_request"),
+            ("{\"type\":\"bandwidth\",\"id\":3,\"shortage\":\"drop\"}", 3, "invalid_request"),
+            ("{\"type\":\"join\",\"id\":3,\"bandwidth\":4}", 3, "malformed_message"),
+            ("{\"type\":\"join\",\"id\":3,\"bandwidth\":{\"mode\":\"fair\"}}", 3, "invalid_request"),
+            (
+                "{\"type\":\"announce\",\"id\":3,\"tracks\":[{\"track\":\"a\",\"source\":\"camera\",\"hint\":\"art\"}]}",
+                3,
+                "invalid_request"
+            ),
             ("{\"type\":\"announce\",\"id\":3,\"tracks\":[]}", 3, "invalid_request"),
             ("{\"type\":\"announce\",\"id\":3,\"tracks\":[1]}", 3, "malformed_message"),
             (

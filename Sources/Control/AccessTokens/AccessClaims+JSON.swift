@@ -50,6 +50,16 @@ extension VideoGrant {
         if let json = members.json("canPublishSources"), json != "null" {
             canPublishSources = try Self.sources(json)
         }
+        maxVideoSubscriptions = try Self.limit("maxVideoSubscriptions", of: members).map { Int($0) }
+        maxDownlinkBitrate = try Self.limit("maxDownlinkBitrate", of: members)
+        maxUplinkBitrate = try Self.limit("maxUplinkBitrate", of: members)
+    }
+
+    /// A limit; a negative or absurd one is a mistake, not no limit.
+    private static func limit(_ name: String, of members: borrowing JSONWebToken) throws(AccessTokenError) -> Int64? {
+        guard let value = try members.integer(name) else { return nil }
+        guard (0...1_000_000_000_000).contains(value) else { throw .badClaim }
+        return value
     }
 
     /// Writes what differs from the default.
@@ -66,6 +76,13 @@ extension VideoGrant {
             ("canPublish", canPublish), ("canSubscribe", canSubscribe), ("canPublishData", canPublishData),
         ]
         for case (let name, .some(let value)) in permissions {
+            if !members.set(name, value) { return false }
+        }
+        let limits = [
+            ("maxVideoSubscriptions", maxVideoSubscriptions.map { Int64($0) }),
+            ("maxDownlinkBitrate", maxDownlinkBitrate), ("maxUplinkBitrate", maxUplinkBitrate),
+        ]
+        for case (let name, .some(let value)) in limits {
             if !members.set(name, value) { return false }
         }
         guard let canPublishSources else { return true }

@@ -54,6 +54,12 @@ public struct VideoGrant: Sendable, Hashable {
     public var hidden = false
     /// A recorder; hidden too.
     public var recorder = false
+    /// Most videos that the bearer is sent at a time; nil: as the room says.
+    public var maxVideoSubscriptions: Int?
+    /// Cap on all video that the bearer is sent, in bits a second; nil: as the room says.
+    public var maxDownlinkBitrate: Int64?
+    /// Cap on all video that the bearer sends, in bits a second; nil: as the room says.
+    public var maxUplinkBitrate: Int64?
 
     /// A grant of nothing.
     public init() {}

@@ -41,10 +41,25 @@ public enum TrackPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable {
 
     /// By weight.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+
+    /// The stable word: `low`, `standard`, `high`.
+    public var word: String {
+        switch self {
+        case .low: "low"
+        case .standard: "standard"
+        case .high: "high"
+        }
+    }
+
+    /// The priority that `word` names.
+    public init?(word: String) {
+        guard let priority = Self.allCases.first(where: { $0.word == word }) else { return nil }
+        self = priority
+    }
 }
 
 /// What matters in a picture when not everything can be sent. The names are those of MediaStreamTrack's `contentHint`.
-public enum ContentHint: String, Sendable, Hashable, Codable {
+public enum ContentHint: String, Sendable, Hashable, Codable, CaseIterable {
     /// A camera or a game: a smaller picture rather than a slower one.
     case motion
     /// A screen with pictures: a slower picture rather than a smaller one (A10).

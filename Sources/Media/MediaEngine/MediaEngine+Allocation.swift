@@ -57,7 +57,8 @@ extension MediaEngine {
     /// Whether all that is sent to the peer, in the largest layers, takes less than two thirds of its path: then there is nothing to decide, and
     /// finding that out allocates nothing.
     private func fitsWithRoom(_ downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Bool {
-        guard downlink.pointee.allocation.policy.maximumBitrate == nil else { return false }
+        let policy = downlink.pointee.allocation.policy
+        guard policy.maximumBitrate == nil, policy.maximumVideos == nil else { return false }
         guard let estimate = downlink.pointee.control?.pointee.estimate(at: now) else { return true }
         var total: Int64 = 0
         var next = downlink.pointee.firstSubscription
@@ -255,7 +256,10 @@ extension MediaEngine {
         guard rooms[room].pointee.dominantPeer != owner else { return }
         rooms[room].pointee.dominantPeer = owner
         for index in 0..<peers.end where peers.contains(index) && peers[index].pointee.room == room {
-            if peers[index].pointee.downlink?.pointee.control != nil { scheduleAllocation(of: index, at: now) }
+            guard let downlink = peers[index].pointee.downlink else { continue }
+            if downlink.pointee.control != nil || downlink.pointee.allocation.policy.maximumVideos != nil {
+                scheduleAllocation(of: index, at: now)
+            }
         }
     }
 

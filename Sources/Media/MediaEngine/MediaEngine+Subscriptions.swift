@@ -84,7 +84,7 @@ extension MediaEngine {
         state.pointee.subscription.bind(target.pointee.track)
         state.pointee.subscription.captureOffset = peers[target.pointee.peer].pointee.captureOffset
         noteOrientation(index)
-        state.pointee.picture = PictureState()
+        state.pointee.picture = PictureState(wish: state.pointee.picture.wish)
         _ = state.pointee.subscription.setBound(.unlimited, track: target.pointee.track, at: now)
         // First what the path can take, then the keyframe that it needs.
         scheduleAllocation(of: state.pointee.peer, at: now)

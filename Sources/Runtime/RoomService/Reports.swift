@@ -13,6 +13,8 @@ public struct ParticipantDetail: Sendable {
     public var info: ParticipantInfo
     public var connections: [ConnectionInfo]
     public var subscriptions: [SubscriptionInfo]
+    /// What holds for its bandwidth.
+    public var bandwidth: BandwidthSettings
 }
 
 /// One peer connection as operators see it.

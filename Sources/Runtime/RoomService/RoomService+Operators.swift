@@ -23,11 +23,11 @@ extension RoomService {
     }
 
     private func detail(of session: SessionID, in room: Room) -> ParticipantDetail? {
-        guard let info = room.participant(session) else { return nil }
+        guard let info = room.participant(session), let bandwidth = room.bandwidth(of: session) else { return nil }
         return ParticipantDetail(
             info: info,
             connections: room.connections(of: session).map { ConnectionInfo(id: $0.id, state: $0.state) },
-            subscriptions: room.subscriptions(of: session))
+            subscriptions: room.subscriptions(of: session), bandwidth: bandwidth)
     }
 
     /// Makes a room; `room_exists` when there is one of that name. nil name: a generated one.

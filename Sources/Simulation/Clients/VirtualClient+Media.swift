@@ -103,6 +103,20 @@ extension VirtualClient {
         world.apply(.setLayerPreference(view.id, preference), on: node)
     }
 
+    /// Says what else it wants of a view.
+    public func wish(of view: View, _ change: (inout ViewerWish) -> Void) {
+        var wish = ViewerWish()
+        change(&wish)
+        world.apply(.setViewerWish(view.id, wish), on: node)
+    }
+
+    /// Says how its bandwidth is shared out.
+    public func setPolicy(_ change: (inout DownlinkPolicy) -> Void) {
+        var policy = DownlinkPolicy()
+        change(&policy)
+        world.apply(.setDownlinkPolicy(id, policy), on: node)
+    }
+
     /// Pauses a view, or lets it go on.
     public func setPaused(_ paused: Bool, _ view: View) {
         world.apply(.setSubscriptionPaused(view.id, paused), on: node)

@@ -72,6 +72,18 @@ extension Setting {
         codecs(
             "rooms.video_codecs", "video codecs of rooms, best first; none: any", .video,
             \.rooms.defaultPolicy.videoCodecs),
+        optional(
+            "rooms.max_video_subscriptions", "videos that a participant is sent at a time; none: any number", 0...1_000,
+            \.rooms.defaultPolicy.bandwidth.maxVideoSubscriptions),
+        bitrate(
+            "rooms.max_video_bitrate", "cap of each video that a participant sends; none: no cap",
+            \.rooms.defaultPolicy.maxVideoBitrate),
+        bitrate(
+            "rooms.max_uplink_bitrate", "cap of all video that a participant sends; none: no cap",
+            \.rooms.defaultPolicy.bandwidth.maxUplinkBitrate),
+        bitrate(
+            "rooms.max_downlink_bitrate", "cap of all video that a participant is sent; none: no cap",
+            \.rooms.defaultPolicy.bandwidth.maxDownlinkBitrate),
         seconds(
             "rooms.empty_timeout", "a room in which nobody ever was ends after", 1...86_400,
             \.rooms.defaultPolicy.emptyTimeout),
@@ -104,6 +116,22 @@ extension Setting {
         value(
             path, summary, wants: "an IPv4 or IPv6 address", place,
             parse: { SocketAddress(numeric: $0) == nil ? nil : $0 }, show: { $0 })
+    }
+
+    private static func optional(
+        _ path: String, _ summary: String, _ range: ClosedRange<Int>, _ place: Place<Int?>
+    ) -> Setting {
+        value(
+            path, summary, wants: "\(range.lowerBound) to \(range.upperBound)", place,
+            parse: { Int($0).flatMap { range.contains($0) ? .some($0) : nil } }, show: { $0.map(String.init) ?? "" })
+    }
+
+    private static func bitrate(_ path: String, _ summary: String, _ place: Place<Bitrate?>) -> Setting {
+        let range: ClosedRange<Int64> = 10_000...1_000_000_000
+        return value(
+            path, summary, wants: "bits a second, \(range.lowerBound) to \(range.upperBound)", place,
+            parse: { Int64($0).flatMap { range.contains($0) ? .some(.bitsPerSecond($0)) : nil } },
+            show: { $0.map { String($0.bitsPerSecond) } ?? "" })
     }
 
     private static func codecs(_ path: String, _ summary: String, _ kind: MediaKind, _ place: Place<[Codec]>) -> Setting

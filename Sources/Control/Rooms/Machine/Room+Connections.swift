@@ -54,6 +54,7 @@ extension Room {
                     PeerDescription(
                         id: connection.peer, room: id, profile: member.profile == .publishOnly ? .publishOnly : .full,
                         localICE: connection.ice, remote: remote, feedbackSSRC: connection.feedbackSSRC)))
+            tellPolicy(settings(of: member).downlinkPolicy, to: &connection, member, &turn)
             return
         }
         if iceRestarted { turn.media(.restartICE(connection.peer, local: connection.ice)) }

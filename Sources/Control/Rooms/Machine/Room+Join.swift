@@ -16,7 +16,8 @@ extension Room {
                 || request.profile == .viewer && isSignalled,
             audioOnly: request.audioOnly || policy.audioOnly,
             hasRoster: isSignalled && (request.wantsRoster ?? !isPublishOnly), wantsSpeakers: request.wantsSpeakers,
-            receivingConnection: request.receivingConnection, maxVideoSubscriptions: request.maxVideoSubscriptions,
+            receivingConnection: request.receivingConnection,
+            grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, follow: follow)
         members[session] = Member(session: session, info: info, options: options, lastSign: turn.now)
         order.append(session)

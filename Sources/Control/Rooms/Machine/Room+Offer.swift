@@ -60,7 +60,7 @@ extension Room {
                     && permittedSource(kind, sends, mid: section.mid, member: member) != nil
                     && (!isNew || trackCount < context.limits.tracksPerParticipant)
                 if answer.receives, isNew { trackCount += 1 }
-                if kind == .video { answer.maximumBitrate = policy.maxVideoBitrate }
+                if kind == .video { answer.maximumBitrate = negotiatedCap(of: member) }
             }
             answers[section.mid] = answer
         }

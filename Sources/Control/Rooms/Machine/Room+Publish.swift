@@ -18,7 +18,7 @@ extension Room {
         return guesses.first(where: member.permissions.mayPublish)
     }
 
-    func announcement(_ trackID: String?, _ mid: String, _ member: Member) -> Announcement? {
+    func announcement(_ trackID: String?, _ mid: String, _ member: Member) -> TrackAnnouncement? {
         member.announcements.first { $0.clientTrackID == trackID }
             ?? member.announcements.first { $0.clientTrackID == mid }
     }
@@ -44,13 +44,15 @@ extension Room {
         info.muted = announced?.muted ?? false
         info.width = announced?.width
         info.height = announced?.height
+        info.hint = announced?.hint
+        info.priority = announced?.priority ?? .standard
         info.simulcast = sending.encodings.count > 1
         let description = TrackDescription(
             id: id, peer: connection.peer, kind: kind, source: source, mid: section.mid,
             formats: sending.formats.map(PayloadFormat.init),
             encodings: sending.encodings.map(EncodingDescription.init),
             extensions: HeaderExtensionIDs(sending.extensions), feedback: FeedbackKinds(sending.feedback),
-            maximumBitrate: kind == .video ? policy.maxVideoBitrate : nil)
+            maximumBitrate: kind == .video ? negotiatedCap(of: member) : nil)
         tracks[id] = PublishedTrack(
             id: id, publisher: session, connection: connection.id, info: info, description: description,
             formats: sending.formats, packetTime: sending.packetTime)
@@ -64,6 +66,10 @@ extension Room {
         if let announced { members[session]?.announcements.removeAll { $0.clientTrackID == announced.clientTrackID } }
         turn.media(.addTrack(description))
         if info.muted { turn.media(.setTrackMuted(id, true)) }
+        if kind == .video {
+            if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
+            capTracks(of: session, &turn)
+        }
         turn.log(.trackPublished(participant: info.participant, track: info.sid))
         tellAbout(session, .trackPublished(info), includingSubject: true, &turn)
         offerToSubscribers(id, &turn)
@@ -126,7 +132,7 @@ extension Room {
             track.publisher, .trackUnpublished(participant: track.info.participant, track: track.info.sid),
             includingSubject: true, &turn)
         follow(&turn)
-        if track.info.kind == .video { fillVideoSlots(&turn) }
+        if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
     }
 
     /// Mutes or unmutes; forwarding stops at once (C6).
@@ -134,7 +140,17 @@ extension Room {
         guard let track = tracks[id], track.info.muted != muted else { return }
         tracks[id]?.info.muted = muted
         turn.media(.setTrackMuted(id, muted))
+        if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
         turn.log(.trackMuted(track: track.info.sid, muted))
         trackChanged(id, &turn)
+    }
+}
+
+extension TrackTraits {
+    /// What the publisher said.
+    init(_ info: TrackInfo) {
+        self.init()
+        hint = info.hint
+        priority = info.priority
     }
 }

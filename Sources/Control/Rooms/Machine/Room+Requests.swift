@@ -8,18 +8,14 @@ extension Room {
     ) throws(RoomError) {
         let member = try member(session)
         switch request {
-        case .announce(let id, let source, let name, let muted, let width, let height):
-            try announce(
-                Announcement(
-                    clientTrackID: id, source: source, name: name, muted: muted, width: width, height: height), member,
-                &turn)
+        case .announce(let announcement): try announce(announcement, member, &turn)
         case .setMuted(let track, let muted): try setMuted(track, muted, member, &turn)
         case .unpublish(let track):
             let published = try self.track(track)
             guard published.publisher == session else { throw RoomError(.permissionDenied, "this is not your track") }
             unpublish(published.id, &turn)
-        case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .pauseAllVideo, .setAudioOnly,
-            .requestKeyframe:
+        case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .setView, .setBandwidth,
+            .pauseAllVideo, .setAudioOnly, .requestKeyframe:
             try performSubscribing(request, member, &turn)
         case .setMetadata(let name, let metadata): try setMetadata(name, metadata, member, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
@@ -33,7 +29,7 @@ extension Room {
     }
 
     private mutating func announce(
-        _ announcement: Announcement, _ member: Member, _ turn: inout RoomTurn
+        _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
         guard !announcement.clientTrackID.isEmpty, announcement.clientTrackID.utf8.count <= 256,
             (announcement.name?.utf8.count ?? 0) <= context.limits.nameBytes
@@ -56,21 +52,26 @@ extension Room {
     }
 
     /// The announcement came after the offer.
-    private mutating func update(_ track: PublishedTrack, _ announcement: Announcement, _ turn: inout RoomTurn) {
+    private mutating func update(_ track: PublishedTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
         var info = track.info
         info.source = announcement.source
         info.name = announcement.name ?? info.name
         info.width = announcement.width ?? info.width
         info.height = announcement.height ?? info.height
+        info.hint = announcement.hint ?? info.hint
+        info.priority = announcement.priority ?? info.priority
         if info != track.info {
             tracks[track.id]?.info = info
+            if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
+                turn.media(.setTrackTraits(track.id, TrackTraits(info)))
+            }
             if info.source != track.info.source {
                 tracks[track.id]?.description.source = info.source
                 if let description = tracks[track.id]?.description { turn.media(.updateTrack(description)) }
             }
             trackChanged(track.id, &turn)
         }
-        setMuted(track.id, announcement.muted, &turn)
+        if let muted = announcement.muted { setMuted(track.id, muted, &turn) }
     }
 
     private mutating func setMuted(

@@ -40,6 +40,7 @@ extension Room {
             preference: subscription.preference)
         if subscription.description == nil {
             turn.media(.subscribe(description))
+            if subscription.wish != ViewerWish() { turn.media(.setViewerWish(id, subscription.wish)) }
         } else if subscription.description != description {
             turn.media(.updateSubscription(description))
         }

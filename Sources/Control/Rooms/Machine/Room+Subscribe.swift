@@ -22,14 +22,6 @@ extension Room {
         }
     }
 
-    /// A video ended: those who could not have more may have another (C8).
-    mutating func fillVideoSlots(_ turn: inout RoomTurn) {
-        for session in order {
-            guard let member = members[session], videoLimit(member) != nil else { continue }
-            subscribeToAll(session, quietly: false, &turn)
-        }
-    }
-
     private func wantsAutomatically(_ session: SessionID, _ id: TrackID) -> Bool {
         guard let member = members[session], member.options.autoSubscribe, !member.unwanted.contains(id),
             let track = tracks[id], !(members[track.publisher]?.isHidden ?? true),
@@ -51,16 +43,9 @@ extension Room {
         for id in member.subscriptions where subscriptions[id]?.track == track.id {
             throw RoomError(.invalidRequest, "already subscribed")
         }
-        if track.info.kind == .video, let most = videoLimit(member) {
-            let videos = member.subscriptions.count { subscriptions[$0]?.kind == .video }
-            guard videos < most else { throw RoomError(.limitExceeded, "too many video subscriptions") }
-        }
-    }
-
-    func videoLimit(_ member: Member) -> Int? {
-        switch (policy.maxVideoSubscriptions, member.options.maxVideoSubscriptions) {
-        case (let a?, let b?): min(a, b)
-        case (let a, let b): a ?? b
+        // Which of many are sent is decided from moment to moment by the worker (C8); of none there is nothing to decide.
+        if track.info.kind == .video, settings(of: member).maxVideoSubscriptions?.value == 0 {
+            throw RoomError(.limitExceeded, "no video subscriptions are allowed")
         }
     }
 

@@ -14,32 +14,46 @@ extension Room {
             guard subscription.slot == nil else { throw RoomError(.invalidRequest, "this section follows somebody") }
             if let id = subscription.track { members[session]?.unwanted.insert(id) }
             endSubscription(subscription.id, tells: true, &turn)
-            if subscription.kind == .video { fillVideoSlots(&turn) }
         case .setAutoSubscribe(let enabled):
             members[session]?.options.autoSubscribe = enabled && member.profile != .publishOnly
             subscribeToAll(session, quietly: false, &turn)
             requestOffer(session)
         case .setPaused(let track, let paused):
             let subscription = try subscription(of: member, to: track)
-            guard subscription.paused != paused else { return }
-            subscriptions[subscription.id]?.paused = paused
-            updatePause(subscription.id, &turn)
-            subscriptionChanged(subscription.id, &turn)
+            var view = TrackView(subscription)
+            view.isPaused = paused
+            setView(view, of: subscription, &turn)
         case .setPreference(let track, let preference):
             let subscription = try subscription(of: member, to: track)
-            guard subscription.preference != preference else { return }
-            subscriptions[subscription.id]?.preference = preference
-            if subscription.description != nil {
-                subscriptions[subscription.id]?.description?.preference = preference
-                turn.media(.setLayerPreference(subscription.id, preference))
-            }
-            subscriptionChanged(subscription.id, &turn)
+            var view = TrackView(subscription)
+            view.preference = preference
+            setView(view, of: subscription, &turn)
+        case .setView(let track, let view): setView(view, of: try subscription(of: member, to: track), &turn)
+        case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
         case .pauseAllVideo(let paused): pauseAllVideo(member, paused, &turn)
         case .setAudioOnly(let enabled): setAudioOnly(member, enabled, &turn)
         case .requestKeyframe(let track):
             if let id = try subscription(of: member, to: track).track { turn.media(.requestKeyframe(id)) }
         default: break
         }
+    }
+
+    /// Lets a viewer's wishes hold, and tells it once what changed.
+    private mutating func setView(_ view: TrackView, of old: Subscription, _ turn: inout RoomTurn) {
+        guard view != TrackView(old) else { return }
+        subscriptions[old.id]?.preference = view.preference
+        subscriptions[old.id]?.wish = view.wish
+        subscriptions[old.id]?.paused = view.isPaused
+        if old.description != nil {
+            // What is hidden now is not begun with another layer first.
+            if view.wish != old.wish { turn.media(.setViewerWish(old.id, view.wish)) }
+            if view.preference != old.preference {
+                subscriptions[old.id]?.description?.preference = view.preference
+                turn.media(.setLayerPreference(old.id, view.preference))
+            }
+            updatePause(old.id, &turn)
+        }
+        subscriptionChanged(old.id, &turn)
     }
 
     private mutating func subscribeByHand(
@@ -73,11 +87,19 @@ extension Room {
     private mutating func setAudioOnly(_ member: Member, _ enabled: Bool, _ turn: inout RoomTurn) {
         members[member.session]?.options.audioOnly = enabled || policy.audioOnly
         if enabled {
-            for id in member.subscriptions where subscriptions[id]?.kind == .video && subscriptions[id]?.slot == nil {
-                endSubscription(id, tells: true, &turn)
-            }
+            endVideo(of: member, &turn)
         } else {
             subscribeToAll(member.session, quietly: false, &turn)
         }
+    }
+}
+
+extension TrackView {
+    /// What was said about a subscription so far.
+    init(_ subscription: Subscription) {
+        self.init()
+        preference = subscription.preference
+        wish = subscription.wish
+        isPaused = subscription.paused
     }
 }

@@ -51,11 +51,13 @@ extension Room {
 
     func info(of subscription: Subscription) -> SubscriptionInfo {
         let track = subscription.track.flatMap { tracks[$0] }
-        return SubscriptionInfo(
+        var info = SubscriptionInfo(
             sid: subscription.sid, track: track?.info.sid, publisher: track?.info.participant,
             subscriber: members[subscription.member]?.info.sid ?? "", kind: subscription.kind,
             connection: subscription.connection, mid: subscription.mid, paused: isPaused(subscription),
             preference: subscription.preference, state: subscription.state)
+        info.wish = subscription.wish
+        return info
     }
 
     /// The subscriptions of one session, oldest first.

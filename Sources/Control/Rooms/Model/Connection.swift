@@ -16,6 +16,8 @@ struct Connection: Sendable {
     /// The worker knows the peer.
     var isOpened = false
     var state = ConnectionState.connecting
+    /// How its bandwidth is shared out, as the worker was last told.
+    var downlinkPolicy = DownlinkPolicy()
     /// What is sent has changed since the last description.
     var needsOffer = false
     /// The track that comes in on each section.

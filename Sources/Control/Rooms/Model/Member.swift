@@ -15,7 +15,7 @@ struct Member: Sendable {
     var subscriptions: [SubscriptionID] = []
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
-    var announcements: [Announcement] = []
+    var announcements: [TrackAnnouncement] = []
     /// The number of the last event told.
     var sequence: UInt64 = 0
     var allVideoPaused = false
@@ -39,7 +39,9 @@ struct MemberOptions: Sendable {
     var wantsSpeakers: Bool
     /// The connection on which subscriptions are put; nil until one is known.
     var receivingConnection: String?
-    var maxVideoSubscriptions: Int?
+    /// What the token and the member itself say about its bandwidth.
+    var grantedBandwidth: BandwidthProfile
+    var bandwidth: BandwidthProfile
     /// Has a socket: is told events, must give signs of life. WHIP and WHEP sessions have none.
     var isSignalled: Bool
     /// WHEP: sections made by the client's offer show whom they follow.
@@ -47,14 +49,4 @@ struct MemberOptions: Sendable {
 
     /// Whether the server may make offers to it.
     var takesOffers: Bool { isSignalled }
-}
-
-/// What a client said about a track whose section has not come yet, or that is there.
-struct Announcement: Sendable {
-    var clientTrackID: String
-    var source: TrackSource
-    var name: String?
-    var muted: Bool
-    var width: Int?
-    var height: Int?
 }

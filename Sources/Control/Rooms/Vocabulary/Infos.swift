@@ -23,6 +23,9 @@ public struct TrackInfo: Sendable, Hashable {
     /// The publisher's `a=mid` and msid track id, by which its client finds the track again.
     public var mid: String
     public var clientTrackID: String?
+    /// What the publisher says of it (A10).
+    public var hint: ContentHint?
+    public var priority = TrackPriority.standard
 
     /// A track that has just been published.
     public init(
@@ -136,6 +139,8 @@ public struct SubscriptionInfo: Sendable, Hashable {
     public var mid: String?
     public var paused: Bool
     public var preference: LayerPreference
+    /// What else the subscriber says about it.
+    public var wish = ViewerWish()
     public var state: State
 
     /// How far a subscription has come.

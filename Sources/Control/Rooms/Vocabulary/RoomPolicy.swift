@@ -18,8 +18,8 @@ public struct RoomPolicy: Sendable, Hashable {
     public var countsHidden = false
     public var countsPublishOnly = true
     public var maxPublishers: Int?
-    /// How many video subscriptions one participant may hold (C8); nil: no limit.
-    public var maxVideoSubscriptions: Int?
+    /// What holds for each participant's bandwidth, up and down (B13, C8).
+    public var bandwidth = BandwidthProfile()
     /// Codecs allowed, most wanted first (A9); empty: all, in the publisher's order.
     public var audioCodecs: [Codec] = []
     public var videoCodecs: [Codec] = []

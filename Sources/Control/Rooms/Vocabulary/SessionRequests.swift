@@ -32,8 +32,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
     public var receivingConnection: String?
-    /// Fewer than the room allows (C8); nil: as the room says.
-    public var maxVideoSubscriptions: Int?
+    /// Its wishes about its bandwidth; they make the room's and the token's limits only tighter.
+    public var bandwidth = BandwidthProfile()
 
     /// A join with `claims` into `room`.
     public init(claims: AccessClaims, room: String? = nil) {
@@ -44,8 +44,8 @@ public struct JoinRequest: Sendable, Hashable {
 
 /// What a session asks for that needs no description exchange. Participants and tracks are named by sid.
 public enum SessionRequest: Sendable, Hashable {
-    /// Tells source and name of a track before or after its offer; `clientTrackID` is the msid track id or the mid.
-    case announce(clientTrackID: String, source: TrackSource, name: String?, muted: Bool, width: Int?, height: Int?)
+    /// Tells what a track is, before or after its offer.
+    case announce(TrackAnnouncement)
     /// Mutes one's own track (a moderator: anybody's; unmuting others is refused).
     case setMuted(track: String, Bool)
     case unpublish(track: String)
@@ -55,6 +55,10 @@ public enum SessionRequest: Sendable, Hashable {
     case setAutoSubscribe(Bool)
     case setPaused(track: String, Bool)
     case setPreference(track: String, LayerPreference)
+    /// All that a viewer says about one track; what is not named goes back to its standard.
+    case setView(track: String, TrackView)
+    /// All that a participant says about its bandwidth; what is not named goes back to its standard.
+    case setBandwidth(BandwidthProfile)
     /// No video at all while set (C10).
     case pauseAllVideo(Bool)
     /// No video from now on (true), or upgrade by renegotiation (C7).
@@ -69,6 +73,46 @@ public enum SessionRequest: Sendable, Hashable {
     /// Roster and others' events for a publish-only member that asks late (B20).
     case requestRoster
     case wantSpeakers(Bool)
+}
+
+/// What a publisher says about a track. What it does not name stays as it is, or has its standard before anything was said.
+public struct TrackAnnouncement: Sendable, Hashable {
+    /// The msid track id, or the mid.
+    public var clientTrackID: String
+    public var source: TrackSource
+    public var name: String?
+    public var muted: Bool?
+    public var width: Int?
+    public var height: Int?
+    /// What matters in the picture when not everything can be sent; by its source where nothing is said (A10).
+    public var hint: ContentHint?
+    /// How much it matters to its viewers, as far as they do not say otherwise.
+    public var priority: TrackPriority?
+
+    /// A track from `source`.
+    public init(
+        _ clientTrackID: String, source: TrackSource, name: String? = nil, muted: Bool? = nil, width: Int? = nil,
+        height: Int? = nil, hint: ContentHint? = nil, priority: TrackPriority? = nil
+    ) {
+        self.clientTrackID = clientTrackID
+        self.source = source
+        self.name = name
+        self.muted = muted
+        self.width = width
+        self.height = height
+        self.hint = hint
+        self.priority = priority
+    }
+}
+
+/// What a viewer says about one track that it receives.
+public struct TrackView: Sendable, Hashable {
+    public var preference = LayerPreference.best
+    public var wish = ViewerWish()
+    public var isPaused = false
+
+    /// The standard: all that is sent.
+    public init() {}
 }
 
 /// What a client sees first.

@@ -21,11 +21,13 @@ struct ParticipantDetailModel: Encodable {
     var participant: ParticipantModel
     var connections: [ConnectionModel]
     var subscriptions: [SubscriptionModel]
+    var bandwidth: BandwidthModel
 
     init(_ detail: ParticipantDetail) {
         participant = ParticipantModel(detail.info)
         connections = detail.connections.map { ConnectionModel(id: $0.id, state: $0.state.rawValue) }
         subscriptions = detail.subscriptions.map { SubscriptionModel($0) }
+        bandwidth = BandwidthModel(detail.bandwidth)
     }
 
     struct ConnectionModel: Encodable {
@@ -33,13 +35,14 @@ struct ParticipantDetailModel: Encodable {
         var state: String
     }
 
-    private enum CodingKeys: String, CodingKey { case connections, subscriptions }
+    private enum CodingKeys: String, CodingKey { case connections, subscriptions, bandwidth }
 
-    /// The participant's own members, and two lists beside them.
+    /// The participant's own members, and three more beside them.
     func encode(to encoder: any Encoder) throws {
         try participant.encode(to: encoder)
         var fields = encoder.container(keyedBy: CodingKeys.self)
         try fields.encode(connections, forKey: .connections)
         try fields.encode(subscriptions, forKey: .subscriptions)
+        try fields.encode(bandwidth, forKey: .bandwidth)
     }
 }

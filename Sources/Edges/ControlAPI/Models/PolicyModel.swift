@@ -33,12 +33,19 @@ struct PolicyModel: Codable, Sendable, Hashable {
     var audioOnly: Bool?
     /// Bits a second.
     var maxVideoBitrate: Int64?
+    var bandwidthMode: String?
+    /// Bits a second.
+    var maxDownlinkBitrate: Int64?
+    var maxUplinkBitrate: Int64?
+    var shortage: String?
+    var oversendBitrate: Int64?
     var emptyTimeoutSeconds: Int64?
     var departureTimeoutSeconds: Int64?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
         case topology, maxParticipants, countsHidden, countsPublishOnly, maxPublishers, maxVideoSubscriptions
         case audioCodecs, videoCodecs, audioOnly, maxVideoBitrate, emptyTimeoutSeconds, departureTimeoutSeconds
+        case bandwidthMode, maxDownlinkBitrate, maxUplinkBitrate, shortage, oversendBitrate
     }
 
     init(_ policy: RoomPolicy) {
@@ -47,13 +54,35 @@ struct PolicyModel: Codable, Sendable, Hashable {
         countsHidden = policy.countsHidden
         countsPublishOnly = policy.countsPublishOnly
         maxPublishers = policy.maxPublishers
-        maxVideoSubscriptions = policy.maxVideoSubscriptions
         audioCodecs = policy.audioCodecs.map(\.word)
         videoCodecs = policy.videoCodecs.map(\.word)
         audioOnly = policy.audioOnly
         maxVideoBitrate = policy.maxVideoBitrate?.bitsPerSecond
         emptyTimeoutSeconds = Int64(policy.emptyTimeout.seconds)
         departureTimeoutSeconds = Int64(policy.departureTimeout.seconds)
+        bandwidth = BandwidthModel(policy.bandwidth)
+    }
+
+    /// The members about bandwidth, which a participant's own wishes have too.
+    var bandwidth: BandwidthModel {
+        get {
+            var model = BandwidthModel()
+            model.mode = bandwidthMode
+            model.maxVideoSubscriptions = maxVideoSubscriptions
+            model.maxDownlinkBitrate = maxDownlinkBitrate
+            model.maxUplinkBitrate = maxUplinkBitrate
+            model.shortage = shortage
+            model.oversendBitrate = oversendBitrate
+            return model
+        }
+        set {
+            bandwidthMode = newValue.mode
+            maxVideoSubscriptions = newValue.maxVideoSubscriptions
+            maxDownlinkBitrate = newValue.maxDownlinkBitrate
+            maxUplinkBitrate = newValue.maxUplinkBitrate
+            shortage = newValue.shortage
+            oversendBitrate = newValue.oversendBitrate
+        }
     }
 }
 
@@ -67,13 +96,21 @@ extension PolicyModel {
         countsHidden = try fields.decodeIfPresent(Bool.self, forKey: .countsHidden)
         countsPublishOnly = try fields.decodeIfPresent(Bool.self, forKey: .countsPublishOnly)
         maxPublishers = try fields.number(.maxPublishers, 0...1_000_000)
-        maxVideoSubscriptions = try fields.number(.maxVideoSubscriptions, 0...1_000)
+        maxVideoSubscriptions = try fields.decodeIfPresent(Int.self, forKey: .maxVideoSubscriptions)
         audioCodecs = try fields.codecs(.audioCodecs, .audio)
         videoCodecs = try fields.codecs(.videoCodecs, .video)
         audioOnly = try fields.decodeIfPresent(Bool.self, forKey: .audioOnly)
         maxVideoBitrate = try fields.number(.maxVideoBitrate, 10_000...1_000_000_000)
         emptyTimeoutSeconds = try fields.number(.emptyTimeoutSeconds, 1...86_400)
         departureTimeoutSeconds = try fields.number(.departureTimeoutSeconds, 0...86_400)
+        bandwidthMode = try fields.decodeIfPresent(String.self, forKey: .bandwidthMode)
+        maxDownlinkBitrate = try fields.decodeIfPresent(Int64.self, forKey: .maxDownlinkBitrate)
+        maxUplinkBitrate = try fields.decodeIfPresent(Int64.self, forKey: .maxUplinkBitrate)
+        shortage = try fields.decodeIfPresent(String.self, forKey: .shortage)
+        oversendBitrate = try fields.decodeIfPresent(Int64.self, forKey: .oversendBitrate)
+        if case .failure(let member) = bandwidth.profile {
+            try fields.demand(false, CodingKeys(rawValue: member.name) ?? .bandwidthMode)
+        }
     }
 
     /// `base` with what is named here in its place.
@@ -84,7 +121,14 @@ extension PolicyModel {
         policy.countsHidden = countsHidden ?? base.countsHidden
         policy.countsPublishOnly = countsPublishOnly ?? base.countsPublishOnly
         policy.maxPublishers = maxPublishers ?? base.maxPublishers
-        policy.maxVideoSubscriptions = maxVideoSubscriptions ?? base.maxVideoSubscriptions
+        if case .success(let bandwidth) = bandwidth.profile {
+            policy.bandwidth.mode = bandwidth.mode ?? base.bandwidth.mode
+            policy.bandwidth.maxVideoSubscriptions =
+                bandwidth.maxVideoSubscriptions ?? base.bandwidth.maxVideoSubscriptions
+            policy.bandwidth.maxDownlinkBitrate = bandwidth.maxDownlinkBitrate ?? base.bandwidth.maxDownlinkBitrate
+            policy.bandwidth.maxUplinkBitrate = bandwidth.maxUplinkBitrate ?? base.bandwidth.maxUplinkBitrate
+            policy.bandwidth.shortage = bandwidth.shortage ?? base.bandwidth.shortage
+        }
         if let audioCodecs { policy.audioCodecs = audioCodecs.compactMap { Codec(word: $0) } }
         if let videoCodecs { policy.videoCodecs = videoCodecs.compactMap { Codec(word: $0) } }
         policy.audioOnly = audioOnly ?? base.audioOnly

@@ -21,6 +21,14 @@ public struct SubscriptionModel: Codable, Sendable, Hashable {
     public var paused: Bool
     /// Which layer is wanted.
     public var preference: PreferenceModel
+    /// Frames a second that are enough; nil: all.
+    public var framesPerSecond: Double?
+    /// `low`, `standard` or `high`; nil: as the publisher says.
+    public var priority: String?
+    /// Before everything else.
+    public var pinned: Bool
+    /// Not shown at present.
+    public var hidden: Bool
     /// `pending`, `active` or `no_common_codec`.
     public var state: String
 
@@ -35,6 +43,10 @@ public struct SubscriptionModel: Codable, Sendable, Hashable {
         mid = info.mid
         paused = info.paused
         preference = PreferenceModel(info.preference)
+        framesPerSecond = info.wish.framesPerSecond
+        priority = info.wish.priority?.word
+        pinned = info.wish.isPinned
+        hidden = info.wish.isHidden
         state = info.state.rawValue
     }
 }

@@ -31,6 +31,10 @@ public struct TrackModel: Codable, Sendable, Hashable {
     public var mid: String
     /// The publisher's own id (msid).
     public var clientTrackId: String?
+    /// `motion`, `detail` or `text`, where the publisher said it.
+    public var hint: ContentHint?
+    /// `low` or `high`, where it is not the standard.
+    public var priority: String?
 
     /// The model of `info`.
     public init(_ info: TrackInfo) {
@@ -48,6 +52,8 @@ public struct TrackModel: Codable, Sendable, Hashable {
         simulcast = info.simulcast
         mid = info.mid
         clientTrackId = info.clientTrackID
+        hint = info.hint
+        priority = info.priority == .standard ? nil : info.priority.word
     }
 }
 

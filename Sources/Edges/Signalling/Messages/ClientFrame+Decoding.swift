@@ -62,11 +62,13 @@ extension ClientRequest {
         case "announce": try announcements(fields)
         case "unpublish": [.unpublish(track: try fields.track())]
         case "mute": [.setMuted(track: try fields.track(), try fields.requiredFlag("muted"))]
-        case "subscribe": [.subscribe(track: try fields.track())]
+        case "subscribe": try subscribing(fields)
         case "unsubscribe": [.unsubscribe(track: try fields.track())]
         case "autoSubscribe": [.setAutoSubscribe(try fields.requiredFlag("enabled"))]
         case "pause": [.setPaused(track: try fields.track(), try fields.requiredFlag("paused"))]
         case "layer": [.setPreference(track: try fields.track(), try fields.preference())]
+        case "view": [.setView(track: try fields.track(), try fields.view())]
+        case "bandwidth": [.setBandwidth(try fields.bandwidth())]
         case "pauseAllVideo": [.pauseAllVideo(try fields.requiredFlag("paused"))]
         case "audioOnly": [.setAudioOnly(try fields.requiredFlag("enabled"))]
         case "metadata": [.setMetadata(name: try fields.text("name"), metadata: try fields.text("metadata"))]
@@ -79,6 +81,13 @@ extension ClientRequest {
         }
     }
 
+    /// A subscription may begin with its wishes: nothing is sent before they hold.
+    private static func subscribing(_ fields: Fields) throws(SignallingError) -> [SessionRequest] {
+        let track = try fields.track(), view = try fields.view()
+        return view == TrackView()
+            ? [.subscribe(track: track)] : [.subscribe(track: track), .setView(track: track, view)]
+    }
+
     /// More than this many in one message is no honest client's.
     private static let maximumAnnouncements = 64
 
@@ -88,17 +97,7 @@ extension ClientRequest {
             throw .invalid("The field tracks has none or too many elements.")
         }
         var requests: [SessionRequest] = []
-        for track in list {
-            let word = try track.requiredText("source")
-            guard let source = TrackSource(rawValue: word) else {
-                throw .invalid("The field source has an unknown word.")
-            }
-            requests.append(
-                .announce(
-                    clientTrackID: try track.track(), source: source, name: try track.text("name"),
-                    muted: try track.flag("muted") ?? false, width: try track.size("width"),
-                    height: try track.size("height")))
-        }
+        for track in list { requests.append(.announce(try track.announcement())) }
         return requests
     }
 }
@@ -121,11 +120,12 @@ extension JoinFields {
         if try fields.text("receivingConnection") != nil {
             receivingConnection = try fields.connection("receivingConnection")
         }
-        if let count = try fields.integer("maxVideoSubscriptions") {
+        bandwidth = try fields.object("bandwidth")?.bandwidth() ?? BandwidthProfile()
+        if let count = try fields.integer("maxVideoSubscriptions"), bandwidth.maxVideoSubscriptions == nil {
             guard (0...1_000).contains(count) else {
                 throw .invalid("The field maxVideoSubscriptions is out of range.")
             }
-            maxVideoSubscriptions = Int(count)
+            bandwidth.maxVideoSubscriptions = Int(count)
         }
     }
 }
@@ -142,7 +142,7 @@ extension JoinFields {
         request.wantsRoster = roster
         request.wantsSpeakers = speakers
         request.receivingConnection = receivingConnection
-        request.maxVideoSubscriptions = maxVideoSubscriptions
+        request.bandwidth = bandwidth
         return request
     }
 }

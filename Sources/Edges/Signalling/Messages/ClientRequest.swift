@@ -35,7 +35,7 @@ struct JoinFields: Sendable, Hashable {
     var roster: Bool?
     var speakers = false
     var receivingConnection: String?
-    var maxVideoSubscriptions: Int?
+    var bandwidth = BandwidthProfile()
 }
 
 /// A refusal as it stands in an `error` message.

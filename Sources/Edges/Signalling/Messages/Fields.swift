@@ -21,6 +21,8 @@ struct Fields {
     func flag(_ name: String) throws(SignallingError) -> Bool? { try value(name, "true or false") }
     func integer(_ name: String) throws(SignallingError) -> Int64? { try value(name, "a whole number") }
 
+    func number(_ name: String) throws(SignallingError) -> Double? { try value(name, "a number") }
+
     func requiredText(_ name: String) throws(SignallingError) -> String { try required(text(name), name) }
     func requiredFlag(_ name: String) throws(SignallingError) -> Bool { try required(flag(name), name) }
 
@@ -52,6 +54,13 @@ struct Fields {
         return Int(number)
     }
 
+    /// A word of a list.
+    func word<Word>(_ name: String, _ read: (String) -> Word?) throws(SignallingError) -> Word? {
+        guard let text = try text(name) else { return nil }
+        guard let word = read(text) else { throw .invalid("The field \(name) has an unknown word.") }
+        return word
+    }
+
     /// The layer that `rid`, `height` or `spatial` asks for.
     func preference() throws(SignallingError) -> LayerPreference {
         var model = PreferenceModel(.best)
@@ -74,6 +83,18 @@ struct Fields {
             return objects
         } catch {
             throw .malformed("The field \(name) is not an array of objects.")
+        }
+    }
+
+    /// The members of an object; nil when it is absent.
+    func object(_ name: String) throws(SignallingError) -> Fields? {
+        guard container.contains(AnyKey(name)), (try? container.decodeNil(forKey: AnyKey(name))) != true else {
+            return nil
+        }
+        do {
+            return Fields(try container.nestedContainer(keyedBy: AnyKey.self, forKey: AnyKey(name)))
+        } catch {
+            throw .malformed("The field \(name) is not an object.")
         }
     }
 

@@ -1,0 +1,79 @@
+import MediaControl
+import Primitives
+
+// What holds for a member's bandwidth, and who is told: its receiving connections how to share it out, its video tracks what they may
+// send.
+
+extension Room {
+    /// The tightest of the room's, the token's and the member's own limits.
+    func settings(of member: Member) -> BandwidthSettings {
+        BandwidthSettings(room: policy.bandwidth, token: member.options.grantedBandwidth, own: member.options.bandwidth)
+    }
+
+    /// What holds for one session's bandwidth.
+    public func bandwidth(of session: SessionID) -> BandwidthSettings? { members[session].map(settings(of:)) }
+
+    /// The member changed its mind about its bandwidth.
+    mutating func setBandwidth(_ profile: BandwidthProfile, of session: SessionID, _ turn: inout RoomTurn) {
+        guard let old = members[session], old.options.bandwidth != profile else { return }
+        let mayHaveHadNone = settings(of: old).maxVideoSubscriptions?.value == 0
+        members[session]?.options.bandwidth = profile
+        guard let member = members[session] else { return }
+        let settings = settings(of: member)
+        for index in member.connections.indices where member.connections[index].isOpened {
+            var connection = member.connections[index]
+            tellPolicy(settings.downlinkPolicy, to: &connection, member, &turn)
+            members[session]?.connections[index] = connection
+        }
+        capTracks(of: session, &turn)
+        if settings.maxVideoSubscriptions?.value == 0 {
+            endVideo(of: member, &turn)
+        } else if mayHaveHadNone {
+            subscribeToAll(session, quietly: false, &turn)
+        }
+    }
+
+    /// Tells the worker how a connection's bandwidth is shared out, as far as it is news.
+    func tellPolicy(
+        _ downlink: DownlinkPolicy, to connection: inout Connection, _ member: Member, _ turn: inout RoomTurn
+    ) {
+        guard member.profile != .publishOnly, connection.downlinkPolicy != downlink else { return }
+        connection.downlinkPolicy = downlink
+        turn.media(.setDownlinkPolicy(connection.peer, downlink))
+    }
+
+    /// Tells the worker what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
+    /// tracks leave their part to the others.
+    mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = members[session] else { return }
+        let videos = member.tracks.filter { tracks[$0]?.info.kind == .video }
+        let sending = videos.count { tracks[$0]?.info.muted == false }
+        let part = settings(of: member).maxUplinkBitrate.map { limit in
+            Bitrate.bitsPerSecond(max(limit.value.bitsPerSecond / Int64(max(sending, 1)), Self.leastCap))
+        }
+        for id in videos {
+            let cap = [policy.maxVideoBitrate, part].compactMap { $0 }.min()
+            guard tracks[id]?.description.maximumBitrate != cap else { continue }
+            tracks[id]?.description.maximumBitrate = cap
+            turn.media(.setTrackMaximumBitrate(id, cap))
+        }
+    }
+
+    /// Below this a sender can only stop, which is what muting is for.
+    private static let leastCap: Int64 = 30_000
+
+    /// The cap that stands in descriptions. The member's own wish is not in it: it may be taken back without a new description.
+    func negotiatedCap(of member: Member) -> Bitrate? {
+        let uplink = BandwidthSettings(
+            room: policy.bandwidth, token: member.options.grantedBandwidth, own: BandwidthProfile()
+        ).maxUplinkBitrate?.value
+        return [policy.maxVideoBitrate, uplink].compactMap { $0 }.min()
+    }
+
+    /// No video from now on; sections that follow somebody stay and are sent nothing.
+    mutating func endVideo(of member: Member, _ turn: inout RoomTurn) {
+        for id in member.subscriptions where subscriptions[id]?.kind == .video && subscriptions[id]?.slot == nil {
+            endSubscription(id, tells: true, &turn)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import EdgeSupport
+import MediaControl
+import Rooms
+
+// What clients say about layers and bandwidth (Protocol.md section 6).
+
+extension Fields {
+    /// All that a viewer says about one track; what is absent has its standard.
+    func view() throws(SignallingError) -> TrackView {
+        var view = TrackView()
+        view.preference = try preference()
+        if let rate = try number("framesPerSecond") {
+            guard rate.isFinite, (0.1...240).contains(rate) else {
+                throw .invalid("The field framesPerSecond is out of range.")
+            }
+            view.wish.framesPerSecond = rate
+        }
+        view.wish.priority = try word("priority", TrackPriority.init(word:))
+        view.wish.isPinned = try flag("pinned") ?? false
+        view.wish.isHidden = try flag("hidden") ?? false
+        view.isPaused = try flag("paused") ?? false
+        return view
+    }
+
+    /// All that a participant says about its bandwidth; what is absent is as the room says.
+    func bandwidth() throws(SignallingError) -> BandwidthProfile {
+        var model = BandwidthModel()
+        model.mode = try text("mode")
+        model.maxVideoSubscriptions = try integer("maxVideoSubscriptions").map { Int(clamping: $0) }
+        model.maxDownlinkBitrate = try integer("maxDownlinkBitrate")
+        model.maxUplinkBitrate = try integer("maxUplinkBitrate")
+        model.shortage = try text("shortage")
+        model.oversendBitrate = try integer("oversendBitrate")
+        switch model.profile {
+        case .success(let profile): return profile
+        case .failure(let member): throw .invalid("The field \(member.name) has a value that is not allowed.")
+        }
+    }
+
+    /// What a publisher says about one track.
+    func announcement() throws(SignallingError) -> TrackAnnouncement {
+        let source = try required(word("source", TrackSource.init(rawValue:)), "source")
+        var announcement = TrackAnnouncement(try track(), source: source)
+        announcement.name = try text("name")
+        announcement.muted = try flag("muted")
+        announcement.width = try size("width")
+        announcement.height = try size("height")
+        announcement.hint = try word("hint", ContentHint.init(rawValue:))
+        announcement.priority = try word("priority", TrackPriority.init(word:))
+        return announcement
+    }
+}

@@ -1,0 +1,118 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+@Suite("What viewers ask for, and how soon they have it")
+struct WishesTests {
+    /// A viewer of one camera or several in three layers, on wires of 10 ms each way; everything is settled.
+    private struct Room {
+        let world: World
+        let viewer: VirtualClient
+        var cameras: [Publication] = []
+        var voices: [Publication] = []
+        var views: [View] = []
+
+        init(publishers: Int, seed: UInt64, _ policy: (inout DownlinkPolicy) -> Void = { _ in }) throws {
+            world = try World(seed: seed)
+            let room = world.openRoom()
+            viewer = world.join(room)
+            viewer.setPolicy(policy)
+            for _ in 0..<publishers {
+                let publisher = world.join(room)
+                var plan = VideoPlan.simulcast()
+                // The rates are not what is looked at.
+                for (index, rate) in [60, 180, 300].enumerated() {
+                    plan.layers[index].bitrate = .kilobitsPerSecond(Int64(rate))
+                }
+                cameras.append(publisher.publish(plan))
+                var voice = AudioPlan()
+                voice.level = 127
+                voices.append(publisher.publish(voice))
+            }
+            views = cameras.map { viewer.subscribe(to: $0) }
+            for view in views { view.allowThinning() }
+            world.run(for: .seconds(8))
+        }
+
+        /// How long it takes until `isThere`; nil: longer than 2 s.
+        func wait(for isThere: () -> Bool) -> TimeInterval? {
+            let start = world.now
+            while world.now - start < .seconds(2) {
+                if isThere() { return world.now - start }
+                world.run(for: .milliseconds(5))
+            }
+            return nil
+        }
+
+        /// The views of which packets came within the last 100 ms.
+        var flowing: [Int] {
+            views.indices.filter { views[$0].lastArrival.map { world.now - $0 < .milliseconds(100) } ?? false }
+        }
+
+        func layer(_ view: Int) -> Int? { views[view].checker.origins.last?.layer }
+    }
+
+    @Test("H8: a larger and a smaller picture are there within 300 ms of being asked for")
+    func sizes() throws {
+        let room = try Room(publishers: 1, seed: Seeds.seed(91))
+        for (height, layer) in [(180, 0), (720, 2), (360, 1), (720, 2), (180, 0)] {
+            room.viewer.prefer(.height(height), of: room.views[0])
+            let time = try #require(room.wait { room.layer(0) == layer }, "no layer \(layer)")
+            print("\(height) lines after \(time.milliseconds) ms")
+            #expect(time <= .milliseconds(300))
+            room.world.run(for: .seconds(3))
+            #expect(room.layer(0) == layer)
+        }
+        #expect(room.world.faults == [])
+    }
+
+    @Test("Hidden: nothing within 300 ms; shown again: pictures within 300 ms")
+    func hiding() throws {
+        let room = try Room(publishers: 2, seed: Seeds.seed(92))
+        #expect(room.flowing == [0, 1])
+        room.viewer.wish(of: room.views[0]) { $0.isHidden = true }
+        room.world.run(for: .milliseconds(300))
+        #expect(room.flowing == [1])
+        room.world.run(for: .seconds(2))
+        let before = room.views[0].packets
+        room.viewer.wish(of: room.views[0]) { _ in }
+        let time = try #require(room.wait { room.views[0].packets > before })
+        print("shown again after \(time.milliseconds) ms")
+        #expect(time <= .milliseconds(300))
+        #expect(room.world.faults == [])
+    }
+
+    @Test(
+        "C8: one video of six is sent: the pinned one, else the speaker's, without a new description and within 300 ms")
+    func oneOfSix() throws {
+        let room = try Room(publishers: 6, seed: Seeds.seed(93)) { $0.maximumVideos = 1 }
+        #expect(room.flowing == [0])
+        // Somebody speaks: the picture follows the room's dominant speaker.
+        room.voices[3].audio?.level = 20
+        let isTold = { (event: MediaEvent) in
+            if case .dominantSpeakerChanged(_, room.voices[3].id) = event { true } else { false }
+        }
+        while room.world.times(where: isTold).isEmpty, room.world.now < MonotonicTime(milliseconds: 60_000) {
+            room.world.run(for: .milliseconds(5))
+        }
+        let time = try #require(room.wait { room.views[3].packets > 0 })
+        print("the speaker's picture \(time.milliseconds) ms after it dominates")
+        #expect(time <= .milliseconds(300))
+        room.world.run(for: .milliseconds(300))
+        #expect(room.flowing == [3])
+        // A pin is stronger.
+        room.viewer.wish(of: room.views[5]) { $0.isPinned = true }
+        #expect(try #require(room.wait { room.views[5].packets > 0 }) <= .milliseconds(300))
+        room.world.run(for: .milliseconds(300))
+        #expect(room.flowing == [5])
+        // What is hidden takes no place.
+        room.viewer.wish(of: room.views[5]) {
+            $0.isPinned = true
+            $0.isHidden = true
+        }
+        room.world.run(for: .milliseconds(400))
+        #expect(room.flowing == [3])
+        #expect(room.world.faults == [])
+    }
+}
