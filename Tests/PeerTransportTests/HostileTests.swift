@@ -28,6 +28,19 @@ struct HostileTests {
         #expect(pair.now < MonotonicTime(milliseconds: 1_300), "no retransmission was needed")
     }
 
+    @Test("F8: a broken ClientHello from the peer's own address is dropped; the handshake finishes")
+    func brokenHello() throws {
+        let pair = try TransportPair()
+        var broken = try #require(try WireCapture.load("chromium156_nopqc").clientHello.first)
+        broken[59] = 0xff  // Its session id is longer than any.
+        #expect(pair.run(for: .seconds(1)) { pair.server.remoteAddress != nil })
+        for _ in 0..<3 {
+            #expect(pair.inject(broken, from: pair.clientAddress) == .dropped(.dtlsMalformed))
+        }
+        #expect(pair.connect())
+        #expect(pair.now < MonotonicTime(milliseconds: 1_300), "no retransmission was needed")
+    }
+
     @Test("F7: replayed, forged and early SRTP never come out clear")
     func replay() throws {
         let pair = try TransportPair()

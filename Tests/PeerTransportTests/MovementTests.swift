@@ -48,6 +48,25 @@ struct MovementTests {
         #expect(pair.serverEvents.filter { if case .moved = $0 { true } else { false } } == [.moved(later)])
     }
 
+    @Test(
+        "An address change amid the handshake costs round trips, however often the server's flight was lost before",
+        arguments: [DTLSRole.client, .server])
+    func movedAmidHandshake(role: DTLSRole) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.role = role
+        let pair = try TransportPair(behaviour: behaviour)
+        // The old network carries nothing of the server's DTLS, so that its timer has doubled to seconds.
+        let old = pair.clientAddress
+        pair.loses = { [unowned pair] in !$0.toServer && (20...63).contains($0.bytes[0]) && pair.clientAddress == old }
+        #expect(!pair.run(for: .milliseconds(4_500)) { pair.server.isConnected })
+        let moved = pair.now
+        pair.clientAddress = Self.newAddress
+        pair.client.checkNow(at: pair.now)
+        #expect(pair.connect())
+        // One way for the check, one for the flight, two round trips at most for the rest, 10 ms each way.
+        #expect(pair.now - moved <= .milliseconds(80), "\((pair.now - moved).milliseconds) ms")
+    }
+
     @Test("A backup path that is checked beside a living one does not take the peer away")
     func backup() throws {
         var behaviour = ClientBehaviour()

@@ -24,6 +24,7 @@ extension PeerTransport {
                 media.pointee.destination = address
                 if isMove, srtp != nil { events.append(.moved(address)) }
                 startHandshake(at: now, into: &output)
+                dtls?.follow(to: address, at: now, into: &output)
                 ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
             case .setupTimedOut: end(.iceTimeout)
             case .consentLost: end(.consentLost)

@@ -2,20 +2,52 @@ internal import COpenSSL
 internal import Primitives
 
 extension DTLSAssociation {
-    /// Lets OpenSSL go on with the handshake as far as the datagram at hand allows.
-    func handshake(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
+    /// Lets OpenSSL go on with the handshake as far as the datagram at hand allows; why the datagram was of no use, or nil.
+    func handshake(
+        at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch
+    ) -> DropReason? {
         ERR_clear_error()
         let status = SSL_do_handshake(ssl)
         if status == 1 {
             finishHandshake()
         } else {
             let error = SSL_get_error(ssl, status)
-            if error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE { fail() }
+            if error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE {
+                if wasNoHello, startOver() { return .dtlsMalformed }
+                fail()
+            }
         }
-        flush(to: destination, into: &output)
+        flush(at: now, to: destination, into: &output)
         noteTimer(at: now)
         // What comes behind the last flight in the same datagram is read at once.
-        if case .connected = state { withRecordBuffers { readRecords(to: destination, into: &output) } }
+        if case .connected = state { withRecordBuffers { readRecords(at: now, to: destination, into: &output) } }
+        return nil
+    }
+
+    /// A hello that begins again is the peer's timer: the one before was not understood in parts, because one was lost, or forged with
+    /// another length, after which OpenSSL leaves out the peer's without a word.
+    func noteBeginning(_ datagram: UnsafeRawBufferPointer) {
+        // Behind the record header: ClientHello (1), length, message number, and offset 0 of the fragment (RFC 6347 section 4.2.2).
+        guard role == .server, lastFlight.isEmpty, datagram.count >= 25, datagram[0] == 22, datagram[13] == 1,
+            datagram[19] | datagram[20] | datagram[21] == 0
+        else { return }
+        if sawBeginning, !startOver() { return }
+        sawBeginning = true
+        pipe.inbound = datagram
+    }
+
+    /// Whether what failed was no ClientHello at all. Before the server has answered, records are clear and bear nobody's mark:
+    /// whoever forges the peer's address could end its handshake with one. A hello that was understood, and has no version or
+    /// cipher in common, is an answer (RFC 5246 section 7.2.2).
+    private var wasNoHello: Bool {
+        guard role == .server, lastFlight.isEmpty else { return false }
+        // Behind the record header of 13 bytes: level, description.
+        guard let end = pipe.ends.last, end >= 15, pipe.outbound[end - 15] == 21 else { return true }
+        switch Int32(pipe.outbound[end - 1]) {
+        case SSL_AD_HANDSHAKE_FAILURE, SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_INTERNAL_ERROR:
+            return false
+        default: return true
+        }
     }
 
     /// Once connected, an association speaks again at its end, and OpenSSL keeps 33 kB of record buffers for that: its
@@ -51,7 +83,7 @@ extension DTLSAssociation {
 
     /// Alerts, and the peer's last flight again when this side's was lost. Application data has no reader and is
     /// dropped.
-    func readRecords(to destination: SocketAddress, into output: inout OutboundBatch) {
+    func readRecords(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
         var scratch: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         while true {
             ERR_clear_error()
@@ -64,22 +96,7 @@ extension DTLSAssociation {
             }
             break
         }
-        flush(to: destination, into: &output)
-    }
-
-    /// Hands the datagrams that OpenSSL wrote to the caller. What does not fit is lost, as on any network; the timer
-    /// repairs it.
-    func flush(to destination: SocketAddress, into output: inout OutboundBatch) {
-        guard !pipe.ends.isEmpty else { return }
-        pipe.outbound.withUnsafeBytes { bytes in
-            var start = 0
-            for end in pipe.ends {
-                _ = output.append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), to: destination)
-                start = end
-            }
-        }
-        pipe.ends.removeAll()
-        pipe.outbound.removeAll()
+        flush(at: now, to: destination, into: &output)
     }
 
     /// Translates OpenSSL's timer into the caller's time.

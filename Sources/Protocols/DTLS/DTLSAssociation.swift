@@ -28,33 +28,28 @@ public final class DTLSAssociation {
     let fingerprint: [UInt8]
     private let context: DTLSContext
     let pipe: DatagramPipe
-    let ssl: OpaquePointer
+    private(set) var ssl: OpaquePointer
     private let handshakeTimeout: TimeInterval
     private var handshakeDeadline = MonotonicTime.distantFuture
     var retransmitAt = MonotonicTime.distantFuture
     var backoff = DTLSAssociation.initialRetransmission
     var timerStartsSeen = 0
     var sawOtherCertificate = false
+    var lastFlight = Flight()
+    /// The first part of a ClientHello came.
+    var sawBeginning = false
 
     /// An association with the peer whose certificate has this SHA-256 fingerprint; nil when OpenSSL has no memory.
     public init?(context: DTLSContext, role: Role, fingerprintSHA256: [UInt8], handshakeTimeout: TimeInterval) {
         let pipe = DatagramPipe(mtu: context.mtu)
-        guard let ssl = SSL_new(context.context) else { return nil }
-        guard let bio = context.method.bio(over: pipe) else {
-            SSL_free(ssl)
-            return nil
-        }
-        SSL_set_bio(ssl, bio, bio)
+        guard let ssl = Self.makeSSL(context, pipe, role) else { return nil }
         self.context = context
         self.role = role
         self.pipe = pipe
         self.ssl = ssl
         self.handshakeTimeout = handshakeTimeout
         fingerprint = fingerprintSHA256
-        SSL_ctrl(ssl, SSL_CTRL_SET_MTU, context.mtu, nil)
-        DTLS_set_timer_cb(ssl) { _, previous in previous == 0 ? 250_000 : min(previous * 2, 4_000_000) }
         SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
-        if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
     }
 
     deinit { SSL_free(ssl) }
@@ -70,7 +65,7 @@ public final class DTLSAssociation {
         guard case .idle = state else { return }
         state = .handshaking
         handshakeDeadline = now + handshakeTimeout
-        if role == .client { handshake(at: now, to: destination, into: &output) }
+        if role == .client { _ = handshake(at: now, to: destination, into: &output) }
     }
 
     /// Takes one datagram of DTLS records; nil when it was used.
@@ -83,9 +78,11 @@ public final class DTLSAssociation {
         pipe.inbound = datagram
         defer { pipe.inbound = nil }
         switch state {
-        case .handshaking: handshake(at: now, to: destination, into: &output)
+        case .handshaking:
+            noteBeginning(datagram)
+            return handshake(at: now, to: destination, into: &output)
         case .connected:
-            withRecordBuffers { readRecords(to: destination, into: &output) }
+            withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
         case .idle, .ended: return .dtlsUnexpected
         }
         return nil
@@ -104,7 +101,7 @@ public final class DTLSAssociation {
         ERR_clear_error()
         let status = SSL_ctrl(ssl, DTLS_CTRL_HANDLE_TIMEOUT, 0, nil)
         if status < 0 { state = .ended(.handshakeFailed(Self.lastError())) }
-        flush(to: destination, into: &output)
+        flush(at: now, to: destination, into: &output)
         noteTimer(at: now)
     }
 
@@ -113,9 +110,33 @@ public final class DTLSAssociation {
         if case .connected = state {
             ERR_clear_error()
             withRecordBuffers { _ = SSL_shutdown(ssl) }
-            flush(to: destination, into: &output)
+            write(to: destination, into: &output)
         }
         if case .ended = state { return }
         state = .ended(.closed)
+    }
+
+    /// Forgets all that the peer sent; false when OpenSSL has no memory.
+    func startOver() -> Bool {
+        pipe.reset()
+        sawBeginning = false
+        guard let fresh = Self.makeSSL(context, pipe, role) else { return false }
+        SSL_set_ex_data(fresh, 0, Unmanaged.passUnretained(self).toOpaque())
+        SSL_free(ssl)
+        ssl = fresh
+        return true
+    }
+
+    private static func makeSSL(_ context: DTLSContext, _ pipe: DatagramPipe, _ role: Role) -> OpaquePointer? {
+        guard let ssl = SSL_new(context.context) else { return nil }
+        guard let bio = context.method.bio(over: pipe) else {
+            SSL_free(ssl)
+            return nil
+        }
+        SSL_set_bio(ssl, bio, bio)
+        SSL_ctrl(ssl, SSL_CTRL_SET_MTU, context.mtu, nil)
+        DTLS_set_timer_cb(ssl) { _, previous in previous == 0 ? 250_000 : min(previous * 2, 4_000_000) }
+        if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+        return ssl
     }
 }

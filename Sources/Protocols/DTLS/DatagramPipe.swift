@@ -17,6 +17,15 @@ final class DatagramPipe {
 
     init(mtu: Int) { self.mtu = mtu }
 
+    /// Forgets the association that it served.
+    func reset() {
+        inbound = nil
+        outbound.removeAll()
+        ends.removeAll()
+        timer = nil
+        isTimerArmed = false
+    }
+
     func read(into buffer: UnsafeMutableRawPointer, _ capacity: Int) -> Int {
         guard let datagram = inbound, let base = datagram.baseAddress else { return -1 }
         inbound = nil

@@ -1,0 +1,67 @@
+public import Primitives
+
+/// What was sent last, kept for a peer that turns out to be elsewhere.
+struct Flight {
+    /// Repeats of one association because of moves: a phone that changes between two networks with two addresses each.
+    static let maximumRepeats = 4
+    /// Older ones have been asked for by the peer's own timer.
+    static let lifetime = DTLSAssociation.maximumRetransmission
+
+    fileprivate var bytes: [UInt8] = []
+    /// Where each datagram ends.
+    fileprivate var ends: [Int] = []
+    fileprivate var destination = SocketAddress(ipv4: 0, port: 0)
+    fileprivate var sentAt = MonotonicTime.zero
+    fileprivate var repeats = 0
+
+    var isEmpty: Bool { ends.isEmpty }
+
+    fileprivate func write(into output: inout OutboundBatch) {
+        bytes.withUnsafeBytes { bytes in
+            var start = 0
+            for end in ends {
+                _ = output.append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), to: destination)
+                start = end
+            }
+        }
+    }
+}
+
+extension DTLSAssociation {
+    /// The peer has another address since the last flight: sends the flight there at once, as it was.
+    ///
+    /// It may have been lost with the old address, and the retransmission timer, doubled each time, would take up to 4 s to
+    /// find out. The same records again cost OpenSSL's count of retransmissions nothing, and a peer that has them drops them
+    /// (RFC 6347 section 4.1.2.6).
+    public func follow(to destination: SocketAddress, at now: MonotonicTime, into output: inout OutboundBatch) {
+        switch state {
+        case .handshaking, .connected: break
+        case .idle, .ended: return
+        }
+        guard !lastFlight.isEmpty, lastFlight.destination != destination, now - lastFlight.sentAt <= Flight.lifetime,
+            lastFlight.repeats < Flight.maximumRepeats
+        else { return }
+        lastFlight.repeats += 1
+        lastFlight.destination = destination
+        lastFlight.write(into: &output)
+    }
+
+    /// Hands the datagrams that OpenSSL wrote to the caller, and remembers them. What does not fit is lost, as on any
+    /// network; the timer repairs it.
+    func flush(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
+        guard !pipe.ends.isEmpty else { return }
+        lastFlight.sentAt = now
+        write(to: destination, into: &output)
+    }
+
+    /// Hands on what OpenSSL wrote.
+    func write(to destination: SocketAddress, into output: inout OutboundBatch) {
+        guard !pipe.ends.isEmpty else { return }
+        lastFlight.bytes = pipe.outbound
+        lastFlight.ends = pipe.ends
+        lastFlight.destination = destination
+        lastFlight.write(into: &output)
+        pipe.ends.removeAll()
+        pipe.outbound.removeAll()
+    }
+}
