@@ -94,6 +94,38 @@ struct ReceiveBindingTests {
         #expect(harness.uplink.tracks.count == 1)
     }
 
+    @Test("Sources that come one after the other, with retransmissions of their own, are told and leave nothing behind")
+    func manySources() {
+        let harness = UplinkHarness()
+        _ = harness.uplink.addTrack(.camera(), at: at(0))
+        _ = harness.uplink.takeSourceChanges()
+        var changes: [SourceChange] = []
+        for index in 0..<400 as Range<UInt32> {
+            let ssrc = 1_000 + 2 * index, now = at(Double(index) * 20)
+            #expect(layer(harness.receive(packet(ssrc, 10, mid: "1"), at: now)) == 0)
+            var lost = packet(ssrc, 11)
+            lost.extensions = [(4, Array("1".utf8))]
+            let repair = lost.retransmitted(ssrc: ssrc + 1, payloadType: 97, sequence: 1)
+            #expect(layer(harness.receive(repair, at: now)) == 0, "retransmissions of source \(index)")
+            changes += harness.uplink.takeSourceChanges()
+        }
+        let expected = (0..<400 as Range<UInt32>).flatMap { index -> [SourceChange] in
+            let ssrc = 1_000 + 2 * index
+            let told = [ssrc, ssrc + 1].flatMap { now in
+                (index > 0 ? [SourceChange(ssrc: now - 2, isReceived: false)] : [])
+                    + [SourceChange(ssrc: now, isReceived: true)]
+            }
+            return told
+        }
+        #expect(changes == expected)
+        // A source that comes back is received again.
+        harness.receive(packet(1_000, 40, mid: "1"), at: at(9_000))
+        #expect(harness.uplink.takeSourceChanges().last == SourceChange(ssrc: 1_000, isReceived: true))
+        harness.uplink.removeTrack(TrackDescription.camera().id)
+        let gone = harness.uplink.takeSourceChanges()
+        #expect(Set(gone.map(\.ssrc)) == [1_000, 1_799] && !gone.contains { $0.isReceived })
+    }
+
     @Test("Padding is a gap to close, an unknown payload type too; neither is stored")
     func gaps() throws {
         let harness = UplinkHarness()

@@ -248,6 +248,29 @@ struct LifeTests {
         #expect(viewer.rtp.count >= 30 + 84)
     }
 
+    @Test("A15: a publisher that replaces its source 300 times mid-track is never refused, nor an old source later")
+    func manySources() throws {
+        let stage = try FeedbackTests.Stage(viewers: 1)
+        stage.film(3, keyframeFirst: true)
+        let viewer = stage.viewers[0]
+        var first = VP8Encoder(ssrc: 0x5000, mid: "v1")
+        for index in 0..<300 as Range<UInt32> {
+            var camera = index == 0 ? first : VP8Encoder(ssrc: 0x5000 + index, mid: "v1")
+            let before = viewer.rtp.count
+            for packet in camera.frame(keyframe: true) { stage.harness.send(packet, from: stage.publisher) }
+            #expect(viewer.rtp.count == before + 3, "source \(index)")
+            if index == 0 { first = camera }
+            stage.harness.run(for: .milliseconds(100))
+        }
+        for packet in first.frame(keyframe: true) { stage.harness.send(packet, from: stage.publisher) }
+        #expect(viewer.rtp.count == 9 + 300 * 3 + 3)
+        #expect(Set(viewer.rtp.map(\.header.ssrc)).count == 1)
+        for (before, after) in zip(viewer.rtp, viewer.rtp.dropFirst()) {
+            #expect(after.header.sequenceNumber == before.header.sequenceNumber &+ 1)
+        }
+        #expect(stage.harness.engine.statistics.drops[.tooManyStreams] == 0)
+    }
+
     @Test("F8: strangers' datagrams are counted, bounded and change nothing")
     func strangers() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)

@@ -134,6 +134,21 @@ struct SessionTests {
         #expect(pair.receive(other) == .dropped(.tooManyStreams))
     }
 
+    @Test("A thousand sources one after the other pass, and one that came back after its release is not given up")
+    func replacedStreams() throws {
+        let pair = try SessionPair(.aeadAES128GCM)
+        #expect(pair.receive(try #require(pair.rtp(1, ssrc: 1))) == .clear(length: 15))
+        pair.receiver.releaseReceivingStream(ssrc: 1)
+        pair.receiver.retainReceivingStream(ssrc: 1)
+        for ssrc in 2...1_000 as ClosedRange<UInt32> {
+            #expect(pair.receive(try #require(pair.rtp(1, ssrc: ssrc))) == .clear(length: 15))
+            pair.receiver.releaseReceivingStream(ssrc: ssrc)
+        }
+        let first = try #require(pair.rtp(2, ssrc: 1))
+        #expect(pair.receive(first) == .clear(length: 15))
+        #expect(pair.receive(first) == .dropped(.srtpReplayed), "its replay window was never lost")
+    }
+
     @Test("Slots without room for the tag, and keys of the wrong length, are refused")
     func misuse() throws {
         let pair = try SessionPair(.aeadAES128GCM)

@@ -63,7 +63,9 @@ extension MediaEngine {
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
         var track: PublishedTrack?
-        switch peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track) {
+        let result = peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
+        if peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }
+        switch result {
         case .stored: break
         case .gap(_, _, let reason): counters.drops.count(reason)
         case .dropped(let reason):

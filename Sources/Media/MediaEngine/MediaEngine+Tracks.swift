@@ -36,12 +36,6 @@ extension MediaEngine {
         while state.pointee.firstSubscription >= 0 { detach(state.pointee.firstSubscription) }
         let peer = peers[state.pointee.peer]
         let track = state.pointee.track
-        for layer in 0..<track.layerCount {
-            if let ssrc = track.layer(layer).pointee.ssrc { peer.pointee.transport.releaseReceivingStream(ssrc: ssrc) }
-            if let ssrc = track.layer(layer).pointee.rtxSSRC {
-                peer.pointee.transport.releaseReceivingStream(ssrc: ssrc)
-            }
-        }
         let room = rooms[peer.pointee.room]
         room.pointee.speakers.remove(state.pointee.id)
         collectSpeakerEvents(of: peer.pointee.room)
@@ -49,10 +43,23 @@ extension MediaEngine {
         counters.nacksSent &+= totals.nacks
         counters.keyframeRequestsSent &+= totals.keyframeRequests
         peer.pointee.uplink.removeTrack(state.pointee.id)
+        tellSourceChanges(of: state.pointee.peer)
         peer.pointee.trackCount -= 1
         deadlines.remove(DeadlineOwner.track(index))
         trackIndex.remove(state.pointee.id.rawValue)
         tracks.remove(index)
+    }
+
+    /// Streams that were replaced make room for others in the transport, those that came back do not.
+    func tellSourceChanges(of peer: Int) {
+        let transport = peers[peer].pointee.transport
+        for change in peers[peer].pointee.uplink.takeSourceChanges() {
+            if change.isReceived {
+                transport.retainReceivingStream(ssrc: change.ssrc)
+            } else {
+                transport.releaseReceivingStream(ssrc: change.ssrc)
+            }
+        }
     }
 
     /// Mutes at once: what came in this turn is not forwarded either (C6). Video comes back with a keyframe.

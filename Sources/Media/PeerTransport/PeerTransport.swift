@@ -94,6 +94,9 @@ public final class PeerTransport {
     /// Marks an SSRC as not received any more, which makes room for another (streams per peer are bounded).
     public func releaseReceivingStream(ssrc: UInt32) { srtp?.releaseReceivingStream(ssrc: ssrc) }
 
+    /// Takes back `releaseReceivingStream`: the SSRC is received again.
+    public func retainReceivingStream(ssrc: UInt32) { srtp?.retainReceivingStream(ssrc: ssrc) }
+
     // MARK: Control
 
     /// The peer's description, first or after an ICE restart.

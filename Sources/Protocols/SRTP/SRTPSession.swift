@@ -176,6 +176,9 @@ public final class SRTPSession {
         if receiving.contains(ssrc), !released.contains(ssrc) { released.append(ssrc) }
     }
 
+    /// Takes back `releaseReceivingStream`: the SSRC is received again and must not make room for others.
+    public func retainReceivingStream(ssrc: UInt32) { released.removeAll { $0 == ssrc } }
+
     private static func reason(for status: srtp_err_status_t) -> DropReason {
         switch status {
         case srtp_err_status_auth_fail: .srtpAuthentication

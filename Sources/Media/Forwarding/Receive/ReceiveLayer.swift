@@ -23,6 +23,8 @@ public struct ReceiveLayer: ~Copyable {
     public internal(set) var ssrc: UInt32?
     /// The SSRC of retransmissions.
     public internal(set) var rtxSSRC: UInt32?
+    /// The SSRC of retransmissions for the source before, until another takes its place: its packets may cross the change.
+    var formerRTX: UInt32?
     /// The layer's packets.
     public internal(set) var history: PacketHistory
     /// The last keyframe; nil before the first.

@@ -74,7 +74,8 @@ extension Uplink {
         return found.flatMap { bind(header.ssrc, $0.track, slot: $0.slot, layer: 0, isRTX: $0.isRTX) }
     }
 
-    /// Makes `ssrc` the layer's stream. Another SSRC that was bound before is forgotten: the source was replaced.
+    /// Makes `ssrc` the layer's stream. Another SSRC that was bound before is forgotten: the source was replaced, and the
+    /// transport may give its place to others.
     @discardableResult
     private func bind(_ ssrc: UInt32, _ track: PublishedTrack, slot: Int, layer index: Int, isRTX: Bool)
         -> StreamBinding?
@@ -82,11 +83,16 @@ extension Uplink {
         let binding = StreamBinding(track: slot, layer: index, isRTX: isRTX)
         guard state.pointee.table[ssrc] != binding else { return binding }
         let layer = track.layer(index)
-        let old = isRTX ? layer.pointee.rtxSSRC : layer.pointee.ssrc
-        if let old, old != ssrc { state.pointee.table.removeAll { key, value in key == old && value == binding } }
+        let old = isRTX ? layer.pointee.rtxSSRC ?? layer.pointee.formerRTX : layer.pointee.ssrc
+        if let old, old != ssrc, state.pointee.table[old] == binding {
+            state.pointee.table.removeAll { key, _ in key == old }
+            state.pointee.sourceChanges.append(SourceChange(ssrc: old, isReceived: false))
+        }
         guard state.pointee.table.bind(ssrc, to: binding) else { return nil }
+        state.pointee.sourceChanges.append(SourceChange(ssrc: ssrc, isReceived: true))
         if isRTX {
             layer.pointee.rtxSSRC = ssrc
+            layer.pointee.formerRTX = nil
         } else {
             layer.pointee.changeSource(to: ssrc)
         }
@@ -121,6 +127,7 @@ extension ReceiveLayer {
         nacks.removeAll()
         clock = nil
         owesTimeline = true
+        formerRTX = rtxSSRC ?? formerRTX
         rtxSSRC = nil
     }
 }

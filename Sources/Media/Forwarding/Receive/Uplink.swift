@@ -72,7 +72,13 @@ public final class Uplink {
     public func removeTrack(_ id: TrackID) {
         guard let slot = slot(of: id) else { return }
         state.pointee.tracks[slot] = nil
-        state.pointee.table.removeAll { _, binding in Int(binding.track) == slot }
+        var gone: [SourceChange] = []
+        state.pointee.table.removeAll { ssrc, binding in
+            guard Int(binding.track) == slot else { return false }
+            gone.append(SourceChange(ssrc: ssrc, isReceived: false))
+            return true
+        }
+        state.pointee.sourceChanges += gone
     }
 
     /// Packets of a muted track are dropped on arrival (C6).
@@ -104,6 +110,15 @@ public final class Uplink {
         return state.pointee.events
     }
 
+    /// Whether `takeSourceChanges()` has any.
+    @inline(__always) public var hasSourceChanges: Bool { !state.pointee.sourceChanges.isEmpty }
+
+    /// The SSRCs whose meaning has changed since the last call, in order; for the transport, whose streams are bounded.
+    public func takeSourceChanges() -> [SourceChange] {
+        defer { state.pointee.sourceChanges.removeAll() }
+        return state.pointee.sourceChanges
+    }
+
     /// Round trip time to the peer as measured elsewhere on this transport.
     public func setRoundTripTime(_ measured: TimeInterval) { state.pointee.roundTrip.measured(measured) }
 
@@ -120,6 +135,13 @@ struct UplinkState: ~Copyable {
     var reports = ReportState()
     var roundTrip = RoundTrip()
     var events: [MediaEvent] = []
+    var sourceChanges: [SourceChange] = []
+}
+
+/// An SSRC that a stream has begun to come with, or comes with no more.
+public struct SourceChange: Hashable, Sendable {
+    public var ssrc: UInt32
+    public var isReceived: Bool
 }
 
 /// The moment at which an uplink has something to send; its tracks bring it nearer.
