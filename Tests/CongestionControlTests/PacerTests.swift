@@ -86,15 +86,72 @@ struct PacerTests {
         #expect(now < 3_000)
     }
 
-    @Test("REMB stands in where no transport-wide feedback comes, and expires")
+    @Test("Sound alone leaves no debt: after a minute without pictures the first one leaves at once")
+    func soundAlone() {
+        var pacer = Pacer()
+        pacer.setEstimate(.kilobitsPerSecond(300))
+        pacer.refill(at: at(0))
+        // 50 packets a second, and nobody lets time pass: no picture is there to be paced.
+        for _ in 0..<3_000 { pacer.spend(150) }
+        pacer.refill(at: at(60_000))
+        let isOpen = pacer.isOpen
+        #expect(isOpen)
+        // Sound that has just gone out does count.
+        for _ in 0..<100 { pacer.spend(150) }
+        pacer.refill(at: at(60_010))
+        let isStillOpen = pacer.isOpen
+        #expect(!isStillOpen)
+    }
+
+    private func limit(_ estimator: borrowing BandwidthEstimator, at now: Int64) -> Int64? {
+        estimator.isEstablished(at: at(now)) ? estimator.estimate(at: at(now)).bitsPerSecond / 1_000 : nil
+    }
+
+    @Test("REMB that only grows limits nothing; once it falls it does, and it expires")
     func receiverEstimate() {
         var estimator = BandwidthEstimator()
-        let before = estimator.isEstablished(at: at(0))
-        estimator.receiverEstimate(.kilobitsPerSecond(1_700), at: at(100))
-        let during = estimator.isEstablished(at: at(200)), estimate = estimator.estimate(at: at(200))
-        let after = estimator.isEstablished(at: at(20_000))
-        #expect(!before && during && !after)
-        #expect(estimate == .kilobitsPerSecond(1_700))
+        for (second, kilobits) in [150, 162, 175, 190].enumerated() {
+            estimator.receiverEstimate(
+                .kilobitsPerSecond(Int64(kilobits)), sent: .kilobitsPerSecond(200), at: at(Int64(second) * 1_000))
+            #expect(limit(estimator, at: Int64(second) * 1_000) == nil)
+        }
+        estimator.receiverEstimate(.kilobitsPerSecond(160), sent: .kilobitsPerSecond(200), at: at(4_000))
+        #expect(limit(estimator, at: 4_000) == 160)
+        estimator.receiverEstimate(.kilobitsPerSecond(165), sent: .kilobitsPerSecond(160), at: at(5_000))
+        #expect(limit(estimator, at: 5_000) == 165)
+        #expect(limit(estimator, at: 20_000) == nil)
+    }
+
+    @Test("REMB that stays below what is sent is a limit that a client has set")
+    func fixedReceiverEstimate() {
+        var estimator = BandwidthEstimator()
+        var limitedFrom: Int64?
+        for second in 0..<30 {
+            let now = Int64(second) * 1_000
+            estimator.receiverEstimate(.kilobitsPerSecond(500), sent: .kilobitsPerSecond(900), at: at(now))
+            if limitedFrom == nil, limit(estimator, at: now) == 500 { limitedFrom = now }
+        }
+        #expect(limitedFrom == 10_000)
+    }
+
+    @Test("A limit by REMB is tried again, ever more rarely while that fails")
+    func receiverEstimateTrials() {
+        var estimator = BandwidthEstimator()
+        var trials: [Int64] = [], wasLimited = false
+        // A path of 400 kbit/s: 900 are sent whenever nothing limits, and the receiver notices a second later.
+        for second in 0..<200 {
+            let now = Int64(second) * 1_000
+            let isLimited = limit(estimator, at: now) != nil
+            if wasLimited, !isLimited { trials.append(now / 1_000) }
+            wasLimited = isLimited
+            estimator.receiverEstimate(
+                .kilobitsPerSecond(isLimited || second == 0 ? 400 : 340),
+                sent: .kilobitsPerSecond(isLimited ? 350 : 900),
+                at: at(now))
+        }
+        let pauses = zip(trials, trials.dropFirst()).map { $1 - $0 }
+        #expect(trials.count >= 3)
+        #expect(pauses == pauses.sorted() && pauses[0] >= 30 && pauses.last! <= 125)
     }
 
     @Test(

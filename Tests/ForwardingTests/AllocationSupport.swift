@@ -42,6 +42,7 @@ struct AllocationCase: Sendable, CustomTestStringConvertible {
     var cap: Int64?
     var shortage = AllocationRules.Shortage.pause
     var maximumVideos: Int?
+    var isCongested = true
     let requests: [AllocationRequest]
     /// "720p30 180p8 -": what each request gets, in order.
     let expected: String
@@ -82,7 +83,14 @@ struct AllocationCase: Sendable, CustomTestStringConvertible {
     var rules: AllocationRules {
         AllocationRules(
             mode: mode, shortage: shortage, maximumVideos: maximumVideos, estimate: .kilobitsPerSecond(kilobits),
-            cap: cap.map { .kilobitsPerSecond($0) })
+            cap: cap.map { .kilobitsPerSecond($0) }, isCongested: isCongested)
+    }
+
+    /// The case on a path that shows no sign of being full.
+    var atEase: Self {
+        var copy = self
+        copy.isCongested = false
+        return copy
     }
 }
 

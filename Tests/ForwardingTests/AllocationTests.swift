@@ -198,6 +198,25 @@ struct AllocationTests {
         ])
     func limits(_ line: AllocationCase) { Self.check(line) }
 
+    @Test(
+        "H9: without a sign of congestion nothing that flows is taken back, and nothing new begins beyond the estimate",
+        arguments: [
+            AllocationCase(
+                "a picture that outgrows the estimate goes on", 300, [camera(Offers.single, at: (0, 0))], "720p30"
+            )
+            .atEase,
+            AllocationCase("in its layer", 900, [camera(at: (2, 2))], "720p30").atEase,
+            AllocationCase("a new one waits", 300, [camera(Offers.single)], "-", why: "shortage").atEase,
+            AllocationCase("nobody rises for it", 900, [camera(at: (1, 2))], "360p30", why: "bandwidth").atEase,
+            AllocationCase(
+                "a cap binds all the same", 5_000, cap: 490, [camera(at: (1, 2))], "360p15", why: "capped"
+            ).atEase,
+            AllocationCase(
+                "a newcomer gets what the estimate has left", 700, [camera(at: (1, 2)), camera()], "360p30 180p30"
+            ).atEase,
+        ])
+    func atEase(_ line: AllocationCase) { Self.check(line) }
+
     @Test("H8: the reason tells what is needed and what there is")
     func reasons() throws {
         let line = AllocationCase("", 700, [camera()], "")

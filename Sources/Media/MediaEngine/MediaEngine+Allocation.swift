@@ -96,7 +96,8 @@ extension MediaEngine {
         return AllocationRules(
             mode: policy.mode, shortage: isSettled ? policy.shortage : .oversend(.bitsPerSecond(1 << 40)),
             maximumVideos: policy.maximumVideos,
-            estimate: .bitsPerSecond(Int64(budget)), cap: policy.maximumBitrate)
+            estimate: .bitsPerSecond(Int64(budget)), cap: policy.maximumBitrate,
+            isCongested: downlink.pointee.control?.pointee.isCongested(at: clock) ?? false)
     }
 
     /// Fills `requests` and `requestedBy` with the peer's pictures in order of their ids; what its sound takes on the wire.

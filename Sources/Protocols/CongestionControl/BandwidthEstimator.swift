@@ -43,6 +43,8 @@ public struct BandwidthEstimator: ~Copyable {
     static let patience = TimeInterval.milliseconds(1_000)
     /// Microseconds of waiting that no slope of the delay is needed for.
     static let flood: Int64 = 120_000
+    /// Microseconds of waiting that a path at ease does not have: a picture's packets at twice its rate take 15 ms.
+    static let standingQueue: Int64 = 50_000
     static let silentStep = TimeInterval.milliseconds(500)
     /// Without packets told about for so long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)
@@ -95,9 +97,11 @@ public struct BandwidthEstimator: ~Copyable {
     public func estimate(at now: MonotonicTime) -> Bitrate {
         var value = control.bitsPerSecond
         if let limit = losses.limit { value = min(value, limit) }
-        if let limit = receiver.bitsPerSecond(at: now) {
-            // Without transport-wide feedback it is all there is.
-            value = phase == .untested ? limit : min(value, limit)
+        // Without transport-wide feedback it is all there is.
+        if phase == .untested {
+            value = receiver.limitAlone(at: now) ?? value
+        } else if let limit = receiver.bitsPerSecond(at: now) {
+            value = min(value, limit)
         }
         return .bitsPerSecond(
             Int64(min(max(value, Double(settings.least.bitsPerSecond)), Double(settings.most.bitsPerSecond))))
@@ -105,7 +109,24 @@ public struct BandwidthEstimator: ~Copyable {
 
     /// Whether anything was measured, by whichever side.
     public func isEstablished(at now: MonotonicTime) -> Bool {
-        phase != .untested || receiver.bitsPerSecond(at: now) != nil
+        phase != .untested || receiver.limitAlone(at: now) != nil
+    }
+
+    /// Whether transport-wide feedback has come.
+    public var isMeasured: Bool { phase != .untested }
+
+    /// Whether the path has shown in the last seconds that it carries no more than the estimate. Where it has not, the estimate may just
+    /// lag behind what is sent.
+    public func isCongested(at now: MonotonicTime) -> Bool {
+        switch phase {
+        case .untested: return receiver.limitAlone(at: now) != nil
+        case .silent: return true
+        case .measuring:
+            if queue.value > Self.standingQueue { return true }
+            if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
+            let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
+            return told < control.bitsPerSecond
+        }
     }
 
     /// When the first packet left; nil before it.
@@ -139,9 +160,9 @@ public struct BandwidthEstimator: ~Copyable {
 
     // MARK: - What the receiver says besides
 
-    /// The receiver's own estimate (REMB).
-    public mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
-        receiver.take(Double(bitrate.bitsPerSecond), at: now)
+    /// The receiver's own estimate (REMB); `sent` is what has been sent to it since the last one, nil where that is not known.
+    public mutating func receiverEstimate(_ bitrate: Bitrate, sent: Bitrate?, at now: MonotonicTime) {
+        receiver.take(Double(bitrate.bitsPerSecond), sent: sent.map { Double($0.bitsPerSecond) }, at: now)
     }
 
     /// What is wanted, so that probing knows what for. Bits a second on the wire; `next` is nil when nothing more is wanted.

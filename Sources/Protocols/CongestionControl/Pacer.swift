@@ -79,8 +79,11 @@ public struct Pacer: ~Copyable {
     /// Whether a repeat may leave now: it may overdraw as much again.
     @inline(__always) public var isOpenForRepeats: Bool { isUnlimited || credit > -depth }
 
-    /// `size` bytes have left. Sound never waits but counts.
-    @inline(__always) public mutating func spend(_ size: Int) { if !isUnlimited { credit &-= size } }
+    /// `size` bytes have left. Sound never waits but counts, as long as it is about the present: a minute of it without any picture is
+    /// no debt that the next picture pays.
+    @inline(__always) public mutating func spend(_ size: Int) {
+        if !isUnlimited { credit = max(credit &- size, -2 &* depth) }
+    }
 
     /// Lets a packet wait; false when there is no room, and it is lost.
     public mutating func enqueue(_ token: Token, priority: Priority) -> Bool {

@@ -28,7 +28,10 @@ func fuzzEstimator(_ bytes: UnsafeRawBufferPointer) {
                 estimator.report(UInt16(word()), arrival: ticks & 1 == 0 ? ticks * 250 : nil)
             }
             estimator.endFeedback(at: now)
-        case 4: estimator.receiverEstimate(.bitsPerSecond(Int64(word()) << Int64(action >> 3)), at: now)
+        case 4:
+            let told = Int64(word()) << Int64(action >> 3)
+            estimator.receiverEstimate(
+                .bitsPerSecond(told), sent: action & 64 == 0 ? nil : .bitsPerSecond(Int64(word())), at: now)
         case 5:
             let next = Int64(word()) << Int64(action >> 3)
             estimator.setDemand(

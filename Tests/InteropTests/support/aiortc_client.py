@@ -107,9 +107,10 @@ class Tap:
     def packets(self):
         return sum(len(seen) for seen in self.rtp.values())
 
-    def longest_silence(self, since):
-        """The longest time without any RTP packet after `since`, in seconds."""
-        times = sorted([since] + [at for seen in self.rtp.values() for at, _, _ in seen if at > since] + [time.monotonic()])
+    def longest_silence(self, since, ssrc=None):
+        """The longest time without any RTP packet, or without one of `ssrc`, after `since`, in seconds."""
+        streams = self.rtp.values() if ssrc is None else [self.rtp[ssrc]]
+        times = sorted([since] + [at for seen in streams for at, _, _ in seen if at > since] + [time.monotonic()])
         return max(b - a for a, b in zip(times, times[1:]))
 
 

@@ -164,6 +164,7 @@ private struct AllocationRound {
     private func limit(for step: Int, of entry: Entry) -> Int64 {
         let budget = rules.budget.bitsPerSecond
         if step <= entry.current {
+            guard rules.isCongested else { return rules.cap?.bitsPerSecond ?? .max }
             return rules.isCapped ? budget : budget + Int64(Double(budget) * Allocation.staySlack)
         }
         // A first picture, however small, is worth more than its margin.

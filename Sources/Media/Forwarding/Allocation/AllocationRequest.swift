@@ -82,16 +82,20 @@ public struct AllocationRules: Sendable, Hashable {
     public var estimate: Bitrate
     /// The policy's cap on all video of the viewer (B13); nil: none.
     public var cap: Bitrate?
+    /// Queues or losses say that the path carries no more. Without a sign of that the estimate only tells how much was tried: what flows already
+    /// is not taken back for it, or every picture that grows would be (measured: Chromium going from 360p to 720p outran the estimate, and paused).
+    public var isCongested: Bool
 
     public init(
         mode: Mode = .collaboration, shortage: Shortage = .pause, maximumVideos: Int? = nil, estimate: Bitrate,
-        cap: Bitrate? = nil
+        cap: Bitrate? = nil, isCongested: Bool = true
     ) {
         self.mode = mode
         self.shortage = shortage
         self.maximumVideos = maximumVideos
         self.estimate = estimate
         self.cap = cap
+        self.isCongested = isCongested
     }
 
     var budget: Bitrate { cap.map { min($0, estimate) } ?? estimate }

@@ -20,6 +20,11 @@ public struct SendControl: ~Copyable {
     static let settling = TimeInterval.milliseconds(1_500)
     /// When the first measurement was there.
     private var establishedAt: MonotonicTime?
+    /// What pictures and sound take by the last allocation.
+    private var allocated = Bitrate.zero
+    private var sentBytes: UInt64 = 0
+    /// The last figure of the receiver's own: when, and what had been sent by then.
+    private var lastReceiverEstimate: (at: MonotonicTime, sentBytes: UInt64)?
 
     public init() {}
 
@@ -31,18 +36,23 @@ public struct SendControl: ~Copyable {
     /// What may be sent, headers included; nil while there is no reason for any limit.
     public func estimate(at now: MonotonicTime) -> Bitrate? {
         if estimator.isEstablished(at: now) { return estimator.estimate(at: now) }
-        guard let since = estimator.sendingSince, now - since > Self.patience else {
-            return estimator.estimate(at: now)
+        // REMB alone, and it limits nothing.
+        guard let since = estimator.sendingSince else {
+            return lastReceiverEstimate == nil ? estimator.estimate(at: now) : nil
         }
-        return nil
+        return now - since > Self.patience ? nil : estimator.estimate(at: now)
     }
 
     /// Whether the estimate comes from measurements, not from the start value.
     public func isEstablished(at now: MonotonicTime) -> Bool { estimator.isEstablished(at: now) }
-    /// Whether the first probes have had their time: before that a lack of bandwidth is no more than a guess.
+    /// Whether the first probes have had their time: before that a lack of bandwidth is no more than a guess. It stays one where only REMB
+    /// comes: that measures what is sent, and would never rise for a picture that is not.
     public func isSettled(at now: MonotonicTime) -> Bool {
-        estimator.isEstablished(at: now) && establishedAt.map { now - $0 > Self.settling } ?? false
+        estimator.isMeasured && establishedAt.map { now - $0 > Self.settling } ?? false
     }
+
+    /// Queues, losses, silence or the receiver itself say that the path carries no more than the estimate.
+    public func isCongested(at now: MonotonicTime) -> Bool { estimator.isCongested(at: now) }
 
     /// Smoothed round trip by feedback.
     public var roundTrip: TimeInterval? { estimator.roundTrip }
@@ -81,13 +91,24 @@ public struct SendControl: ~Copyable {
 
     /// Takes the receiver's own estimate (REMB).
     public mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
-        estimator.receiverEstimate(bitrate, at: now)
+        let sent = lastReceiverEstimate.flatMap { last -> Bitrate? in
+            let elapsed = now - last.at
+            guard elapsed >= Self.leastMeasured else { return nil }
+            return .bitsPerSecond(Int64(Double((sentBytes - last.sentBytes) * 8) / elapsed.seconds))
+        }
+        if sent != nil || lastReceiverEstimate == nil { lastReceiverEstimate = (now, sentBytes) }
+        estimator.receiverEstimate(bitrate, sent: sent, at: now)
         refreshPacer(at: now)
     }
+
+    /// A rate over less time than this is a picture's, not a stream's.
+    private static let leastMeasured = TimeInterval.milliseconds(250)
 
     /// What is wanted, for probing; nil `next` where nothing more is.
     public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
         estimator.setDemand(allocated: allocated, next: next, wanted: wanted, at: now)
+        self.allocated = allocated
+        refreshPacer(at: now)
     }
 
     private mutating func refreshPacer(at now: MonotonicTime) {
@@ -96,8 +117,9 @@ public struct SendControl: ~Copyable {
         // Where packets already wait on the way, bursts only make them wait longer; where the queue is full, it must drain.
         let delay = estimator.queueDelay
         let factor = delay < .milliseconds(75) ? Pacer.factor : delay < .milliseconds(150) ? 1.5 : 0.9
+        // What policy sends beyond the estimate must not wait for ever (libwebrtc paces by the greater of both, too).
         pacer.setEstimate(
-            estimator.isEstablished(at: now) ? estimator.estimate(at: now) : nil, factor: factor)
+            estimator.isEstablished(at: now) ? max(estimator.estimate(at: now), allocated) : nil, factor: factor)
     }
 
     // MARK: - Sending
@@ -114,7 +136,10 @@ public struct SendControl: ~Copyable {
     /// Whether a repeat may leave now: ahead of pictures, but not without end into a full queue.
     @inline(__always) public var isOpenForRepeats: Bool { pacer.isOpenForRepeats }
     /// Counts bytes that left.
-    @inline(__always) public mutating func spend(_ size: Int) { pacer.spend(size) }
+    @inline(__always) public mutating func spend(_ size: Int) {
+        sentBytes &+= UInt64(size)
+        pacer.spend(size)
+    }
 
     /// Lets packet `sequence` of subscription `index` wait; false when there is no room.
     public mutating func wait(subscription index: Int, sequence: UInt32, size: Int, at now: MonotonicTime) -> Bool {
