@@ -73,6 +73,24 @@ struct ReceiveHistoryTests {
         expect(history.memoryBytes <= (1 << 20) + 1024 * MemoryLayout<PacketRecord>.stride)
     }
 
+    @Test("What comes in one turn after a quiet time is all there, wherever in the ring it begins", arguments: 0..<40)
+    func burst(quiet: Int) {
+        // Sound in bursts of half a second (B10), and a slide of 200 kB, after packets now and then (DTX, a still screen).
+        for (limits, length, count) in [(PacketHistory.Limits.audio, 240, 50), (.video, 1_100, 190)] {
+            var history = PacketHistory(limits)
+            for sequence in 0..<quiet {
+                Self.insert(
+                    &history, Int64(sequence), length: 7 * length / 4, at: at(Double(sequence) * 400))
+            }
+            for sequence in quiet..<(quiet + count) {
+                Self.insert(&history, Int64(sequence), length: length, at: at(100_000))
+            }
+            for sequence in quiet..<(quiet + count) {
+                let intact = Self.isIntact(history, Int64(sequence), length: length); #expect(intact)
+            }
+        }
+    }
+
     @Test("A slow stream stays small")
     func staysSmall() {
         var history = PacketHistory(.video)

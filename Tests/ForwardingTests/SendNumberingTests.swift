@@ -158,10 +158,18 @@ struct SendNumberingTests {
         for number in UInt32(1)...1_000 {
             var sent = SentPacket()
             sent.sequence = number
-            sent.flags = .used
+            sent.flags = [.used, .sent]
             slow.store(sent, at: MonotonicTime(milliseconds: Int64(number) * 200))
         }
         #expect(slow.memoryBytes == 64 * MemoryLayout<SentPacket>.stride)
+        // A large picture in one turn waits at the pacer: nothing that was not sent yet may go.
+        for number in UInt32(1_001)...1_100 {
+            var sent = SentPacket()
+            sent.sequence = number
+            sent.flags = .used
+            slow.store(sent, at: MonotonicTime(milliseconds: 201_000))
+        }
+        for number in UInt32(1_001)...1_100 { #expect(slow.place(number)?.pointee.sequence == number) }
         #expect(MemoryLayout<SentPacket>.stride == 32)
     }
 

@@ -87,6 +87,47 @@ struct SoundTests {
         #expect(call.world.faults == [])
     }
 
+    @Test("G7: Opus with DTX, a packet each 400 ms while nobody speaks: all there at once, and never silent")
+    func discontinuousTransmission() throws {
+        let call = try Call(seed: Seeds.seed(37), link: LinkModel(delay: .milliseconds(5)))
+        for _ in 0..<5 {
+            call.microphone.audio?.pause = .zero
+            call.world.run(for: .seconds(2))
+            call.microphone.audio?.pause = .milliseconds(380)
+            call.world.run(for: .seconds(10))
+        }
+        call.expectAll()
+        #expect(call.view.delays.max().map { $0 <= .milliseconds(15) } == true)
+        let statistics = try #require(call.world.statistics(of: call.room))
+        #expect(statistics.tracks[0].layers[0].packetsLost == 0)
+        #expect(call.world.times { if case .trackSilent = $0 { true } else { false } }.isEmpty)
+    }
+
+    @Test(
+        "Media time that leaps by 500 ms while numbers go on, alone or in bursts after a silence: nothing is lost",
+        arguments: [false, true])
+    func leaps(inBursts: Bool) throws {
+        var plan = AudioPlan()
+        plan.payloadBytes = 240
+        let call = try Call(plan, seed: Seeds.seed(38))
+        call.view.checker.paceTolerance = nil
+        let drops = call.world.nodes[0].statistics.drops.total
+        for round in 0..<12 {
+            call.microphone.audio?.callbacks = []
+            call.microphone.audio?.pause = .milliseconds(380)
+            // Each time from another place of the server's memory.
+            call.world.run(for: .milliseconds(4_000 + 400 * Int64(round)))
+            call.microphone.audio?.pause = .zero
+            if inBursts { call.microphone.audio?.callbacks = [.seconds(1)] }
+            for _ in 0..<100 {
+                call.microphone.jump(by: 24_000)
+                call.world.run(for: .milliseconds(20))
+            }
+        }
+        call.expectAll()
+        #expect(call.world.nodes[0].statistics.drops.total == drops)
+    }
+
     @Test("A7: alone in a room for ten minutes: still connected")
     func alone() throws {
         let world = try World(seed: Seeds.seed(34))

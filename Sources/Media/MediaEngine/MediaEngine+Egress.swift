@@ -57,6 +57,8 @@ extension MediaEngine {
             let state = tracks[Int(index)]
             state.pointee.isDirty = false
             planTrack(Int(index), state, at: now)
+            let lost = state.pointee.track.overwrittenArrivals
+            if lost > 0 { counters.drops[.outboundFull] &+= UInt64(lost) }
             state.pointee.track.endTurn()
         }
         dirtyTracks.removeAll()

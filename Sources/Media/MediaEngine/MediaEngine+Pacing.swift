@@ -36,11 +36,14 @@ extension MediaEngine {
         control.pointee.refill(at: now)
         while let slot = batch.reserve(Self.slotLength) {
             guard let waiting = control.pointee.nextWaiting(at: now) else { return true }
+            // The subscription is gone, or shows another track by now.
             guard subscriptions.contains(waiting.subscription) else { continue }
             let state = subscriptions[waiting.subscription]
-            guard state.pointee.peer == index, state.pointee.track >= 0,
-                let planned = state.pointee.subscription.waiting(waiting.sequence)
-            else { continue }
+            guard state.pointee.peer == index, state.pointee.track >= 0 else { continue }
+            guard let planned = state.pointee.subscription.waiting(waiting.sequence) else {
+                counters.drops.count(.outboundFull)
+                continue
+            }
             let isNumbered = state.pointee.subscription.usesTransportSequence
             if isNumbered { downlink.pointee.transportSequence &+= 1 }
             let stamp = SendStamp(at: now, transportSequence: downlink.pointee.transportSequence)

@@ -67,6 +67,8 @@ public struct AudioPlan: Sendable {
     /// Sound in one callback of the capturer, used in turn; the packets that are full by then leave at once. Empty: one packet a
     /// callback. Long callbacks make bursts (B10), odd ones uneven spacing (B11).
     public var callbacks: [TimeInterval] = []
+    /// Silence behind each packet, which is not sent (DTX, RFC 7587 section 3.1.3); the media clock goes on. Not with ``callbacks``.
+    public var pause = TimeInterval.zero
     /// Bytes of a packet's payload.
     public var payloadBytes = 80
     /// Level of RFC 6464: 0 is loudest, 127 silence.

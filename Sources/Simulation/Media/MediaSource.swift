@@ -107,7 +107,7 @@ struct AudioSource: Sendable {
     mutating func take(at now: MonotonicTime) -> [MediaPacket] {
         let length = plan.callbacks.isEmpty ? plan.packetDuration : plan.callbacks[callback % plan.callbacks.count]
         callback += 1
-        nextCallback = now + length
+        nextCallback = now + length + plan.pause
         captured = captured + length
         var full: [MediaPacket] = []
         while captured >= plan.packetDuration {
@@ -119,7 +119,8 @@ struct AudioSource: Sendable {
 
     /// One packet now.
     private mutating func packet(at now: MonotonicTime) -> MediaPacket {
-        defer { timestamp &+= UInt32(truncatingIfNeeded: plan.packetDuration.microseconds * 48 / 1_000) }
+        let length = plan.packetDuration + plan.pause
+        defer { timestamp &+= UInt32(truncatingIfNeeded: length.microseconds * 48 / 1_000) }
         packets += 1
         // TOC (RFC 6716 section 3.1): configuration by duration, mono, one frame; longer ones count their frames.
         var payload: [UInt8] =

@@ -54,8 +54,10 @@ public struct PacketHistory: ~Copyable {
     private var mask: Int64
     /// Bytes ever written; positions count on from it.
     private var head: Int64 = 0
-    /// When the packet at the ring's first byte came: its lap is how long the ring lasts.
-    private var lapStart = MonotonicTime.zero
+    /// When each sixteenth of the ring was last written, `.zero` for never: how young what would be overwritten may be.
+    private var written = InlineArray<16, MonotonicTime>(repeating: .zero)
+    /// The sixteenth that is being written.
+    private var sector = -1
     /// The highest extended sequence number stored; `.min` before the first packet.
     public private(set) var highest: Int64 = .min
 
@@ -114,19 +116,37 @@ public struct PacketHistory: ~Copyable {
 
     /// The offset at which `length` bytes may be written.
     private mutating func makeRoomForBytes(_ length: Int, at now: MonotonicTime) -> Int {
-        var offset = Int(head & Int64(capacity - 1))
-        if offset + length > capacity {
-            // Packets lie in one piece: skip what is left before the ring's end.
-            head += Int64(capacity - offset)
-            offset = 0
+        while true {
+            var next = head
+            var offset = Int(head & Int64(capacity - 1))
+            if offset + length > capacity {
+                // Packets lie in one piece: skip what is left before the ring's end.
+                next += Int64(capacity - offset)
+                offset = 0
+            }
+            let first = offset / sectorBytes, last = (offset + length - 1) / sectorBytes
+            if first != sector || last != sector {
+                if capacity < limits.maximumBytes, isYoung(first, last, at: now) {
+                    growBytes()
+                    continue
+                }
+                for index in first...last { written[index] = now }
+                sector = last
+            }
+            written[last] = now
+            head = next
+            return offset
         }
-        guard offset == 0 else { return offset }
-        if head > 0, capacity < limits.maximumBytes, now - lapStart < limits.retention {
-            growBytes()
-            offset = Int(head & Int64(capacity - 1))
+    }
+
+    private var sectorBytes: Int { capacity / 16 }
+
+    /// Whether something in these sixteenths, but for the one that is being written, is too young to go.
+    private func isYoung(_ first: Int, _ last: Int, at now: MonotonicTime) -> Bool {
+        for index in first...last where index != sector && written[index] != .zero {
+            if now - written[index] < limits.retention { return true }
         }
-        if offset == 0 { lapStart = now }
-        return offset
+        return false
     }
 
     private mutating func makeRoomForRecord(_ sequence: Int64, at now: MonotonicTime) {
@@ -137,18 +157,29 @@ public struct PacketHistory: ~Copyable {
         }
     }
 
-    /// Doubles the ring at the end of a lap; every living packet keeps its position.
+    /// Doubles the ring; every living packet keeps its position.
     private mutating func growBytes() {
-        // What the last lap overwrote must not seem alive under the larger capacity.
+        // What was overwritten must not seem alive under the larger capacity.
         for index in 0...Int(mask) where head - records[index].position > Int64(capacity) {
             records[index] = Self.emptyRecord
         }
         let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity * 2, alignment: 64)
-        let start = Int((head - Int64(capacity)) & Int64(capacity * 2 - 1))
-        (grown + start).copyMemory(from: bytes, byteCount: capacity)
+        // Up to `offset` lies this lap, behind it what is left of the one before.
+        let offset = Int(head & Int64(capacity - 1))
+        let lap = Int((head - Int64(offset)) & Int64(capacity * 2 - 1)), before = lap ^ capacity
+        (grown + lap).copyMemory(from: bytes, byteCount: offset)
+        (grown + before + offset).copyMemory(from: bytes + offset, byteCount: capacity - offset)
         bytes.deallocate()
         bytes = grown
+        var marks = InlineArray<16, MonotonicTime>(repeating: .zero)
+        for old in 0..<16 {
+            let start = old * sectorBytes
+            if start < offset { marks[(lap + start) / (2 * sectorBytes)].raise(to: written[old]) }
+            if start + sectorBytes > offset { marks[(before + start) / (2 * sectorBytes)].raise(to: written[old]) }
+        }
+        written = marks
         capacity *= 2
+        sector = Int((head - 1) & Int64(capacity - 1)) / sectorBytes
     }
 
     private mutating func growRecords() {
@@ -170,4 +201,8 @@ public struct PacketHistory: ~Copyable {
             payloadType: 0,
             flags: [], audioLevel: 255, format: 0, extensions: ExtensionLocations(), summary: PayloadSummary())
     }
+}
+
+extension MonotonicTime {
+    fileprivate mutating func raise(to other: Self) { self = max(self, other) }
 }

@@ -44,6 +44,17 @@ public final class PublishedTrack {
     /// The packets of this turn in order of arrival.
     @inline(__always) public var arrivals: UnsafeBufferPointer<Arrival> { state.pointee.arrivals.all }
 
+    /// How many of `arrivals` a later one of the same turn has pushed out of the history: more came at once than it may hold.
+    public var overwrittenArrivals: Int {
+        // The oldest go first.
+        guard let first = arrivals.first(where: { !$0.isGap }), isOverwritten(first) else { return 0 }
+        return arrivals.count { !$0.isGap && isOverwritten($0) }
+    }
+
+    private func isOverwritten(_ arrival: Arrival) -> Bool {
+        layerStorage[Int(arrival.layer)].history.record(arrival.sequence) == nil
+    }
+
     /// Forgets `arrivals`, after all subscribers have been served.
     @inline(__always) public func endTurn() { state.pointee.arrivals.removeAll() }
 

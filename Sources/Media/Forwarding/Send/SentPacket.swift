@@ -115,7 +115,13 @@ struct SentPacketRing: ~Copyable {
     @inline(__always) mutating func store(_ packet: SentPacket, at now: MonotonicTime) {
         guard let places else { return }
         if packet.sequence & mask == 0 { turnOver(at: now) }
-        let current = self.places ?? places
+        var current = self.places ?? places
+        // What waits at the pacer is sent from here. A picture may come in one turn after minutes of small ones.
+        let old = current[Int(packet.sequence & mask)].flags
+        if old.contains(.used), !old.contains(.sent), Int(mask) + 1 < maximum {
+            grow(from: current)
+            current = self.places ?? current
+        }
         current[Int(packet.sequence & mask)] = packet
     }
 
@@ -123,8 +129,12 @@ struct SentPacketRing: ~Copyable {
     private mutating func turnOver(at now: MonotonicTime) {
         let lap = now - lapStart
         lapStart = now
+        guard let old = places, old[0].flags.contains(.used), lap < .seconds(1), Int(mask) + 1 < maximum else { return }
+        grow(from: old)
+    }
+
+    private mutating func grow(from old: UnsafeMutablePointer<SentPacket>) {
         let capacity = Int(mask) + 1
-        guard let old = places, old[0].flags.contains(.used), lap < .seconds(1), capacity < maximum else { return }
         let grown = Self.allocate(capacity * 2)
         let newMask = UInt32(capacity * 2 - 1)
         for index in 0..<capacity where old[index].flags.contains(.used) {
