@@ -1,10 +1,11 @@
 import EdgeTestSupport
 import HTTPServing
-import RoomService
+import MediaControl
 import Rooms
 import Testing
 
 @testable import ControlAPI
+@testable import RoomService
 
 @Suite("Control API: participants and tracks")
 struct MembersTests {
@@ -48,6 +49,22 @@ struct MembersTests {
         let left = try await house.ask(.get, "/v1/rooms/hall/participants").list("participants")
         #expect(left.map { $0["identity"] as? String } == ["alice"])
         #expect(try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen").status == 404)
+    }
+
+    @Test("A12, D10: twenty changes of size, each in the next answer")
+    func sizes() async throws {
+        let ada = try await house.publisher("ada", in: "hall")
+        let camera = try #require(ada.tracks.first { $0.kind == .video })
+        let id = try #require(
+            house.rooms.plane.commands.compactMap {
+                if case .addTrack(let track) = $0, track.kind == .video { track.id } else { nil }
+            }.first)
+        for round in 0..<20 {
+            let (width, height) = round % 2 == 0 ? (375, 667 + round) : (1_280, 720 - round)
+            await house.rooms.rooms.receive([.trackDimensions(id, layer: 0, width: width, height: height)])
+            let shown = try await house.ask(.get, "/v1/rooms/hall/tracks/\(camera.sid)").members
+            #expect(shown["width"] as? Int == width && shown["height"] as? Int == height)
+        }
     }
 
     @Test("Statistics of room, participant and track have the same members as the track and more")

@@ -61,6 +61,17 @@ struct SubscribeTests {
         #expect(sdp.contains("a=ptime:10"))
     }
 
+    @Test("G7: in-band FEC and DTX of the publisher's Opus stand in every subscriber's description")
+    func repairParameters() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0", fmtp: "minptime=10;useinbandfec=1;usedtx=1")])
+        let sdp = try #require(bench.lastOffer(bob)).sdp
+        let line = try #require(sdp.split(separator: "\r\n").first { $0.hasPrefix("a=fmtp:") })
+        #expect(line.contains("useinbandfec=1") && line.contains("usedtx=1") && line.contains("minptime=10"))
+    }
+
     @Test("Offers are serial: what changes while one is open goes into the next")
     func coalesced() throws {
         var bench = RoomBench()

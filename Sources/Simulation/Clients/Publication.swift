@@ -77,6 +77,12 @@ public final class Publication {
         }
     }
 
+    /// Another camera under the same stream (A15): its first frame is a keyframe of the new plan's size.
+    public func replaceSource(_ plan: VideoPlan) {
+        video = plan
+        for layer in streams.indices { wantsKeyframe(ofLayer: layer) }
+    }
+
     /// The next frame will be a keyframe of this layer.
     func wantsKeyframe(ofLayer layer: Int) {
         guard case .video(var video) = source else { return }
