@@ -154,19 +154,6 @@ struct PacerTests {
         #expect(pauses == pauses.sorted() && pauses[0] >= 30 && pauses.last! <= 125)
     }
 
-    @Test(
-        "A11: network quality goes by the network alone",
-        arguments: [
-            (0.0, 50, 10, 1.0, 5), (0.02, 50, 10, 1.0, 4), (0.05, 50, 10, 1.0, 3), (0.15, 50, 10, 1.0, 2),
-            (0.3, 50, 10, 1.0, 1), (0, 500, 10, 1.0, 3), (0, 50, 300, 1.0, 3), (0, 50, 10, 0.7, 4), (0, 50, 10, 0.2, 2),
-        ])
-    func quality(loss: Double, roundTrip: Int, queue: Int, share: Double, expected: Int) {
-        let level = NetworkQuality.level(
-            loss: loss, roundTrip: .milliseconds(Int64(roundTrip)), queueDelay: .milliseconds(Int64(queue)),
-            servedShare: share, isSilent: false)
-        #expect(level == expected)
-    }
-
     @Test("Whatever feedback says, the estimate stays in its bounds and recovers", arguments: 1...8)
     func hostileFeedback(seed: Int) {
         var random = RandomSource(seed: UInt64(seed))

@@ -218,14 +218,4 @@ struct SessionTests {
                 == .qualityChanged([ParticipantQuality(participant: report.participants[0].sid, quality: 5)]))
         #expect(await code { _ = try await service.report(onRoom: "none") } == .roomNotFound)
     }
-
-    @Test(
-        "Network quality by loss and round trip",
-        arguments: [
-            (0.0, nil, 5), (0.02, 50, 4), (0.05, 50, 3), (0.1, 50, 2), (0.5, 50, 1), (0.0, 400, 4), (0.0, 900, 3),
-            (0.5, 900, 1),
-        ] as [(Double, Int64?, Int)])
-    func quality(loss: Double, roundTrip: Int64?, expected: Int) {
-        #expect(RoomService.score(loss: loss, roundTrip: roundTrip.map { .milliseconds($0) }) == expected)
-    }
 }

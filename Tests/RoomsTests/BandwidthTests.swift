@@ -193,6 +193,44 @@ struct BandwidthTests {
 
     // MARK: - Publishers
 
+    @Test("H10: the publisher, and nobody else, is told which layers somebody wants, by their names")
+    func wantedLayers() throws {
+        var bench = RoomBench()
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.video("1", rids: ["q", "h", "f"]), .video("2")])
+        let ids = bench.takeCommands().compactMap { if case .addTrack(let track) = $0 { track.id } else { nil } }
+        let sids = try #require(bench.info(ada)?.tracks.map(\.sid))
+        _ = bench.takeEvents(ada)
+        _ = bench.takeEvents(bob)
+        bench.media(.layersWanted(ids[0], [true, false, false]))
+        bench.media(.layersWanted(ids[1], [false]))
+        bench.media(.layersWanted(TrackID(77), [false]))
+        #expect(
+            bench.takeEvents(ada) == [
+                .layersWanted(
+                    track: sids[0],
+                    layers: [
+                        WantedLayer(rid: "q", isWanted: true), WantedLayer(rid: "h", isWanted: false),
+                        WantedLayer(rid: "f", isWanted: false),
+                    ]),
+                .layersWanted(track: sids[1], layers: [WantedLayer(rid: nil, isWanted: false)]),
+            ])
+        #expect(bench.takeEvents(bob).isEmpty)
+    }
+
+    @Test("I7: quality is told when it changes, and stands in the snapshot of who comes later")
+    func quality() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let sid = try #require(bench.info(ada)?.sid)
+        let told = [ParticipantQuality(participant: sid, quality: 3)]
+        try bench.step { (room, turn) throws(RoomError) in room.tellQuality(told, turn: &turn) }
+        #expect(bench.takeEvents(ada).last == .qualityChanged(told))
+        let bob = try bench.join("bob")
+        #expect(try bench.room.snapshot(bob).others.map(\.quality) == [3])
+    }
+
     @Test(
         "A10: hint and priority are said before or after the offer, and told to everybody; a mute is not undone by it")
     func traits() throws {

@@ -38,6 +38,7 @@ struct ClientMessageTests {
         .perform([.setView(track: "TR_1", TrackView())]),
         .perform([.setBandwidth(presentation)]),
         .perform([.setBandwidth(BandwidthProfile())]),
+        .pictures,
         .perform([.pauseAllVideo(true)]),
         .perform([.setAudioOnly(false)]),
         .perform([.setMetadata(name: "Ada L.", metadata: "{\"hand\":true}")]),

@@ -1,6 +1,8 @@
 import AccessTokens
 import EdgeSupport
 import MediaControl
+import Primitives
+import RoomService
 import Rooms
 import Testing
 
@@ -48,6 +50,25 @@ struct ServerMessageTests {
         sid: "SU_1", track: "TR_1", publisher: "PA_1", subscriber: "PA_2", kind: .audio, connection: "sub", mid: "0",
         paused: false, preference: .best, state: .active)
 
+    private static let pictures: PicturesReport = {
+        var record = DecisionRecord(
+            time: .zero, subscription: SubscriptionID(1), track: nil,
+            layer: .init(spatial: 1, temporal: 0, height: 360, framesPerSecond: 30, bitrate: .kilobitsPerSecond(300)),
+            estimate: .kilobitsPerSecond(640), reason: "bandwidth")
+        record.next = .init(
+            spatial: 2, temporal: 0, height: 720, framesPerSecond: 30, bitrate: .kilobitsPerSecond(700))
+        record.needed = .kilobitsPerSecond(700)
+        record.available = .kilobitsPerSecond(320)
+        var report = PicturesReport()
+        report.estimate = .kilobitsPerSecond(640)
+        report.allocated = .kilobitsPerSecond(560)
+        report.wanted = .kilobitsPerSecond(1_900)
+        report.pictures = [
+            DecisionReport(at: 1_790_000_000_000, subscription: "SU_1", track: "TR_1", record: record)
+        ]
+        return report
+    }()
+
     /// The messages of the document, in its order.
     static let messages: [ServerMessage] = {
         var full = room
@@ -66,6 +87,15 @@ struct ServerMessageTests {
             (8, .connectionChanged(connection: "pub", state: .ended, reason: "consentLost")),
             (9, .speakersChanged([SpeakerInfo(participant: "PA_1", track: "TR_1", loudness: 92)])),
             (10, .dominantSpeakerChanged(participant: "PA_1")),
+            (
+                16,
+                .layersWanted(
+                    track: "TR_6",
+                    layers: [
+                        WantedLayer(rid: "q", isWanted: true), WantedLayer(rid: "h", isWanted: true),
+                        WantedLayer(rid: "f", isWanted: false),
+                    ])
+            ),
             (11, .qualityChanged([ParticipantQuality(participant: "PA_1", quality: 4)])),
             (12, .relayed(from: "PA_1", identity: "bob", payload: "{\"answer\":\"…\"}")),
             (13, .roomUpdated(full)),
@@ -86,6 +116,7 @@ struct ServerMessageTests {
             .event(
                 SequencedEvent(
                     sequence: 4, event: .offer(connection: "sub", sdp: "v=0\r\n…", tracks: ["0": "TR_1"]))),
+            .pictures(id: 38, pictures),
             .pong(id: 30),
         ] + events.map { .event(SequencedEvent(sequence: $0.0, event: $0.1)) }
             + [.resumed(id: 1, session, sequence: 42)]

@@ -83,6 +83,79 @@ struct WishesTests {
         #expect(room.world.faults == [])
     }
 
+    @Test("H10: layers that nobody wants are named within 5 s, and wanted again at once")
+    func publisherHints() throws {
+        let room = try Room(publishers: 1, seed: Seeds.seed(94))
+        let track = room.cameras[0].id
+        /// All that the publisher was told.
+        func told() -> [(time: MonotonicTime, layers: [Bool])] {
+            room.world.events.compactMap { time, event in
+                if case .layersWanted(track, let layers) = event { (time, layers) } else { nil }
+            }
+        }
+        #expect(told().isEmpty, "all are wanted from the start")
+        for (wish, layers) in [
+            (LayerPreference.height(180), [true, false, false]), (.best, [true, true, true]),
+            (.height(360), [true, true, false]), (.rid("q"), [true, false, false]), (.spatial(2), [true, true, true]),
+        ] {
+            let start = room.world.now
+            room.viewer.prefer(wish, of: room.views[0])
+            room.world.run(for: .seconds(5))
+            let last = try #require(told().last)
+            print("\(wish): \(last.layers) after \((last.time - start).milliseconds) ms")
+            #expect(last.layers == layers)
+            #expect(last.time - start <= (layers == [true, true, true] ? .milliseconds(20) : .seconds(5)))
+        }
+        // Looked away and back within a moment: nothing is told.
+        let count = told().count
+        for _ in 0..<4 {
+            room.viewer.wish(of: room.views[0]) { $0.isHidden = true }
+            room.world.run(for: .milliseconds(1_500))
+            room.viewer.wish(of: room.views[0]) { _ in }
+            room.world.run(for: .milliseconds(700))
+        }
+        #expect(told().count == count)
+        // Nobody looks: none is wanted. Nobody is there: the smallest is, for whoever comes.
+        room.viewer.wish(of: room.views[0]) { $0.isHidden = true }
+        room.world.run(for: .seconds(3))
+        #expect(told().last?.layers == [false, false, false])
+        room.viewer.unsubscribe(room.views[0])
+        room.world.run(for: .seconds(3))
+        #expect(told().last?.layers == [true, false, false])
+        _ = room.viewer.subscribe(to: room.cameras[0])
+        room.world.run(for: .milliseconds(20))
+        #expect(told().last?.layers == [true, true, true])
+    }
+
+    @Test("H10: a publisher follows the hints: a layer stops, comes back when asked for, and is there within a second")
+    func followedHints() throws {
+        let room = try Room(publishers: 1, seed: Seeds.seed(95))
+        var handled = 0
+        func obey(for time: TimeInterval) {
+            let end = room.world.now + time
+            while room.world.now < end {
+                room.world.run(for: .milliseconds(20))
+                for (_, event) in room.world.events[handled...] {
+                    guard case .layersWanted(room.cameras[0].id, let layers) = event else { continue }
+                    for (index, isWanted) in layers.enumerated() {
+                        room.cameras[0].video?.layers[index].isActive = isWanted
+                    }
+                }
+                handled = room.world.events.count
+            }
+        }
+        room.viewer.prefer(.height(180), of: room.views[0])
+        obey(for: .seconds(5))
+        #expect(room.cameras[0].video?.layers.map(\.isActive) == [true, false, false])
+        #expect(room.layer(0) == 0)
+        let frames = room.views[0].frames.decoded
+        room.viewer.prefer(.best, of: room.views[0])
+        obey(for: .seconds(1))
+        #expect(room.layer(0) == 2)
+        #expect(room.views[0].frames.decoded > frames + 20, "the small picture goes on until the large one is there")
+        #expect(room.world.faults == [])
+    }
+
     @Test(
         "C8: one video of six is sent: the pinned one, else the speaker's, without a new description and within 300 ms")
     func oneOfSix() throws {

@@ -111,6 +111,8 @@ public struct DecisionRecord: Sendable, Hashable {
     /// A stable word: `best`, `asWished`, `bandwidth`, `capped`, `settling`, `yieldsToScreen`, `oversent`, `shortage`, `tooManyVideos`,
     /// `paused`, `hidden`, `notSent`.
     public var reason: String
+    /// The next step; nil at the top.
+    public var next: Layer?
     /// What the next step costs, and what there is for it.
     public var needed: Bitrate?
     public var available: Bitrate?

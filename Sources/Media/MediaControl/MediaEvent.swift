@@ -16,6 +16,8 @@ public enum MediaEvent: Sendable, Hashable {
     case trackResumed(TrackID)
     /// The picture size of a layer became known or changed (A12, D10). Layers count from 0, the smallest.
     case trackDimensions(TrackID, layer: Int, width: Int, height: Int)
+    /// Which layers of a video somebody wants, in the order of its description; told when it changes, all are wanted at first (H10).
+    case layersWanted(TrackID, [Bool])
     /// The first packet of a subscription was forwarded (D9).
     case subscriptionStarted(SubscriptionID)
     /// The subscriber accepts none of the formats that the track uses (A8); nothing is forwarded.

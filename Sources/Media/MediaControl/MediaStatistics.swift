@@ -67,8 +67,8 @@ public struct PeerStatistics: Sendable {
     public var queueDelay = TimeInterval.zero
     /// Bytes of probes sent to it.
     public var probeBytes: UInt64 = 0
-    /// The network to the peer as 0 to 5 (I7); nil while nothing is known.
-    public var downlinkQuality: Int?
+    /// Packets are sent to it and nothing is heard of them.
+    public var isSilent = false
     /// Downlink machinery that exists for this peer: 0 for publish-only (B3).
     public var downlinkStateBytes = 0
 

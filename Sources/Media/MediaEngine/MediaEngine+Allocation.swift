@@ -167,12 +167,15 @@ extension MediaEngine {
             AllocationRequest.CurrentLayer(spatial: $0.spatial, temporal: $0.temporal)
         }
         let isSilent = downlink.pointee.control?.pointee.isSilent ?? false
+        let wasSurplus = state.pointee.picture.isSurplus
         let isNew = state.pointee.picture.take(
             layer, cost: decision.layer?.bitrate ?? .zero, reason: decision.reason.word,
             isShort: decision.reason.isShort && !isSilent, at: now)
+        let record = DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now)
+        state.pointee.picture.latest = record
         guard isNew else { return }
-        downlink.pointee.allocation.decisions.append(
-            DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now))
+        if state.pointee.picture.isSurplus != wasSurplus { demandChanged(by: index, at: now) }
+        downlink.pointee.allocation.decisions.append(record)
         let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
         let bound = bound(for: decision, layer: layer, isLimited: isLimited)
         if state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now) {
@@ -248,6 +251,7 @@ extension MediaEngine {
         guard let index = subscriptionIndex[id.rawValue] else { return false }
         subscriptions[index].pointee.picture.wish = wish
         scheduleAllocation(of: subscriptions[index].pointee.peer, at: now)
+        demandChanged(by: index, at: now)
         return true
     }
 
@@ -262,6 +266,27 @@ extension MediaEngine {
                 scheduleAllocation(of: index, at: now)
             }
         }
+    }
+
+    /// What holds now for each picture of a peer, and what for all together; nil for a peer that is not here or receives nothing.
+    public func downlinkReport(of id: PeerID) -> DownlinkReport? {
+        guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return nil }
+        var report = DownlinkReport()
+        if let control = downlink.pointee.control, control.pointee.isEstablished(at: clock) {
+            report.estimate = control.pointee.estimate(at: clock)
+        }
+        report.allocated = downlink.pointee.allocation.allocated
+        report.wanted = downlink.pointee.allocation.wanted
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            if subscriptions[next].pointee.track >= 0, var record = subscriptions[next].pointee.picture.latest {
+                record.age = clock - record.time
+                report.pictures.append(record)
+            }
+            next = subscriptions[next].pointee.nextOfPeer
+        }
+        report.pictures.sort { $0.subscription < $1.subscription }
+        return report
     }
 
     /// The last decisions about the pictures of a peer, oldest first; nil for a peer that is not here or receives nothing.

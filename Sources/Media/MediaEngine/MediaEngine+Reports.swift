@@ -77,7 +77,7 @@ extension MediaEngine {
             guard length > 0 else { break }
             sendRTCP(slot, length: length, of: state, to: destination, into: &batch)
         }
-        if uplink.hasEvents { events.append(contentsOf: uplink.takeEvents()) }
+        if uplink.hasEvents { take(uplink.takeEvents(), at: now) }
         return true
     }
 

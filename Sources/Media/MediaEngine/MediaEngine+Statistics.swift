@@ -75,11 +75,9 @@ extension MediaEngine {
         statistics.probeBytes = control.pointee.probeBytes
         statistics.allocated = allocation.allocated
         statistics.wanted = allocation.wanted
+        statistics.isSilent = control.pointee.isSilent
         guard control.pointee.isEstablished(at: clock) else { return }
         statistics.estimate = control.pointee.estimate(at: clock)
-        let wanted = Double(max(allocation.wanted.bitsPerSecond, 1))
-        let share = allocation.wanted == .zero ? 1 : Double(allocation.allocated.bitsPerSecond) / wanted
-        statistics.downlinkQuality = control.pointee.quality(servedShare: share)
     }
 
     /// Memory that exists because the peer receives; 0 for publish-only (B3).

@@ -52,6 +52,7 @@ extension MediaEngine {
         let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
         if state.pointee.subscription.setPaused(paused, track: track) { askForStart(index, at: now) }
         scheduleAllocation(of: state.pointee.peer, at: now)
+        demandChanged(by: index, at: now)
     }
 
     func setPreference(_ index: Int, _ preference: LayerPreference, at now: MonotonicTime) {
@@ -59,6 +60,7 @@ extension MediaEngine {
         let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
         if state.pointee.subscription.setPreference(preference, track: track, at: now) { askForStart(index, at: now) }
         scheduleAllocation(of: state.pointee.peer, at: now)
+        demandChanged(by: index, at: now)
     }
 
     func switchSubscription(_ index: Int, to id: TrackID?, at now: MonotonicTime) -> Bool {
@@ -90,6 +92,7 @@ extension MediaEngine {
         scheduleAllocation(of: state.pointee.peer, at: now)
         allocate(state.pointee.peer, at: now)
         askForStart(index, at: now)
+        demandChanged(of: track, at: now)
     }
 
     /// Takes the track away from a section. The subscription remembers where the stream stood.
@@ -105,8 +108,10 @@ extension MediaEngine {
         } else {
             track.pointee.firstSubscription = next
         }
+        let left = state.pointee.track
         state.pointee.track = -1
         state.pointee.lacksOrientation = false
+        demandChanged(of: left, at: clock)
     }
 
     private func link(_ index: Int, toPeer downlink: UnsafeMutablePointer<DownlinkState>) {

@@ -35,7 +35,8 @@ extension MediaEngine {
         let speakers = rooms[index].pointee.speakers
         speakers.advance(to: now)
         collectSpeakerEvents(of: index)
-        deadlines.set(DeadlineOwner.room(index), to: speakers.nextDeadline)
+        advanceFading(ofRoom: index, to: now)
+        setDeadline(ofRoom: index)
     }
 
     func collectSpeakerEvents(of room: Int) {

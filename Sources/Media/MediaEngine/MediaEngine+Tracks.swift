@@ -15,7 +15,8 @@ extension MediaEngine {
         peers[peer].pointee.trackCount += 1
         let room = rooms[peers[peer].pointee.room]
         room.pointee.speakers.add(track, at: now)
-        deadlines.set(DeadlineOwner.room(peers[peer].pointee.room), to: room.pointee.speakers.nextDeadline)
+        setDeadline(ofRoom: peers[peer].pointee.room)
+        demandChanged(of: index, at: now)
         touch(peer)
         return true
     }

@@ -45,6 +45,9 @@ public actor MediaWorker {
     /// The last decisions about the pictures of these peers, oldest first.
     public func decisions(of peers: [PeerID]) -> [DecisionRecord] { core.decisions(of: peers) }
 
+    /// How the bandwidth of these peers is shared out now.
+    public func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { core.downlinkReports(of: peers) }
+
     /// Counters and gauges of this worker.
     public func statistics() -> WorkerStatistics { core.statistics }
 

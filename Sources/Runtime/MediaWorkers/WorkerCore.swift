@@ -142,6 +142,9 @@ struct WorkerCore: ~Copyable {
         peers.flatMap { engine.decisions(of: $0) ?? [] }.sorted { $0.time < $1.time }
     }
 
+    /// How the bandwidth of these peers is shared out now.
+    func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { peers.compactMap { engine.downlinkReport(of: $0) } }
+
     /// How much there is to do, for placing rooms: every stream in and out counts one.
     var load: Int {
         let statistics = engine.statistics

@@ -29,6 +29,8 @@ public protocol MediaPlane: Sendable {
     func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics?
     /// The last decisions about the pictures that these peers receive, oldest first.
     func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord]
+    /// How the bandwidth of these peers is shared out now; nothing of those that are gone.
+    func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport]
     /// What happened, from each worker, in order.
     var events: AsyncStream<[MediaEvent]> { get }
     /// The monotonic clock; the only one that RoomService reads.
@@ -40,4 +42,6 @@ public protocol MediaPlane: Sendable {
 extension MediaPlane {
     /// A plane that shares nothing out has decided nothing.
     public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] { [] }
+    /// A plane that shares nothing out has nothing to tell.
+    public func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport] { [] }
 }

@@ -1,4 +1,5 @@
 public import MediaControl
+public import Primitives
 public import Rooms
 
 /// One room with everybody in it, as operators see it.
@@ -65,6 +66,34 @@ public struct DecisionReport: Sendable {
     /// sid of the track; nil where it has ended since.
     public var track: String?
     public var record: DecisionRecord
+    /// The viewer's limits now, and who set them; nil where the viewer is gone.
+    public var limits: BandwidthSettings?
+
+    /// A decision at `at`.
+    public init(
+        at: Int64, subscription: String?, track: String?, record: DecisionRecord, limits: BandwidthSettings? = nil
+    ) {
+        self.at = at
+        self.subscription = subscription
+        self.track = track
+        self.record = record
+        self.limits = limits
+    }
+}
+
+/// What one participant is shown now, and why not more.
+public struct PicturesReport: Sendable {
+    /// What its path is believed to carry; nil while nothing is known.
+    public var estimate: Bitrate?
+    /// What the chosen layers take, sound included.
+    public var allocated = Bitrate.zero
+    /// What everything that is wanted would take.
+    public var wanted = Bitrate.zero
+    /// What holds for each of its pictures.
+    public var pictures: [DecisionReport] = []
+
+    /// Nothing is shown.
+    public init() {}
 }
 
 /// Totals since the start and gauges of now, for metrics.

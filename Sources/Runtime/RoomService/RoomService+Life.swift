@@ -56,7 +56,7 @@ extension MediaEvent {
         switch self {
         case .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _): RoomID(id.rawValue >> 32)
         case .trackStarted(let id, _), .trackSilent(let id), .trackResumed(let id),
-            .trackDimensions(let id, _, _, _):
+            .trackDimensions(let id, _, _, _), .layersWanted(let id, _):
             RoomID(id.rawValue >> 32)
         case .subscriptionStarted(let id), .subscriptionHasNoCommonCodec(let id): RoomID(id.rawValue >> 32)
         case .speakersChanged(let id, _), .dominantSpeakerChanged(let id, _): id

@@ -21,7 +21,7 @@ extension RoomService {
         var quality: [String: Int] = [:]
         var counters: [String: (lost: UInt64, received: UInt64)] = [:]
         for participant in report.participants where !participant.connections.isEmpty {
-            var loss = 0.0
+            var conditions = Self.downlink(of: participant)
             for track in participant.tracks {
                 let lost = track.statistics.layers.reduce(0) { $0 &+ $1.packetsLost }
                 let received = track.statistics.layers.reduce(0) { $0 &+ $1.packetsReceived }
@@ -29,13 +29,11 @@ extension RoomService {
                 if let before = hosted.uplinkCounters[track.info.sid], received >= before.received, lost >= before.lost
                 {
                     let all = Double(lost - before.lost) + Double(received - before.received)
-                    if all > 20 { loss = max(loss, Double(lost - before.lost) / all) }
+                    // One packet of a few is no rate.
+                    if all > 20 { conditions.loss = max(conditions.loss, Double(lost - before.lost) / all) }
                 }
             }
-            loss = participant.subscriptions.reduce(loss) { max($0, $1.statistics.fractionLost) }
-            let isConnected = participant.connections.contains { $0.statistics.isConnected }
-            let roundTrip = participant.connections.compactMap { $0.statistics.roundTripTime }.max()
-            let value = isConnected ? score(loss: loss, roundTrip: roundTrip) : 0
+            let value = conditions.quality
             quality[participant.sid] = value
             if hosted.quality[participant.sid] != value {
                 changed.append(ParticipantQuality(participant: participant.sid, quality: value))
@@ -46,22 +44,26 @@ extension RoomService {
         return changed
     }
 
-    /// Loss decides, a long way takes a point or two off; 0 is kept for "not connected".
-    static func score(loss: Double, roundTrip: TimeInterval?) -> Int {
-        let byLoss =
-            switch loss {
-            case ..<0.01: 5
-            case ..<0.03: 4
-            case ..<0.07: 3
-            case ..<0.15: 2
-            default: 1
+    /// What the transports of a participant say, the worst of several.
+    static func downlink(of participant: ParticipantReport) -> NetworkConditions {
+        var conditions = NetworkConditions()
+        let peers = participant.connections.map(\.statistics)
+        conditions.isConnected = peers.contains(where: \.isConnected)
+        conditions.roundTrip = peers.compactMap(\.roundTripTime).max()
+        for peer in peers where peer.isConnected {
+            conditions.isSilent = conditions.isSilent || peer.isSilent
+            conditions.loss = max(conditions.loss, peer.downlinkLoss)
+            conditions.queueDelay = max(conditions.queueDelay, peer.queueDelay)
+            guard peer.estimate != nil, let allocated = peer.allocated, let wanted = peer.wanted, wanted > .zero else {
+                continue
             }
-        let penalty =
-            switch roundTrip?.milliseconds ?? 0 {
-            case ..<300: 0
-            case ..<600: 1
-            default: 2
-            }
-        return max(1, byLoss - penalty)
+            let share = Double(allocated.bitsPerSecond) / Double(wanted.bitsPerSecond)
+            conditions.servedShare = min(conditions.servedShare, share)
+        }
+        // Receiver reports speak for single streams, where one packet of a few may be a quarter: only where nothing better is there.
+        if !peers.contains(where: { $0.estimate != nil }) {
+            conditions.loss = participant.subscriptions.reduce(conditions.loss) { max($0, $1.statistics.fractionLost) }
+        }
+        return conditions
     }
 }

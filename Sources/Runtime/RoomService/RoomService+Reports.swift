@@ -18,13 +18,30 @@ extension RoomService {
         }
         let peers = hosted.room.connections(of: session).map(\.peer)
         let records = await media.decisions(of: peers, on: hosted.worker)
-        let now = media.wallClockMilliseconds()
-        return records.map { record in
-            DecisionReport(
-                at: now - record.age.milliseconds,
-                subscription: hosted.room.subscribed(record.subscription)?.info.sid,
-                track: record.track.flatMap { hosted.room.published($0)?.info.sid }, record: record)
+        return records.map { named($0, of: session, in: hosted.room) }
+    }
+
+    /// What one session is shown now, and why not more.
+    public func pictures(of session: SessionID) async throws(RoomError) -> PicturesReport {
+        let hosted = try hosted(of: session)
+        let peers = hosted.room.connections(of: session).map(\.peer)
+        var report = PicturesReport()
+        for downlink in await media.downlinkReports(of: peers, on: hosted.worker) {
+            // Of several receiving connections, the one that can carry least.
+            report.estimate = [report.estimate, downlink.estimate].compactMap { $0 }.min()
+            report.allocated = report.allocated + downlink.allocated
+            report.wanted = report.wanted + downlink.wanted
+            report.pictures += downlink.pictures.map { named($0, of: session, in: hosted.room) }
         }
+        return report
+    }
+
+    private func named(_ record: DecisionRecord, of session: SessionID, in room: Room) -> DecisionReport {
+        DecisionReport(
+            at: media.wallClockMilliseconds() - record.age.milliseconds,
+            subscription: room.subscribed(record.subscription)?.info.sid,
+            track: record.track.flatMap { room.published($0)?.info.sid }, record: record,
+            limits: room.bandwidth(of: session))
     }
 
     static func report(on room: Room, _ statistics: RoomStatistics) -> RoomReport {

@@ -36,6 +36,11 @@ public struct WorkerPoolPlane: MediaPlane {
         await pool.workers[worker.rawValue].decisions(of: peers)
     }
 
+    /// Asks the worker.
+    public func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport] {
+        await pool.workers[worker.rawValue].downlinkReports(of: peers)
+    }
+
     /// The pool's events.
     public var events: AsyncStream<[MediaEvent]> { pool.events }
     /// CLOCK_MONOTONIC.

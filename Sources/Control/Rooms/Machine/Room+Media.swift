@@ -16,6 +16,7 @@ extension Room {
         case .trackResumed(let id): setSilent(id, false, &turn)
         case .trackDimensions(let id, let layer, let width, let height):
             setDimensions(id, layer: layer, width: width, height: height, &turn)
+        case .layersWanted(let id, let flags): setWanted(id, flags, &turn)
         case .subscriptionStarted(let id):
             guard let subscription = subscriptions[id] else { return }
             let track = subscription.track.flatMap { tracks[$0]?.info.sid }
@@ -70,6 +71,14 @@ extension Room {
         trackChanged(id, &turn)
     }
 
+    /// H10: the publisher learns which layers somebody wants. Whether it stops the others is up to it.
+    private mutating func setWanted(_ id: TrackID, _ flags: [Bool], _ turn: inout RoomTurn) {
+        guard let track = tracks[id] else { return }
+        let encodings = track.description.encodings.isEmpty ? [EncodingDescription()] : track.description.encodings
+        let layers = zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
+        tell(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+    }
+
     /// A8: said aloud, never a black picture without a word.
     private mutating func hasNoCommonCodec(_ id: SubscriptionID, _ turn: inout RoomTurn) {
         guard let subscription = subscriptions[id] else { return }
@@ -82,6 +91,9 @@ extension Room {
 
     /// Network quality of members that changed, to everybody with a roster.
     public mutating func tellQuality(_ changed: [ParticipantQuality], turn: inout RoomTurn) {
+        for one in changed {
+            if let session = sessionBySID[one.participant] { members[session]?.info.quality = one.quality }
+        }
         let visible = changed.filter { quality in
             sessionBySID[quality.participant].map { members[$0]?.isHidden == false } ?? false
         }

@@ -58,6 +58,8 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var tracks: [TrackInfo] = []
     /// Grows with each change of this participant.
     public var version: UInt32 = 1
+    /// How well its network does, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.
+    public var quality: Int?
 
     /// Somebody who has just joined.
     public init(

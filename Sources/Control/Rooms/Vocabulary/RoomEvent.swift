@@ -26,6 +26,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case dominantSpeakerChanged(participant: String?)
     /// Network quality of members that changed; to sessions with a roster.
     case qualityChanged([ParticipantQuality])
+    /// Which layers of one's own track somebody wants; all of them, whenever it changes (H10).
+    case layersWanted(track: String, layers: [WantedLayer])
     /// An opaque payload from another member (rooms with policy `peerToPeer`).
     case relayed(from: String, identity: String, payload: String)
     case roomUpdated(RoomInfo)
@@ -78,6 +80,19 @@ public struct ParticipantQuality: Sendable, Hashable {
     public init(participant: String, quality: Int) {
         self.participant = participant
         self.quality = quality
+    }
+}
+
+/// Whether somebody wants a layer.
+public struct WantedLayer: Sendable, Hashable {
+    /// `a=rid`; nil for a plain stream or a layer that was announced by SSRC.
+    public var rid: String?
+    public var isWanted: Bool
+
+    /// A layer.
+    public init(rid: String?, isWanted: Bool) {
+        self.rid = rid
+        self.isWanted = isWanted
     }
 }
 

@@ -1,6 +1,8 @@
 // Tiles: one for each shown video, and one with a face of initials for a participant without video. Screens stand on the
 // stage, everything else in the grid.
 
+import { rate } from "./statistics.js";
+
 const floor = document.getElementById("floor");
 const stage = document.getElementById("stage");
 const grid = document.getElementById("grid");
@@ -8,8 +10,8 @@ const grid = document.getElementById("grid");
 const GAP = 12;
 
 export class Tile {
-    /** `source` is "camera", "screen" or "person" (no video); `onLayer(choice)` is called when a person picks a layer. */
-    constructor({ key, name, own = false, source = "camera", isMirrored = false, onLayer }) {
+    /** `source` is "camera", "screen" or "person" (no video); `onView({ size, priority, pinned, hidden })`: a person chose how to see it. */
+    constructor({ key, name, own = false, source = "camera", isMirrored = false, onView }) {
         this.element = make("div", `tile ${source}${own ? " own" : ""}${isMirrored ? " mirrored" : ""}`);
         this.element.dataset.key = key;
         this.face = make("div", "face", initials(name));
@@ -23,10 +25,15 @@ export class Tile {
         this.quality.append(...Array.from({ length: 5 }, () => make("i")));
         this.quality.hidden = true;
         this.corner = make("div", "corner");
-        if (onLayer) this.corner.append(layerMenu(name, onLayer));
+        if (onView) this.corner.append(...viewControls(name, (choice) => {
+            this.element.classList.toggle("not-shown", choice.hidden);
+            this.element.classList.toggle("pinned", choice.pinned);
+            onView(choice);
+        }));
         this.corner.append(this.quality);
         const caption = make("div", "caption");
-        caption.append(this.name, this.figures);
+        this.why = make("span", "why");
+        caption.append(this.name, this.figures, this.why);
         this.element.append(this.face, caption, this.corner);
         if (own) grid.prepend(this.element);
         else (source === "screen" ? stage : grid).append(this.element);
@@ -73,6 +80,14 @@ export class Tile {
         this.element.title = details;
     }
 
+    /** What is shown and why not more, in the server's words (`pictures` of martlet.v1). */
+    setWhy({ layer, text, reason }, estimate) {
+        const shown = layer ? `${layer.height}p ${Math.round(layer.framesPerSecond)} fps` : "not sent";
+        const path = estimate ? `estimate ${rate(estimate / 1000)}` : "no limit known";
+        this.why.textContent = `${shown} · ${path} · ${text}`;
+        this.why.dataset.reason = reason;
+    }
+
     /** 0 (lost) to 5 (excellent). */
     setQuality(quality) {
         this.quality.hidden = false;
@@ -87,15 +102,39 @@ export class Tile {
     }
 }
 
-/** What a person may pick for a tile, and what is asked of the server for it; "fit" depends on the tile's size. */
-const LAYERS = { fit: "Fit", best: "Best", 1: "Medium", 0: "Low", paused: "Paused" };
+/** What a person may choose for a tile; "fit" depends on the tile's size, no priority is as the publisher says. */
+const SIZES = [["fit", "Fit"], ["best", "Best"], ["1", "Medium"], ["0", "Low"], ["paused", "Paused"]];
+const PRIORITIES = [["", "Auto"], ["high", "High"], ["standard", "Standard"], ["low", "Low"]];
 
-function layerMenu(name, onLayer) {
-    const menu = make("select", "layer");
-    menu.setAttribute("aria-label", `Size of ${name}'s video`);
-    for (const key of ["fit", "best", "1", "0", "paused"]) menu.append(new Option(LAYERS[key], key));
-    menu.onchange = () => onLayer(menu.value);
-    return menu;
+function viewControls(name, onView) {
+    const size = menu("layer", `Size of ${name}'s video`, SIZES);
+    const priority = menu("priority", `Priority of ${name}'s video`, PRIORITIES);
+    const pin = toggle("pin", "Pin: before all others when bandwidth is short");
+    const hide = toggle("hide", "Hide: nothing is sent");
+    const isOn = (button) => button.getAttribute("aria-pressed") === "true";
+    const tell = () => onView({ size: size.value, priority: priority.value, pinned: isOn(pin), hidden: isOn(hide) });
+    size.onchange = priority.onchange = tell;
+    for (const button of [pin, hide]) {
+        button.onclick = () => { button.setAttribute("aria-pressed", String(!isOn(button))); tell(); };
+    }
+    return [pin, hide, priority, size];
+}
+
+function menu(name, label, options) {
+    const made = make("select", `choice ${name}`);
+    made.setAttribute("aria-label", label);
+    made.title = label;
+    for (const [key, text] of options) made.append(new Option(text, key));
+    return made;
+}
+
+function toggle(name, label) {
+    const made = make("button", `choice ${name}`);
+    made.innerHTML = `<svg><use href="#icon-${name}"/></svg>`;
+    made.setAttribute("aria-label", label);
+    made.setAttribute("aria-pressed", "false");
+    made.title = label;
+    return made;
 }
 
 /** Gives the tiles, at 16:9, the largest width at which all fit. */

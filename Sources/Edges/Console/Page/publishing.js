@@ -13,6 +13,7 @@ export class Publishing {
         Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished });
         this.sent = new Map(); // MediaStreamTrack -> { source, transceiver }
         this.sids = {}; // mid -> track sid
+        this.wanted = new Map(); // track sid -> its layers, and whether somebody wants each
         this.work = Promise.resolve();
     }
 
@@ -29,7 +30,7 @@ export class Publishing {
             else if (this.red) preferRedundantAudio(transceiver);
             this.sent.set(track, { source, transceiver });
             const { width, height } = track.kind === "video" ? track.getSettings() : {};
-            return { track: track.id, source, muted: !track.enabled, width, height };
+            return { track: track.id, source, muted: !track.enabled, width, height, hint: track.contentHint || undefined };
         });
         await this.signal.request("announce", { tracks: announced });
         await this.offer();
@@ -64,11 +65,33 @@ export class Publishing {
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
             this.sids = answer.tracks;
+            for (const sid of this.wanted.keys()) await this.follow(sid);
             this.onPublished?.();
         };
         const result = this.work.then(exchange);
         this.work = result.catch(() => {});
         return result;
+    }
+
+    /** Somebody wants these layers of a track, and nobody the others: [{ rid, wanted }]. */
+    want(sid, layers) {
+        this.wanted.set(sid, layers);
+        this.work = this.work.then(() => this.follow(sid)).catch((problem) => console.warn("Layers were not changed:", problem.message));
+    }
+
+    /** Stops layers that nobody wants, and begins those that somebody wants again. */
+    async follow(sid) {
+        const found = [...this.sent.values()].find(({ transceiver }) => this.sids[transceiver.mid] === sid);
+        if (!found) return;
+        const { sender } = found.transceiver;
+        const parameters = sender.getParameters();
+        let changes = false;
+        for (const encoding of parameters.encodings) {
+            const layer = this.wanted.get(sid).find(({ rid }) => rid === encoding.rid);
+            changes ||= layer && layer.wanted !== encoding.active;
+            if (layer) encoding.active = layer.wanted;
+        }
+        if (changes) await sender.setParameters(parameters);
     }
 
     /** Mutes or unmutes the microphone ("audio") or the camera ("video"); a shared screen goes on. */

@@ -6,7 +6,7 @@ export class Receiving {
         Object.assign(this, { signal, configuration, show, onSilenced });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
-        this.wishes = new Map(); // track sid -> what was asked for
+        this.views = new Map(); // track sid -> what was asked for
         this.work = Promise.resolve();
     }
 
@@ -62,15 +62,12 @@ export class Receiving {
         for (const sound of this.sounds.values()) sound.play().catch(() => {});
     }
 
-    /** Asks for a layer of a track, { height } or { spatial } or {} for the best, or pauses it; the same wish only once. */
-    wish(sid, { paused = false, ...layer }) {
-        const before = this.wishes.get(sid) ?? "false{}";
-        const wish = paused + JSON.stringify(layer);
-        if (wish === before) return;
-        this.wishes.set(sid, wish);
-        const forget = () => this.wishes.delete(sid);
-        if (!before.startsWith(String(paused))) this.signal.request("pause", { track: sid, paused }).catch(forget);
-        if (!paused) this.signal.request("layer", { track: sid, ...layer }).catch(forget);
+    /** Says all that one wants of a track, the fields of `view`; {} is the standard. The same only once. */
+    view(sid, wishes) {
+        const text = JSON.stringify(wishes);
+        if (text === (this.views.get(sid) ?? "{}")) return;
+        this.views.set(sid, text);
+        this.signal.request("view", { track: sid, ...wishes }).catch(() => this.views.delete(sid));
     }
 
     /** The connection is gone; another may come. */
@@ -78,6 +75,7 @@ export class Receiving {
         this.connection?.close();
         this.connection = null;
         this.tracks.clear();
+        this.views.clear();
         for (const mid of [...this.sounds.keys()]) this.play(mid, null);
     }
 }

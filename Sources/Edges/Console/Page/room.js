@@ -29,7 +29,7 @@ export class Room {
         this.muted = { audio: false, video: false };
         this.joined = false;
         this.roster = new Roster({
-            onLayer: () => this.fitLayers(),
+            onView: () => this.tellViews(),
             onChange: () => { this.receiving?.showAll(); handlers.onPeople(this.roster.count); },
         });
         this.signal = new Signal({
@@ -84,6 +84,7 @@ export class Room {
         case "subscriptionStarted": return this.started.add(event.track);
         case "speakers": return this.markSpeakers(event.speakers);
         case "quality": return this.markQuality(event.participants);
+        case "wanted": return this.publishing?.want(event.track, event.layers);
         case "connection": return this.connectionChanged(event);
         case "trackMutedByOther": return this.mutedByOther(event.track);
         case "ended": return this.ended(event.reason);
@@ -148,21 +149,28 @@ export class Room {
 
     // MARK: Receiving
 
-    /** Asks of each video for what its tile can show and no more, unless a person picked otherwise. */
-    fitLayers() {
+    /** Asks of each video for what its tile can show and no more, unless a person chose otherwise. */
+    tellViews() {
         for (const { track, tile } of this.roster.videos()) {
             if (!tile) continue;
-            const choice = this.roster.choices.get(track.sid) ?? "fit";
-            if (choice === "paused") this.receiving.wish(track.sid, { paused: true });
-            else if (choice === "best" || !track.simulcast) this.receiving.wish(track.sid, {});
-            else if (choice === "fit") this.receiving.wish(track.sid, fitting(tile.pixelHeight, track.height));
-            else this.receiving.wish(track.sid, { spatial: Number(choice) });
+            const { size = "fit", priority, pinned, hidden } = this.roster.choices.get(track.sid) ?? {};
+            this.receiving.view(track.sid, {
+                ...(track.simulcast || size === "paused" ? layer(size, tile, track) : {}),
+                ...(priority && { priority }), ...(pinned && { pinned }), ...(hidden && { hidden }),
+            });
         }
+    }
+
+    /** Says on each tile what is shown there, and why not more. */
+    async explain() {
+        const { pictures, estimate } = await this.signal.request("pictures");
+        for (const picture of pictures) this.roster.tile(picture.track)?.setWhy(picture, estimate);
     }
 
     async refresh() {
         if (!this.joined) return;
-        this.fitLayers();
+        this.tellViews();
+        if (this.sub) this.explain().catch((problem) => this.complain(problem));
         const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
         for (const one of received.filter((each) => each.kind === "video")) {
             this.roster.tile(this.receiving?.tracks.get(one.mid))?.setFigures(this.figures.received(one));
@@ -210,6 +218,16 @@ export class Room {
     leave() {
         this.signal.leave();
         this.close();
+    }
+}
+
+/** What is asked of the server for a chosen size. */
+function layer(size, tile, track) {
+    switch (size) {
+    case "fit": return fitting(tile.pixelHeight, track.height);
+    case "best": return {};
+    case "paused": return { paused: true };
+    default: return { spatial: Number(size) };
     }
 }
 

@@ -3,12 +3,12 @@
 import { Tile } from "./grid.js";
 
 export class Roster {
-    /** `onLayer(sid, choice)`: somebody picked a layer of a track; `onChange`: tiles or people came or went. */
-    constructor({ onLayer, onChange }) {
-        Object.assign(this, { onLayer, onChange });
+    /** `onView()`: a person chose how to see a track; `onChange`: tiles or people came or went. */
+    constructor({ onView, onChange }) {
+        Object.assign(this, { onView, onChange });
         this.people = new Map(); // sid -> participant, as the server describes it
         this.tiles = new Map(); // sid of a track or of a person -> Tile
-        this.choices = new Map(); // track sid -> picked layer
+        this.choices = new Map(); // track sid -> what a person chose: { size, priority, pinned, hidden }
     }
 
     /** Everybody, ourselves included. */
@@ -72,8 +72,8 @@ export class Roster {
     }
 
     seat(sid, name, source) {
-        const onLayer = source === "person" ? null : (choice) => { this.choices.set(sid, choice); this.onLayer(sid, choice); };
-        if (!this.tiles.has(sid)) this.tiles.set(sid, new Tile({ key: sid, name, source, onLayer }));
+        const onView = source === "person" ? null : (choice) => { this.choices.set(sid, choice); this.onView(); };
+        if (!this.tiles.has(sid)) this.tiles.set(sid, new Tile({ key: sid, name, source, onView }));
         const tile = this.tiles.get(sid);
         tile.setName(name);
         return tile;

@@ -44,6 +44,13 @@ struct ConnectionStatisticsModel: Encodable {
     var bytesSent: UInt64
     var rtpPacketsSent: UInt64
     var roundTripMilliseconds: Double?
+    /// Bits a second.
+    var estimate: Int64?
+    var allocated: Int64?
+    var wanted: Int64?
+    var downlinkLoss: Double
+    var queueDelayMilliseconds: Double
+    var probeBytes: UInt64
     var downlinkStateBytes: Int
 
     init(_ report: ConnectionReport) {
@@ -58,6 +65,12 @@ struct ConnectionStatisticsModel: Encodable {
         bytesSent = statistics.bytesSent
         rtpPacketsSent = statistics.rtpPacketsSent
         roundTripMilliseconds = statistics.roundTripTime.map { $0.seconds * 1_000 }
+        estimate = statistics.estimate?.bitsPerSecond
+        allocated = statistics.allocated?.bitsPerSecond
+        wanted = statistics.wanted?.bitsPerSecond
+        downlinkLoss = statistics.downlinkLoss.finite
+        queueDelayMilliseconds = max(0, statistics.queueDelay.seconds * 1_000)
+        probeBytes = statistics.probeBytes
         downlinkStateBytes = statistics.downlinkStateBytes
     }
 }

@@ -23,6 +23,8 @@ public struct ParticipantModel: Codable, Sendable, Hashable {
     public var tracks: [TrackModel]
     /// Grows with each change.
     public var version: UInt32
+    /// How well its network does, 0 to 5; nil before it was measured.
+    public var quality: Int?
 
     /// The model of `info`.
     public init(_ info: ParticipantInfo) {
@@ -36,6 +38,7 @@ public struct ParticipantModel: Codable, Sendable, Hashable {
         resources = ResourcesModel(info.resources)
         tracks = info.tracks.map { TrackModel($0) }
         version = info.version
+        quality = info.quality
     }
 }
 

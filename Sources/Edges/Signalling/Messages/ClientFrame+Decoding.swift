@@ -44,6 +44,7 @@ extension ClientRequest {
             guard let sequence = UInt64(exactly: sequence) else { throw .invalid("The field seq is negative.") }
             self = .resume(session: SessionID(try fields.requiredText("session")), after: sequence)
         case "snapshot": self = .snapshot
+        case "pictures": self = .pictures
         case "offer": self = .offer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))
         case "answer": self = .answer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))
         case "ice":

@@ -14,6 +14,8 @@ enum ClientRequest: Sendable, Hashable {
     case join(JoinFields)
     case resume(session: SessionID, after: UInt64)
     case snapshot
+    /// What one is shown, and why not more.
+    case pictures
     case offer(connection: String, sdp: String)
     case answer(connection: String, sdp: String)
     case ice(connection: String, candidate: String?, mid: String?)

@@ -40,6 +40,9 @@ extension RoomEvent {
         case .speakersChanged(let speakers): try fields.set("speakers", speakers.map(SpeakerModel.init))
         case .dominantSpeakerChanged(let participant): try fields.set("participant", participant)
         case .qualityChanged(let list): try fields.set("participants", list.map(QualityModel.init))
+        case .layersWanted(let track, let layers):
+            try fields.set("track", track)
+            try fields.set("layers", layers.map { WantedModel(rid: $0.rid, wanted: $0.isWanted) })
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
         case .ended(let reason): try fields.set("reason", reason.rawValue)
         }
@@ -62,6 +65,7 @@ extension RoomEvent {
         case .speakersChanged: "speakers"
         case .dominantSpeakerChanged: "dominantSpeaker"
         case .qualityChanged: "quality"
+        case .layersWanted: "wanted"
         case .relayed: "relay"
         case .roomUpdated: "room"
         case .trackMutedByOther: "trackMutedByOther"
@@ -80,6 +84,11 @@ private struct SpeakerModel: Encodable {
         track = info.track
         loudness = info.loudness
     }
+}
+
+private struct WantedModel: Encodable {
+    var rid: String?
+    var wanted: Bool
 }
 
 private struct QualityModel: Encodable {

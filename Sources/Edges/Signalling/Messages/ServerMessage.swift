@@ -1,4 +1,6 @@
 import EdgeSupport
+import Primitives
+import RoomService
 import Rooms
 
 /// What the server says (Protocol.md).
@@ -10,6 +12,7 @@ enum ServerMessage: Sendable {
     case snapshot(id: Int64?, SessionSnapshot)
     case resumed(id: Int64?, SessionID, sequence: UInt64)
     case answer(id: Int64?, connection: String, ConnectionAnswer)
+    case pictures(id: Int64?, PicturesReport)
     case pong(id: Int64)
     case event(SequencedEvent)
 
@@ -54,6 +57,12 @@ extension ServerMessage: Encodable {
             try fields.set("connection", connection)
             try fields.set("sdp", answer.sdp)
             try fields.set("tracks", answer.tracks)
+        case .pictures(let id, let report):
+            try fields.write("pictures", id: id)
+            try fields.set("estimate", report.estimate?.bitsPerSecond)
+            try fields.set("allocated", report.allocated.bitsPerSecond)
+            try fields.set("wanted", report.wanted.bitsPerSecond)
+            try fields.set("pictures", report.pictures.map { DecisionModel($0) })
         case .event(let event):
             try fields.set("seq", event.sequence)
             try event.event.encode(to: &fields)

@@ -67,12 +67,6 @@ public struct SendControl: ~Copyable {
     /// Packets are out and nothing is heard.
     public var isSilent: Bool { estimator.phase == .silent }
 
-    /// The network as 0 to 5; `servedShare` is how much of what is wanted fits.
-    public func quality(servedShare: Double) -> Int {
-        NetworkQuality.level(
-            loss: lossRate, roundTrip: roundTrip, queueDelay: queueDelay, servedShare: servedShare, isSilent: isSilent)
-    }
-
     // MARK: - Feedback
 
     /// Takes one transport-wide feedback; false when it is incomplete.

@@ -39,6 +39,10 @@ struct PictureState {
     var layer: AllocationRequest.CurrentLayer?
     var hasDecision = false
     var reason = ""
+    /// The same with its figures of now.
+    var latest: DecisionRecord?
+    /// More pictures are wanted than the viewer may have.
+    var isSurplus: Bool { reason == AllocationDecision.Reason.tooManyVideos(limit: 0).word }
     /// When it last came down for want of bandwidth, and how often it did so soon after it had risen.
     var fell = MonotonicTime.zero
     var rose = MonotonicTime.zero

@@ -31,14 +31,10 @@ extension DecisionRecord {
     init(
         _ decision: AllocationDecision, track: TrackID?, estimate: Bitrate?, at now: MonotonicTime
     ) {
-        let layer = decision.layer.map {
-            Layer(
-                spatial: $0.spatial, temporal: $0.temporal, height: $0.height, framesPerSecond: $0.framesPerSecond,
-                bitrate: $0.bitrate)
-        }
         self.init(
-            time: now, subscription: decision.id, track: track, layer: layer, estimate: estimate,
-            reason: decision.reason.word)
+            time: now, subscription: decision.id, track: track, layer: decision.layer.map(Layer.init),
+            estimate: estimate, reason: decision.reason.word)
+        next = decision.next.map(Layer.init)
         switch decision.reason {
         case .bandwidth(let needed, let available), .capped(let needed, let available),
             .shortage(let needed, let available):
@@ -47,6 +43,14 @@ extension DecisionRecord {
         case .oversent(let excess): needed = excess
         case .best, .asWished, .settling, .yieldsToScreen, .tooManyVideos, .blocked: break
         }
+    }
+}
+
+extension DecisionRecord.Layer {
+    init(_ offer: LayerOffer) {
+        self.init(
+            spatial: offer.spatial, temporal: offer.temporal, height: offer.height,
+            framesPerSecond: offer.framesPerSecond, bitrate: offer.bitrate)
     }
 }
 

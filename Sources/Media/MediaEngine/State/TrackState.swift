@@ -16,10 +16,15 @@ struct TrackState: ~Copyable {
     var traits = TrackTraits()
     /// It has packets of this turn.
     var isDirty = false
+    /// The layers that its publisher knows to be wanted, bit by bit: all of them to begin with.
+    var toldLayers: UInt8
+    /// When layers that nobody wants any more are told.
+    var fadesAt = MonotonicTime.distantFuture
 
     init(id: TrackID, track: PublishedTrack, peer: Int) {
         self.id = id
         self.track = track
+        toldLayers = UInt8(1 << track.layerCount) - 1
         unmanaged = .passUnretained(track)
         self.peer = peer
     }
@@ -62,6 +67,8 @@ struct RoomState: ~Copyable {
     var peerCount = 0
     /// Index of the peer whose speaker dominates; -1 for none.
     var dominantPeer = -1
+    /// Tracks that may have layers which nobody wants any more.
+    var fading: [TrackID] = []
 
     init(id: RoomID) {
         self.id = id

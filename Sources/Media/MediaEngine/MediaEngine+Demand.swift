@@ -1,0 +1,127 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+// Which layers of a video somebody wants, so that its publisher may stop the others (H10).
+//
+// What viewers ask for counts, not what they are sent: a layer that bandwidth keeps from them may be theirs any moment, and stopping it
+// would restart the encoder of all layers whenever an estimate wavers. Layers below a wanted one are wanted too: they are what is left
+// when bandwidth falls.
+
+extension MediaEngine {
+    /// A wish, a subscription or a size changed: layers that are wanted again are told at once, those that nobody wants any more
+    /// when that has lasted.
+    func demandChanged(of index: Int, at now: MonotonicTime) {
+        let state = tracks[index]
+        guard state.pointee.track.description.kind == .video else { return }
+        let wanted = wantedLayers(of: index)
+        if wanted & ~state.pointee.toldLayers != 0 { tellLayers(wanted | state.pointee.toldLayers, of: index) }
+        guard wanted != state.pointee.toldLayers else {
+            state.pointee.fadesAt = .distantFuture
+            return
+        }
+        guard state.pointee.fadesAt == .distantFuture else { return }
+        state.pointee.fadesAt = now + Self.fadeTime
+        let room = peers[state.pointee.peer].pointee.room
+        rooms[room].pointee.fading.append(state.pointee.id)
+        setDeadline(ofRoom: room)
+    }
+
+    /// The same, for a change of one viewer's wishes.
+    func demandChanged(by subscription: Int, at now: MonotonicTime) {
+        let track = subscriptions[subscription].pointee.track
+        if track >= 0 { demandChanged(of: track, at: now) }
+    }
+
+    /// Takes what an uplink tells. A size that became known says which layer a viewer's height asks for.
+    func take(_ told: [MediaEvent], at now: MonotonicTime) {
+        for event in told {
+            events.append(event)
+            guard case .trackDimensions(let id, _, _, _) = event, let index = trackIndex[id.rawValue] else { continue }
+            demandChanged(of: index, at: now)
+        }
+    }
+
+    /// A window that is resized, a speaker that is gone for a moment: that is no reason to restart an encoder. Well within the 5 s
+    /// after which a publisher should be sending no more.
+    private static var fadeTime: TimeInterval { .seconds(2) }
+
+    /// Tells what nobody has wanted for long enough.
+    func advanceFading(ofRoom room: Int, to now: MonotonicTime) {
+        guard !rooms[room].pointee.fading.isEmpty else { return }
+        var left: [TrackID] = []
+        for id in rooms[room].pointee.fading {
+            guard let index = trackIndex[id.rawValue], tracks[index].pointee.fadesAt != .distantFuture,
+                !left.contains(id)
+            else { continue }
+            guard tracks[index].pointee.fadesAt <= now else {
+                left.append(id)
+                continue
+            }
+            tracks[index].pointee.fadesAt = .distantFuture
+            let wanted = wantedLayers(of: index)
+            if wanted != tracks[index].pointee.toldLayers { tellLayers(wanted, of: index) }
+        }
+        rooms[room].pointee.fading = left
+    }
+
+    /// Sets when something of a room is due.
+    func setDeadline(ofRoom room: Int) {
+        var next = rooms[room].pointee.speakers.nextDeadline
+        for id in rooms[room].pointee.fading {
+            if let index = trackIndex[id.rawValue] { next = min(next, tracks[index].pointee.fadesAt) }
+        }
+        deadlines.set(DeadlineOwner.room(room), to: next)
+    }
+
+    private func tellLayers(_ layers: UInt8, of index: Int) {
+        let state = tracks[index]
+        state.pointee.toldLayers = layers
+        let flags = (0..<state.pointee.track.layerCount).map { layers & (1 << UInt8($0)) != 0 }
+        events.append(.layersWanted(state.pointee.id, flags))
+    }
+
+    /// Bit by bit, the layers by their place in the description. Without any subscriber the smallest stays, so that whoever comes has a
+    /// picture at once; where all subscribers look away none does.
+    private func wantedLayers(of index: Int) -> UInt8 {
+        let track = tracks[index].pointee.track
+        let all = LayerMask.all(of: track)
+        var wanted: UInt8 = 0
+        var next = tracks[index].pointee.firstSubscription
+        guard next >= 0 else { return LayerMask.upTo(0, of: track) }
+        while next >= 0, wanted != all {
+            let state = subscriptions[next]
+            next = state.pointee.nextOfTrack
+            guard !state.pointee.subscription.isPaused, !state.pointee.picture.wish.isHidden else { continue }
+            // One of too many may be the next speaker: its smallest picture is ready.
+            wanted |=
+                state.pointee.picture.isSurplus
+                ? LayerMask.upTo(0, of: track)
+                : LayerMask.within(state.pointee.subscription.limits(of: track), of: track)
+        }
+        return wanted
+    }
+}
+
+/// Layers as bits, by their place in the description.
+private enum LayerMask {
+    static func all(of track: PublishedTrack) -> UInt8 { UInt8(1 << track.layerCount) - 1 }
+
+    /// The layers up to a rank.
+    static func upTo(_ rank: Int, of track: PublishedTrack) -> UInt8 {
+        var mask: UInt8 = 0
+        for layer in 0..<track.layerCount where track.rank(ofLayer: layer) <= rank { mask |= 1 << UInt8(layer) }
+        return mask
+    }
+
+    /// The layers that a viewer with these limits may be sent.
+    static func within(_ limits: ViewerLimits, of track: PublishedTrack) -> UInt8 {
+        var top = limits.spatial ?? .max
+        if let height = limits.height {
+            let filling = (0..<track.layerCount).filter { track.layer($0).pointee.height >= height }
+                .map { track.rank(ofLayer: $0) }
+            top = min(top, filling.min() ?? .max)
+        }
+        return top >= track.layerCount ? all(of: track) : upTo(max(top, 0), of: track)
+    }
+}

@@ -1,0 +1,30 @@
+import Primitives
+
+/// What is known of one participant's network, both ways.
+struct NetworkConditions: Sendable, Hashable {
+    /// A transport is up.
+    var isConnected = true
+    /// Packets are sent to it and nothing is heard of them.
+    var isSilent = false
+    /// The worse of what is lost to it and from it, 0 to 1.
+    var loss = 0.0
+    var roundTrip: TimeInterval?
+    /// How long packets to it wait on the way.
+    var queueDelay = TimeInterval.zero
+    /// How much of what it wants fits its path, 0 to 1; what a policy holds back is not wanted.
+    var servedShare = 1.0
+
+    /// The network as 0 to 5 (I7), as the common SDKs count: 5 excellent, 3 usable, 1 bad, 0 nothing arrives.
+    ///
+    /// The worst of its parts decides. Only what the network does counts: a quiet microphone, a 2 fps screen or a muted camera is not a
+    /// bad network (A11). A long way, a queue or a lack of bandwidth alone is never as bad as packets that do not arrive.
+    var quality: Int {
+        guard isConnected, !isSilent else { return 0 }
+        let byLoss = loss < 0.01 ? 5 : loss < 0.03 ? 4 : loss < 0.08 ? 3 : loss < 0.2 ? 2 : 1
+        let milliseconds = roundTrip?.milliseconds ?? 0
+        let byWay = milliseconds < 250 ? 5 : milliseconds < 400 ? 4 : milliseconds < 700 ? 3 : 2
+        let byQueue = queueDelay < .milliseconds(100) ? 5 : queueDelay < .milliseconds(250) ? 4 : 3
+        let byShare = servedShare >= 0.9 ? 5 : servedShare >= 0.6 ? 4 : servedShare >= 0.3 ? 3 : 2
+        return min(min(byLoss, byWay), min(byQueue, byShare))
+    }
+}
