@@ -83,6 +83,56 @@ struct WishesTests {
         #expect(room.world.faults == [])
     }
 
+    @Test(
+        "B13: a publisher without simulcast settles under a cap of 1,440 kbit/s within 5 s, from the start and while it sends"
+    )
+    func cappedPublisher() throws {
+        let world = try World(seed: Seeds.seed(96))
+        let room = world.openRoom()
+        let publisher = world.join(room), viewer = world.join(room)
+        let natural = Bitrate.kilobitsPerSecond(3_000)
+        let camera = publisher.publish(.camera(bitrate: natural))
+        var description = camera.description
+        description.feedback.insert(.remb)
+        world.apply(.updateTrack(description))
+        viewer.subscribe(to: camera).allowThinning()
+
+        /// Runs a sender that takes what it is told, as libwebrtc does beside transport-wide feedback; its rate in the last second.
+        func send(for seconds: Int) -> Double {
+            var rates: [Double] = []
+            for _ in 0..<seconds {
+                let before = world.statistics(of: room)?.tracks.first?.layers.first?.bytesReceived ?? 0
+                for _ in 0..<10 {
+                    world.run(for: .milliseconds(100))
+                    camera.video?.layers[0].bitrate = min(natural, publisher.maximumBitrate ?? natural)
+                }
+                let after = world.statistics(of: room)?.tracks.first?.layers.first?.bytesReceived ?? 0
+                rates.append(Double(after - before) * 8 / 1_000)
+            }
+            print("kbit/s second by second: \(rates.map { Int($0) })")
+            return rates.last ?? 0
+        }
+        #expect(send(for: 3) > 2_500)
+        world.apply(.setTrackMaximumBitrate(camera.id, .kilobitsPerSecond(1_440)))
+        #expect(send(for: 5) <= 1_440 * 1.05)
+        world.apply(.setTrackMaximumBitrate(camera.id, .kilobitsPerSecond(300)))
+        #expect(send(for: 5) <= 300 * 1.1)
+        // And lifted again.
+        world.apply(.setTrackMaximumBitrate(camera.id, nil))
+        #expect(send(for: 5) > 2_500)
+        // A muted picture's part is not what another may send more.
+        let second = publisher.publish(.camera(bitrate: .kilobitsPerSecond(100)))
+        var other = second.description
+        other.feedback.insert(.remb)
+        world.apply(.updateTrack(other))
+        world.apply(.setTrackMuted(second.id, true))
+        for track in [camera, second] {
+            world.apply(.setTrackMaximumBitrate(track.id, .kilobitsPerSecond(1_440)))
+        }
+        #expect(send(for: 5) <= 1_440 * 1.05)
+        #expect(world.faults == [])
+    }
+
     @Test("H10: layers that nobody wants are named within 5 s, and wanted again at once")
     func publisherHints() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(94))

@@ -26,7 +26,7 @@ public struct NegotiationPolicy: Sendable, Hashable {
     public var h264Profiles: [H264Profile] = [.constrainedBaseline, .baseline, .main, .constrainedHigh, .high]
     /// Header extensions that are accepted, and offered in this order.
     public var extensions: [String] = ExtensionURI.all
-    /// Feedback that is accepted and offered. REMB is used only where transport-wide feedback is not.
+    /// Feedback that is accepted and offered. REMB is not offered beside transport-wide feedback.
     public var feedback: FeedbackSet = .all
     /// Layers of one track that are accepted; 1 refuses simulcast.
     public var maximumEncodings = 3

@@ -27,7 +27,7 @@ struct RateAdviser: Sendable {
     @inline(__always) mutating func count(_ length: Int) { bytes &+= length }
 
     mutating func wake(at moment: MonotonicTime) { nextDue = min(nextDue, moment) }
-    mutating func rest() { nextDue = .distantFuture }
+    mutating func rest(until moment: MonotonicTime) { nextDue = moment }
 
     /// The rate to be told now, given the worst fraction lost since the last time, 0 to 1.
     mutating func advise(

@@ -129,7 +129,7 @@ extension Uplink {
         var ssrcs: [UInt32] = []
         var isSupported = false, hasTransportFeedback = false, isCapped = false
         var sum: Int64 = 0
-        for case let track? in tracks where track.format != nil && !track.isSilent {
+        for case let track? in tracks where track.format != nil && !track.isSilent && !track.isMuted {
             let feedback = track.description.feedback
             hasTransportFeedback =
                 hasTransportFeedback
@@ -146,7 +146,8 @@ extension Uplink {
             for index in 0..<track.layerCount { if let ssrc = track.layer(index).pointee.ssrc { ssrcs.append(ssrc) } }
         }
         guard isSupported, !ssrcs.isEmpty else {
-            state.pointee.rateAdviser.rest()
+            // A picture may come, or its maximum.
+            state.pointee.rateAdviser.rest(until: state.pointee.reports.nextReport)
             return true
         }
         let rate = state.pointee.rateAdviser.advise(

@@ -1,0 +1,160 @@
+"""What people ask for of layers and bandwidth, with Chromium on both ends: the page asks, the server decides and says why."""
+import asyncio
+import re
+import time
+
+from support.chromium import chromium, open_room, until, wait_for_video
+
+ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.picture).transceiver.sender.getParameters()
+    .encodings.map((one) => one.active).join()"""
+
+
+async def sent_layers(page):
+    """Packets sent so far, by rid."""
+    return await page.evaluate("""martlet.sent().then((all) => Object.fromEntries(
+        all.filter((one) => one.kind === "video").map((one) => [one.rid, one.packetsSent])))""")
+
+
+async def video_packets(page):
+    """Packets of each video received so far, by tile."""
+    return await page.evaluate("""martlet.received().then((all) => Object.fromEntries(
+        all.filter((one) => one.kind === "video").map((one) => [martlet.room.receiving.tracks.get(one.mid), one.packetsReceived])))""")
+
+
+async def flowing(page, seconds=0.7):
+    """The videos of which packets come."""
+    before = await video_packets(page)
+    await asyncio.sleep(seconds)
+    after = await video_packets(page)
+    return {sid for sid, count in after.items() if sid and count > before.get(sid, 0)}
+
+
+async def becomes(look, wanted, timeout=20):
+    """Looks until it is so; the seconds that it took."""
+    started = time.monotonic()
+    while True:
+        found = await look()
+        if wanted(found):
+            return time.monotonic() - started
+        assert time.monotonic() - started < timeout, f"still {found}"
+        await asyncio.sleep(0.1)
+
+
+def test_H10_a_layer_that_nobody_wants_stops_and_comes_back(server):
+    """The publisher's page is told, its browser encodes and sends the layer no more, and begins again when somebody asks."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "hints", "ada", send="camera")
+            bob = await open_room(browser, server, "hints", "bob", send="nothing")
+            await wait_for_video(bob)
+            await bob.select_option(".tile .layer", "best")
+            await until(ada, f"{ACTIVE} === 'true,true,true'", 20)
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+
+            started = time.monotonic()
+            await bob.select_option(".tile .layer", "0")
+            await until(ada, f"{ACTIVE} === 'true,false,false'", 20)
+            told = time.monotonic() - started
+            await asyncio.sleep(0.5)
+            before = await sent_layers(ada)
+            await asyncio.sleep(1.5)
+            after = await sent_layers(ada)
+            assert after["f"] == before["f"] and after["h"] == before["h"] and after["q"] > before["q"]
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 180))", 20)
+
+            started = time.monotonic()
+            await bob.select_option(".tile .layer", "best")
+            await until(ada, f"{ACTIVE} === 'true,true,true'", 20)
+            wanted = time.monotonic() - started
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            print(f"figures: stopped {told:.1f} s after nobody wanted it, wanted again after {wanted * 1000:.0f} ms, "
+                  f"720 lines {time.monotonic() - started:.1f} s after they were asked for")
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
+def test_each_tile_says_what_is_shown_and_why(server):
+    """Layer, estimate and reason in words; a tile's controls reach the server, and what is hidden is not sent."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "why", "ada", send="camera")
+            bob = await open_room(browser, server, "why", "bob", send="nothing")
+            await wait_for_video(bob)
+            why = "document.querySelector('.tile:not(.own) .why').textContent"
+            await until(bob, f"/^\\d+p \\d+ fps · (estimate [\\d.]+ .bit.s|no limit known) · ./.test({why})", 20)
+            # A cap of one's own, as an app on a metered network sets it, is told as such.
+            await bob.select_option(".tile .layer", "best")
+            await bob.evaluate("martlet.room.signal.request('bandwidth', { maxDownlinkBitrate: 60000, shortage: 'pause' })")
+            await until(bob, f"/capped at 60 kbit.s by the viewer.s own wish|of \\d+ kbit.s needed/.test({why})", 20)
+            print(f"figures: {await bob.evaluate(why)}")
+            await bob.evaluate("martlet.room.signal.request('bandwidth')")
+            await until(bob, f"!/capped/.test({why})", 20)
+
+            tile = bob.locator(".tile:not(.own)")
+            await tile.hover()
+            await tile.locator(".pin").click()
+            await tile.locator(".priority").select_option("high")
+            subscription = await bob.evaluate("""martlet.room.signal.request("snapshot").then((reply) =>
+                reply.subscriptions.find((one) => one.kind === "video"))""")
+            assert subscription["pinned"] and subscription["priority"] == "high" and not subscription["hidden"]
+            await tile.locator(".hide").click()
+            took = await becomes(lambda: flowing(bob), lambda found: not found)
+            await until(bob, f"/not sent · .* · not shown by the viewer/.test({why})", 10)
+            await tile.locator(".hide").click()
+            await becomes(lambda: flowing(bob), lambda found: len(found) == 1)
+            print(f"figures: hidden: nothing came after {took:.1f} s")
+            assert not bob.problems
+
+    asyncio.run(run())
+
+
+def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
+    """Three cameras are described, one is sent; another one on request, on the connection as it is."""
+    async def run():
+        async with chromium() as browser:
+            names = ["ada", "bea", "cleo"]
+            for name in names:
+                await open_room(browser, server, "one", name)
+            eve = await open_room(browser, server, "one", "eve", send="nothing")
+            await until(eve, "document.querySelectorAll('.tile:not(.own) video').length === 3", 20)
+            await eve.evaluate("""martlet.room.signal.request("bandwidth", { maxVideoSubscriptions: 1 });
+                window.offers = 0;
+                martlet.room.sub.addEventListener("signalingstatechange", () => { window.offers += 1; })""")
+            await becomes(lambda: flowing(eve), lambda found: len(found) == 1, 30)
+            shown = (await flowing(eve)).pop()
+            others = [sid for sid in await video_packets(eve) if sid and sid != shown]
+            assert len(others) == 2
+            await eve.evaluate(f"""martlet.room.signal.request("view", {{ track: "{others[0]}", pinned: true }})""")
+            took = await becomes(lambda: flowing(eve), lambda found: found == {others[0]}, 30)
+            print(f"figures: the pinned one alone after {took:.1f} s")
+            assert await eve.evaluate("window.offers") == 0
+
+    asyncio.run(run())
+
+
+def test_B13_a_capped_publisher_settles_under_its_cap(server):
+    """One stream of a camera: half of what it takes by itself is allowed, and that is what it sends."""
+    async def rate(page, seconds=1.0):
+        count = "martlet.sent().then((all) => all.filter((one) => one.kind === 'video').reduce((sum, one) => sum + one.bytesSent, 0))"
+        before, started = await page.evaluate(count), time.monotonic()
+        await asyncio.sleep(seconds)
+        return (await page.evaluate(count) - before) * 8 / (time.monotonic() - started)
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "capped", "ada", send="camera", simulcast=0)
+            bob = await open_room(browser, server, "capped", "bob", send="nothing")
+            await wait_for_video(bob)
+            await asyncio.sleep(5)
+            natural = await rate(ada, 2)
+            cap = max(50_000, int(natural / 2))
+            await ada.evaluate(f"martlet.room.signal.request('bandwidth', {{ maxUplinkBitrate: {cap} }})")
+            # A second's rate wavers with the pictures; a tenth above is the cap.
+            took = await becomes(lambda: rate(ada), lambda found: found <= cap * 1.1, 30)
+            settled = await rate(ada, 3)
+            print(f"figures: {natural / 1000:.0f} kbit/s by itself, cap {cap / 1000:.0f}, under it after {took:.1f} s, "
+                  f"then {settled / 1000:.0f} kbit/s")
+            assert settled <= cap * 1.25
+
+    asyncio.run(run())
