@@ -82,13 +82,15 @@ struct FormatChooser {
     }
 
     /// Feedback that both sides have. Transport-wide feedback means nothing without its header extension (GStreamer
-    /// offers the one without the other). REMB stays beside it: a publisher is told a cap by it while the call goes on (B13).
+    /// offers the one without the other). Beside it REMB stays for what the client sends: by it a publisher is told a cap while
+    /// the call goes on (B13).
     private func accepted(_ offered: FeedbackSet, reading: SectionReading) -> FeedbackSet {
         var feedback = offered.intersection(policy.feedback)
         let hasSequence =
             policy.extensions.contains(ExtensionURI.transportSequence)
             && reading.extensions.contains { $0.uri == ExtensionURI.transportSequence }
         if !hasSequence { feedback.remove(.transportCC) }
+        if feedback.contains(.transportCC), !reading.direction.sends { feedback.remove(.remb) }
         return feedback
     }
 }
