@@ -123,7 +123,8 @@ def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
                 martlet.room.sub.addEventListener("signalingstatechange", () => { window.offers += 1; })""")
             await becomes(lambda: flowing(eve), lambda found: len(found) == 1, 30)
             shown = (await flowing(eve)).pop()
-            others = [sid for sid in await video_packets(eve) if sid and sid != shown]
+            videos = await eve.evaluate("[...martlet.room.roster.videos()].map(({ track }) => track.sid)")
+            others = [sid for sid in videos if sid != shown]
             assert len(others) == 2
             await eve.evaluate(f"""martlet.room.signal.request("view", {{ track: "{others[0]}", pinned: true }})""")
             took = await becomes(lambda: flowing(eve), lambda found: found == {others[0]}, 30)
