@@ -217,5 +217,17 @@ struct SessionTests {
             events.last?.event
                 == .qualityChanged([ParticipantQuality(participant: report.participants[0].sid, quality: 5)]))
         #expect(await code { _ = try await service.report(onRoom: "none") } == .roomNotFound)
+
+        // I7: a network gets worse step by step, and well again.
+        for (loss, isSilent, expected) in [
+            (0.02, false, 4), (0.05, false, 3), (0.3, false, 1), (0, true, 0), (0, false, 5),
+        ] {
+            statistics.peers[0].estimate = .kilobitsPerSecond(900)
+            statistics.peers[0].downlinkLoss = loss
+            statistics.peers[0].isSilent = isSilent
+            plane.set(statistics, for: room)
+            await service.measureQuality()
+            #expect(try await service.participant("ada", in: "R").info.quality == expected)
+        }
     }
 }

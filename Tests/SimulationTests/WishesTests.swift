@@ -53,6 +53,86 @@ struct WishesTests {
         func layer(_ view: Int) -> Int? { views[view].checker.origins.last?.layer }
     }
 
+    /// A viewer behind a link of `rate`, and two cameras in three layers with temporal layers.
+    private struct Narrow {
+        let world: World
+        let viewer: VirtualClient
+        let cameras: [Publication]
+        let views: [View]
+
+        init(rate: Int64, seed: UInt64) throws {
+            world = try World(seed: seed)
+            let room = world.openRoom()
+            let link = LinkModel(delay: .milliseconds(25), rate: .kilobitsPerSecond(rate))
+            let viewer = world.join(room, ClientSettings(uplink: LinkModel(delay: .milliseconds(25)), downlink: link))
+            let world = world
+            cameras = (0..<2).map { _ in
+                var plan = VideoPlan.simulcast()
+                plan.temporalLayers = 3
+                return world.join(room).publish(plan)
+            }
+            views = cameras.map { viewer.subscribe(to: $0) }
+            for view in views { view.allowThinning() }
+            self.viewer = viewer
+        }
+
+        /// Layer and frames per second of each view, over the last 5 of `seconds`.
+        func run(_ seconds: Int64) -> [(layer: Int, framesPerSecond: Double)] {
+            world.run(for: .seconds(seconds - 5))
+            let before = views.map(\.frames.decoded)
+            world.run(for: .seconds(5))
+            let shown = zip(views, before).map { view, before in
+                (
+                    layer: view.checker.origins.last?.layer ?? -1,
+                    framesPerSecond: Double(view.frames.decoded - before) / 5
+                )
+            }
+            print("shown: \(shown)")
+            return shown
+        }
+    }
+
+    @Test(
+        "A10: of two equal cameras at 40 % of what they take, the one that is said to be detail keeps its size and gives up frames"
+    )
+    func detail() throws {
+        let room = try Narrow(rate: 1_400, seed: Seeds.seed(97))
+        var traits = TrackTraits()
+        traits.hint = .detail
+        room.world.apply(.setTrackTraits(room.cameras[1].id, traits))
+        let shown = room.run(25)
+        #expect(shown[1].layer == 2 && shown[1].framesPerSecond < 20 && shown[1].framesPerSecond > 3)
+        #expect(shown[0].layer < 2 && shown[0].framesPerSecond > 12)
+    }
+
+    @Test("H8: the viewer's priority decides who gets more, and wins over the publisher's")
+    func priorities() throws {
+        let room = try Narrow(rate: 900, seed: Seeds.seed(98))
+        var traits = TrackTraits()
+        traits.priority = .high
+        room.world.apply(.setTrackTraits(room.cameras[0].id, traits))
+        let published = room.run(20)
+        // Whole sizes or half the frames: more is more.
+        #expect((published[0].layer, published[0].framesPerSecond) > (published[1].layer, published[1].framesPerSecond))
+        room.viewer.wish(of: room.views[0]) { $0.priority = .low }
+        room.viewer.wish(of: room.views[1]) { $0.priority = .high }
+        let chosen = room.run(25)
+        #expect((chosen[1].layer, chosen[1].framesPerSecond) > (chosen[0].layer, chosen[0].framesPerSecond))
+    }
+
+    @Test("B8: fewer frames on request: evenly, at once, and all of them again")
+    func frameRates() throws {
+        let room = try Narrow(rate: 20_000, seed: Seeds.seed(99))
+        #expect(room.run(10).allSatisfy { $0.layer == 2 && $0.framesPerSecond > 28 })
+        room.viewer.wish(of: room.views[0]) { $0.framesPerSecond = 15 }
+        let thinned = room.run(6)
+        #expect((13...16).contains(thinned[0].framesPerSecond) && thinned[0].layer == 2)
+        #expect(thinned[1].framesPerSecond > 28)
+        room.viewer.wish(of: room.views[0]) { _ in }
+        #expect(room.run(7)[0].framesPerSecond > 28)
+        #expect(room.world.faults == [])
+    }
+
     @Test("H8: a larger and a smaller picture are there within 300 ms of being asked for")
     func sizes() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(91))

@@ -66,6 +66,8 @@ extension MediaEngine {
             let state = subscriptions[next]
             next = state.pointee.nextOfPeer
             guard state.pointee.track >= 0 else { continue }
+            // Which frames are enough follows the publisher's pace.
+            guard state.pointee.picture.wish.framesPerSecond == nil else { return false }
             let track = tracks[state.pointee.track].pointee.track
             var most: Int64 = 0
             for layer in 0..<track.layerCount {
@@ -177,18 +179,21 @@ extension MediaEngine {
         if state.pointee.picture.isSurplus != wasSurplus { demandChanged(by: index, at: now) }
         downlink.pointee.allocation.decisions.append(record)
         let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
-        let bound = bound(for: decision, layer: layer, isLimited: isLimited)
+        let wishesFrames = state.pointee.picture.wish.framesPerSecond != nil
+        let bound = bound(for: decision, layer: layer, isLimited: isLimited, wishesFrames: wishesFrames)
         if state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now) {
             askForStart(index, at: now)
         }
     }
 
     private func bound(
-        for decision: AllocationDecision, layer: AllocationRequest.CurrentLayer?, isLimited: Bool
+        for decision: AllocationDecision, layer: AllocationRequest.CurrentLayer?, isLimited: Bool, wishesFrames: Bool
     ) -> LayerBound {
         switch decision.reason {
         // Nothing was measured yet: begin low where bandwidth may be short.
         case .blocked(.notSent): isLimited ? .upTo(spatial: 0, temporal: .max) : .unlimited
+        // The size is the subscription's own to keep, frames are not.
+        case .asWished where wishesFrames: layer.map { .upTo(spatial: .max, temporal: $0.temporal) } ?? .unlimited
         // The viewer stopped it itself: no reason of bandwidth holds it.
         case .best, .asWished, .blocked(.paused): .unlimited
         case .blocked(.hidden), .shortage, .tooManyVideos: .nothing
@@ -205,14 +210,16 @@ extension MediaEngine {
     ) {
         var allocated = 0.0, wanted = 0.0
         var rise: Double?
+        // Where the policy's cap binds, the path is not what is short: nothing beyond it is wanted, and nothing is probed for.
+        let isCapped = downlink.pointee.allocation.policy.maximumBitrate.map { $0 < estimate ?? $0 } ?? false
         for (position, decision) in decisions.enumerated() {
             let own = Double(decision.layer?.bitrate.bitsPerSecond ?? 0)
             let all =
-                decision.reason.isShort
+                decision.reason.isShort && !isCapped
                 ? requests[position].offers.map { Double($0.bitrate.bitsPerSecond) }.max() ?? own : own
             allocated += own
             wanted += max(own, all)
-            guard decision.reason.isShort else { continue }
+            guard decision.reason.isShort, !isCapped else { continue }
             var next = decision.next.map { Double($0.bitrate.bitsPerSecond) } ?? 0
             if case .shortage(let needed, _) = decision.reason { next = Double(needed.bitsPerSecond) }
             if case .oversent = decision.reason { next = own * 1.05 }

@@ -17,6 +17,13 @@ extension Seeds {
             #"{"id":4,"type":"announce","tracks":[{"track":"cam","source":"camera","name":"c","muted":true,"width":640,"height":360}]}"#,
             #"{"id":5,"type":"layer","# + track + #","height":360}"#,
             #"{"id":5,"type":"layer","# + track + #","rid":"q"}"#,
+            #"{"id":5,"type":"view","# + track
+                + #","height":720,"framesPerSecond":12.5,"priority":"high","pinned":true,"hidden":false,"paused":false}"#,
+            #"{"id":5,"type":"subscribe","# + track + #","spatial":0,"hidden":true}"#,
+            #"{"id":5,"type":"bandwidth","mode":"presentation","maxVideoSubscriptions":4,"maxDownlinkBitrate":2500000,"maxUplinkBitrate":1200000,"shortage":"oversend","oversendBitrate":60000}"#,
+            #"{"id":5,"type":"join","bandwidth":{"mode":"grid","shortage":"pause","maxVideoSubscriptions":1}}"#,
+            #"{"id":5,"type":"pictures"}"#,
+            #"{"type":"announce","tracks":[{"track":"cam","source":"screen","hint":"text","priority":"low"}]}"#,
             #"{"id":6,"type":"mute","# + track + #","muted":true}"#, #"{"type":"pauseAllVideo","paused":true}"#,
             #"{"id":7,"type":"relay","to":"PA_2","payload":"{}"}"#, #"{"type":"metadata","name":"n","metadata":"m"}"#,
             #"{"type":"ping","later":{"unknown":[1,2,{"x":null}]}}"#, #"{"id":-1,"type":"leave"}"#, "[]", "nonsense",
@@ -27,6 +34,7 @@ extension Seeds {
     @Sendable static func bodies() -> [[UInt8]] {
         lines([
             #"{"name":"Hall","metadata":"x","policy":{"topology":"sfu","maxParticipants":7,"countsHidden":false,"maxPublishers":2,"maxVideoSubscriptions":9,"audioCodecs":["opus","red"],"videoCodecs":["h264","vp8"],"audioOnly":false,"maxVideoBitrate":1500000,"emptyTimeoutSeconds":300,"departureTimeoutSeconds":20}}"#,
+            #"{"policy":{"bandwidthMode":"grid","maxDownlinkBitrate":900000,"maxUplinkBitrate":700000,"shortage":"oversend","oversendBitrate":1}}"#,
             #"{"name":"R","policy":{"maxVideoBitrate":-1,"emptyTimeoutSeconds":9223372036854775807}}"#,
             #"{"policy":{"maxParticipants":1e400}}"#, "{}", "[[[[[[[[",
         ])

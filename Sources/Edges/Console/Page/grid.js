@@ -84,7 +84,7 @@ export class Tile {
     setWhy({ layer, text, reason }, estimate) {
         const shown = layer ? `${layer.height}p ${Math.round(layer.framesPerSecond)} fps` : "not sent";
         const path = estimate ? `estimate ${rate(estimate / 1000)}` : "no limit known";
-        this.why.textContent = `${shown} · ${path} · ${text}`;
+        this.why.textContent = this.why.title = `${shown} · ${path} · ${text}`;
         this.why.dataset.reason = reason;
     }
 

@@ -69,7 +69,7 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         case "capped": "\(shortage); \(cap(limits?.maxDownlinkBitrate))"
         case "settling": "more fits, but it came down too short a time ago"
         case "yieldsToScreen": "a screen waits for bandwidth"
-        case "oversent": "sent \(needed) kbit/s beyond the estimate, as the policy allows"
+        case "oversent": "\(needed) kbit/s beyond \(bound(record, limits)), so that there is a picture at all"
         case "shortage": "\(available) of \(needed) kbit/s needed for the smallest picture"
         case "tooManyVideos": surplus(limits?.maxVideoSubscriptions)
         case "paused": "paused by the viewer"
@@ -83,6 +83,14 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         guard let next = record.next, next.height > 0 else { return "the next layer" }
         guard let layer = record.layer, layer.height == next.height else { return "\(next.height)p" }
         return "\(next.height)p at \(Int(next.framesPerSecond.isFinite ? next.framesPerSecond.rounded() : 0)) fps"
+    }
+
+    /// What binds: the policy's cap where it is lower than what the path carries.
+    private static func bound(_ record: DecisionRecord, _ limits: BandwidthSettings?) -> String {
+        guard let cap = limits?.maxDownlinkBitrate, let estimate = record.estimate, cap.value < estimate else {
+            return "the estimate"
+        }
+        return "the \(cap.value.kilobitsPerSecond) kbit/s that \(who(cap.source)) allows"
     }
 
     private static func cap(_ limit: BandwidthLimit<Bitrate>?) -> String {
