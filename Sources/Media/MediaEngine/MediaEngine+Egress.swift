@@ -56,12 +56,14 @@ extension MediaEngine {
         for index in dirtyTracks.elements where tracks.contains(Int(index)) {
             let state = tracks[Int(index)]
             state.pointee.isDirty = false
+            state.pointee.isOpen = false
             planTrack(Int(index), state, at: now)
             let lost = state.pointee.track.overwrittenArrivals
             if lost > 0 { counters.drops[.outboundFull] &+= UInt64(lost) }
             state.pointee.track.endTurn()
         }
         dirtyTracks.removeAll()
+        openPictures = 0
     }
 
     private func planTrack(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
@@ -75,7 +77,7 @@ extension MediaEngine {
             let subscription = base + next
             let current = next
             next = subscription.pointee.nextOfTrack
-            if next >= 0 { Prefetch.lines(base + next, MemoryLayout<SubscriptionState>.size) }
+            if next >= 0 { prefetchSubscriptions(from: base + next, base) }
             guard subscription.pointee.isReady else { continue }
             let start = plan.count
             let signals = subscription.pointee.subscription.plan(track, at: now, into: &plan)
@@ -93,6 +95,15 @@ extension MediaEngine {
         }
         if held != .distantFuture { deadlines.hasten(DeadlineOwner.track(index), to: held) }
         for layer in 0..<track.layerCount where wanted & 1 << UInt8(layer) != 0 { requestKeyframe(index, layer: layer) }
+    }
+
+    /// Asks for the memory of the subscriptions that come next: for one what its own memory names, for the one behind it that memory.
+    @inline(__always) private func prefetchSubscriptions(
+        from next: UnsafeMutablePointer<SubscriptionState>, _ base: UnsafeMutablePointer<SubscriptionState>
+    ) {
+        let following = next.pointee.nextOfTrack
+        if following >= 0 { Prefetch.lines(base + following, MemoryLayout<SubscriptionState>.size) }
+        next.pointee.subscription.prefetch()
     }
 
     private func handle(

@@ -28,8 +28,10 @@ extension MediaEngine {
         }
         if transport.hasEvents {
             handleTransportEvents(of: index, at: now)
-        } else {
+        } else if datagram[0] < 128 {
             touch(index)
+        } else {
+            touchByMedia(index)
         }
     }
 
@@ -66,13 +68,26 @@ extension MediaEngine {
         let result = peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
         if peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }
         switch result {
-        case .stored: break
+        case .stored:
+            // RFC 3550 section 5.1: the marker ends a picture, and any packet of sound is complete.
+            if let track { noteOpen(track.tag, datagram[1] & 0x80 == 0) }
         case .gap(_, _, let reason): counters.drops.count(reason)
         case .dropped(let reason):
             counters.drops.count(reason)
             return
         }
         if let track { markDirty(track.tag) }
+    }
+
+    /// Notes whether the track's last packet leaves a picture open that at least two subscribers get.
+    @inline(__always) private func noteOpen(_ track: Int, _ isAmid: Bool) {
+        let state = tracks[track]
+        let first = state.pointee.firstSubscription
+        let isOpen =
+            isAmid && state.pointee.isVideo && first >= 0 && subscriptions[first].pointee.nextOfTrack >= 0
+        guard isOpen != state.pointee.isOpen else { return }
+        state.pointee.isOpen = isOpen
+        openPictures &+= isOpen ? 1 : -1
     }
 
     private func receiveRTCP(
@@ -118,6 +133,12 @@ extension MediaEngine {
 
     /// The peer's deadlines and feedback are looked at at the end of the turn.
     @inline(__always) func touch(_ peer: Int) {
+        peers[peer].pointee.isTransportTouched = true
+        touchByMedia(peer)
+    }
+
+    /// The same, where nothing has happened that could bring a deadline of the transport nearer.
+    @inline(__always) func touchByMedia(_ peer: Int) {
         let state = peers[peer]
         guard !state.pointee.isTouched else { return }
         state.pointee.isTouched = true

@@ -28,6 +28,7 @@ extension MediaEngine {
     private func advancePeer(_ index: Int, to now: MonotonicTime, into batch: inout OutboundBatch) {
         let transport = peers[index].pointee.transport
         if transport.nextDeadline <= now { transport.advance(to: now, into: &batch) }
+        peers[index].pointee.isTransportTouched = true
         handleTransportEvents(of: index, at: now)
     }
 
@@ -69,7 +70,11 @@ extension MediaEngine {
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
         let peer = peers[index]
-        let transport = peer.pointee.transport.nextDeadline
+        if peer.pointee.isTransportTouched {
+            peer.pointee.transportDeadline = peer.pointee.transport.nextDeadline
+            peer.pointee.isTransportTouched = false
+        }
+        let transport = peer.pointee.transportDeadline
         guard peer.pointee.transport.isConnected else { return transport }
         let receiving = min(transport, peer.pointee.uplink.nextDeadline)
         guard let downlink = peer.pointee.downlink else { return receiving }

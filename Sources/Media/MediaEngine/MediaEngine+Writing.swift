@@ -30,15 +30,26 @@ extension MediaEngine {
         return true
     }
 
-    /// Asks for the memory of the peers whose turn comes: two ahead for what says where the rest lies, one ahead for the rest.
+    /// Asks for the memory of the peers whose turn comes, each a step further along the pointers than the one behind it: peer; what it
+    /// points to; what that points to; the place of its next packet in the log of what was sent.
     @inline(__always) private func prefetchPeers(behind cursor: Int) {
-        if cursor &+ 2 < pendingPeers.count {
-            Prefetch.lines(peers[Int(pendingPeers[cursor &+ 2])], MemoryLayout<PeerState>.size)
+        let count = pendingPeers.count
+        if cursor &+ 3 < count {
+            Prefetch.lines(peers[Int(pendingPeers[cursor &+ 3])], MemoryLayout<PeerState>.size)
         }
-        guard cursor &+ 1 < pendingPeers.count else { return }
-        let next = peers[Int(pendingPeers[cursor &+ 1])]
-        if let downlink = next.pointee.downlink { Prefetch.lines(downlink, MemoryLayout<DownlinkState>.size) }
-        next.pointee.media.pointee.prefetch()
+        if cursor &+ 2 < count {
+            let peer = peers[Int(pendingPeers[cursor &+ 2])]
+            if let downlink = peer.pointee.downlink { Prefetch.lines(downlink, MemoryLayout<DownlinkState>.size) }
+            Prefetch.lines(peer.pointee.media, MemoryLayout<OutboundMedia>.size)
+        }
+        if cursor &+ 1 < count {
+            let peer = peers[Int(pendingPeers[cursor &+ 1])]
+            peer.pointee.media.pointee.prefetch()
+            if let control = peer.pointee.downlink?.pointee.control { SendControl.prefetch(control) }
+        }
+        if let downlink = peers[Int(pendingPeers[cursor])].pointee.downlink {
+            downlink.pointee.control?.pointee.prefetch(next: downlink.pointee.transportSequence &+ 1)
+        }
     }
 
     /// Turns to the first packet of a subscription, whose packets are made alike in length; -1 for none.

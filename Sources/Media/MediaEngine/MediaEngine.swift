@@ -50,6 +50,8 @@ public final class MediaEngine {
     // The turn in progress; see `MediaEngine+Egress`.
     var turn = TurnState()
     var dirtyTracks = WorkList<Int32>(capacity: 64)
+    /// How many of them are amid a picture.
+    var openPictures = 0
     var touchedPeers = WorkList<Int32>(capacity: 64)
     var pendingPeers = WorkList<Int32>(capacity: 64)
     var repeats = WorkList<RepeatRequest>(capacity: 64)
@@ -89,6 +91,10 @@ public final class MediaEngine {
 
     /// RTP packets sent on so far; cheaper than all of `statistics`.
     public var packetsForwarded: UInt64 { counters.packetsForwarded }
+
+    /// A picture for several subscribers is half here. What is still missing comes within microseconds where it was sent in one go;
+    /// together the packets leave for each subscriber in one call of the kernel, so a caller that can wait a moment should.
+    public var hasOpenPicture: Bool { openPictures > 0 }
 
     /// What happened since the last call, in order; takes no memory when nothing did.
     public func takeEvents() -> [MediaEvent] {

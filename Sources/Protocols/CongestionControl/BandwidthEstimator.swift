@@ -49,6 +49,12 @@ public struct BandwidthEstimator: ~Copyable {
     /// Without packets told about for so long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)
 
+    // What a packet that leaves touches comes first, so that it is two or three cache lines.
+    var packets = SentPackets()
+    var probe = ProbeState()
+    /// Bytes sent since the last look at the application's limit.
+    var bytesSinceLook = 0
+    var firstSent: MonotonicTime?
     public internal(set) var phase = Phase.untested
     /// Smoothed round trip by feedback; nil before the first.
     public internal(set) var roundTrip: TimeInterval?
@@ -57,7 +63,6 @@ public struct BandwidthEstimator: ~Copyable {
     public internal(set) var lost: UInt64 = 0
 
     let settings: Settings
-    var packets = SentPackets()
     var groups = ArrivalGroups()
     var trend = DelayTrend()
     var queue = QueueDelay()
@@ -69,9 +74,7 @@ public struct BandwidthEstimator: ~Copyable {
     var receiver = ReceiverLimit()
     var planner = ProbePlanner()
     var measure = ProbeMeasure()
-    var probe = ProbeState()
 
-    var firstSent: MonotonicTime?
     var lastFeedback = MonotonicTime.zero
     var lastReported = MonotonicTime.zero
     var nextSilentStep = MonotonicTime.distantFuture
@@ -79,8 +82,6 @@ public struct BandwidthEstimator: ~Copyable {
     /// Losses of packets sent before this are the outage's, not the rate's.
     var ignoresLossBefore = MonotonicTime.zero
     var lastOveruse = MonotonicTime.zero
-    /// Bytes sent since the last look at the application's limit.
-    var bytesSinceLook = 0
     var digest = FeedbackDigest()
 
     public init(settings: Settings = Settings()) {
@@ -152,6 +153,9 @@ public struct BandwidthEstimator: ~Copyable {
         bytesSinceLook &+= wire
         if firstSent == nil { begin(at: now) }
     }
+
+    /// Asks for the place that the packet `sequence` will be noted in.
+    @inline(__always) public func prefetch(next sequence: UInt16) { packets.prefetch(sequence) }
 
     private mutating func begin(at now: MonotonicTime) {
         firstSent = now

@@ -67,6 +67,8 @@ struct DelayTrend: Sendable {
 
     /// Least squares over the window; nil when all came at one moment.
     private func fit() -> Double? {
+        // A subscript of the arrays themselves copies all of them.
+        let times = times.span, delays = delays.span
         var sumX = 0.0, sumY = 0.0
         for index in 0..<count {
             sumX += times[index]

@@ -46,6 +46,8 @@ struct DeliveryWindow: Sendable {
     /// The rates over the last quarter second; nil while that holds too little to tell.
     var rates: Rates? {
         guard count >= Self.leastPackets else { return nil }
+        // A subscript of the array itself copies all of it.
+        let packets = packets.span
         let newest = packets[(position + Self.capacity - 1) % Self.capacity]
         var oldest = newest, bytes = 0, lost = 0, used = 1
         for back in 2...count {

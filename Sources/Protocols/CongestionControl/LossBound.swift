@@ -78,6 +78,7 @@ struct LossBound: Sendable {
 
     private func weighedLoss() -> Double {
         var packets = 0.0, lost = 0.0, weight = 1.0
+        let observations = observations.span
         for back in 1...count {
             let seen = observations[(position + Self.window - back) % Self.window]
             packets += weight * seen.packets
@@ -115,6 +116,7 @@ struct LossBound: Sendable {
     private func likelyInherent(for candidate: Double) -> Double {
         var share = min(max(inherent, 0.001), bound(on: candidate))
         var first = 0.0, second = 0.0, weight = 1.0
+        let observations = observations.span
         for back in 1...count {
             let seen = observations[(position + Self.window - back) % Self.window]
             let p = Self.probability(share, candidate, seen.rate)
@@ -130,6 +132,7 @@ struct LossBound: Sendable {
         // More is better where losses do not speak against it.
         let preference = averageLoss < 0.15 ? 0.0002 * candidate / 1_000 + 0.02 * Self.log(1 + candidate / 1_000) : 0
         var sum = 0.0, weight = 1.0
+        let observations = observations.span
         for back in 1...count {
             let seen = observations[(position + Self.window - back) % Self.window]
             let p = Self.probability(share, candidate, seen.rate)

@@ -41,11 +41,11 @@ public struct Pacer: ~Copyable {
     private var depth = 0
     private var bytesPerSecond = 0.0
     private var last = MonotonicTime.zero
-    private var video = TokenRing(capacity: Pacer.videoCapacity)
-    private var retransmissions = TokenRing(capacity: Pacer.retransmissionCapacity)
     private(set) var queuedBytes = 0
     /// No limit is known: everything passes.
     public private(set) var isUnlimited = true
+    private var video = TokenRing(capacity: Pacer.videoCapacity)
+    private var retransmissions = TokenRing(capacity: Pacer.retransmissionCapacity)
     /// Packets that did not find room.
     public private(set) var dropped: UInt64 = 0
 

@@ -63,6 +63,11 @@ struct SentPackets: ~Copyable {
         bytesInFlight &+= size
     }
 
+    /// Asks for the places of `sequence` and of those behind it.
+    @inline(__always) func prefetch(_ sequence: UInt16) {
+        Prefetch.lines(entries + (Int(sequence) & mask), 2 * MemoryLayout<Entry>.stride)
+    }
+
     /// The entry of `sequence`; nil when it was never sent, is forgotten, or has been told as received.
     @inline(__always) func open(_ sequence: UInt16) -> UnsafeMutablePointer<Entry>? {
         let entry = entries + (Int(sequence) & mask)

@@ -11,10 +11,15 @@ extension HTTPListener {
     private static let sweepInterval = TimeInterval.milliseconds(100)
     /// A socket closed for so many sweeps has no closing call under way that still holds it.
     private static let sweepsUntilRelease = 3
+    /// Where nobody has come and nothing has closed for so many sweeps, only one sweep in `quietSweeps` walks over the sockets: thousands of
+    /// open WebSockets cost nothing to keep.
+    private static let quietAfter = 20
+    private static let quietSweeps = 10
 
     /// A connection is seen for the first time, or again.
     func admit(_ socket: UnsafeMutablePointer<GSocket>) {
         guard sockets.updateValue(0, forKey: UInt(bitPattern: socket)) == nil else { return }
+        sweepsSinceChange = 0
         headless[UInt(bitPattern: socket)] = 0
         g_object_ref(socket)
         let isTooMany = counters.statistics.connections >= configuration.maximumConnections
@@ -33,10 +38,13 @@ extension HTTPListener {
     /// Releases sockets that are closed; whether any are left to watch.
     private func sweep() -> Bool {
         giveUpOnHeads()
+        sweepsSinceChange += 1
+        guard sweepsSinceChange < Self.quietAfter || sweepsSinceChange % Self.quietSweeps == 0 else { return true }
         for (key, sweeps) in sockets {
             guard let socket = UnsafeMutablePointer<GSocket>(bitPattern: key), g_socket_is_closed(socket) != 0 else {
                 continue
             }
+            sweepsSinceChange = 0
             headless[key] = nil
             if sweeps == 0 { counters.change { $0.connections -= 1 } }
             if sweeps < Self.sweepsUntilRelease {

@@ -23,6 +23,8 @@ actor HTTPListener {
     /// Connections whose request has not come yet, each with the sweeps it has been waited for.
     var headless: [UInt: Int] = [:]
     var sweeper: GLibSource?
+    /// Sweeps since a socket came or was found closed.
+    var sweepsSinceChange = 0
     private var lastID: UInt64 = 0
     /// Waits for the last exchange and WebSocket to end.
     private var drained: CheckedContinuation<Void, Never>?

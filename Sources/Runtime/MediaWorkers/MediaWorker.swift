@@ -24,13 +24,13 @@ public actor MediaWorker {
 
     init(
         index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket, executor: WorkerExecutor,
-        publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
+        gatherLimit: TimeInterval, publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
         self.index = index
         self.executor = executor
         self.publishEvents = publishEvents
         port = socket.port
-        core = WorkerCore(engine: engine, socket: socket)
+        core = WorkerCore(engine: engine, socket: socket, gatherLimit: gatherLimit)
     }
 
     /// Carries commands out in their order; returns when they have been.

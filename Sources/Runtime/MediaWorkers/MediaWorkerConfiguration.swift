@@ -16,6 +16,9 @@ public struct MediaWorkerConfiguration: Sendable {
     public var addressFilter = AddressFilter()
     /// Binds each worker to one processor. Good on a machine of its own, bad beside others.
     public var pinsThreads = false
+    /// Microseconds that a turn may wait for the rest of a picture that several subscribers get, so that its packets leave in one
+    /// call of the kernel for each; 0 sends every packet as it comes.
+    public var gatherMicroseconds = 1_000
     /// What each worker's engine is told.
     public var engine = EngineConfiguration()
     /// Where engines take their random choices from; nil: the system. For tests.

@@ -118,7 +118,7 @@ public final class MediaWorkerPool: Sendable {
             let socket = try UDPSocket(address)
             return MediaWorker(
                 index: index, engine: engine, socket: socket, executor: try WorkerExecutor(),
-                publishEvents: publishEvents)
+                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)), publishEvents: publishEvents)
         } catch let error as SystemError {
             throw .system(index: index, error)
         } catch let error as CryptographyError {

@@ -5,13 +5,19 @@ import Primitives
 
 /// One worker's engine, socket and batch: everything that a turn touches, in one place that a turn accesses once.
 struct WorkerCore: ~Copyable {
-    /// Datagrams of a batch: 512 of the largest kind fill three quarters of a core's second-level cache.
-    private static let batchDatagrams = 512
+    /// Datagrams of a batch: a call of the kernel takes 64 messages, a picture is two to five datagrams of each. Longer batches only make the first
+    /// receivers wait for the last ones' packets to be written, and push out of the second-level cache what the kernel is to copy.
+    private static let batchDatagrams = 128
     private static let batchBytes = batchDatagrams * 1_500
     /// Runs of datagrams fetched in one turn: some 2 ms of work, so that timers and commands get their turn under floods.
     private static let receivesPerTurn = 512
+    /// Packets of one picture that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
+    private static let gatherStep = TimeInterval.microseconds(200)
 
     private let engine: MediaEngine
+    private let gatherLimit: TimeInterval
+    /// Time spent asleep in `gather`, since `addBusy`.
+    private var waited = TimeInterval.zero
     private var socket: UDPSocket
     private var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
     private var handshakes = HandshakeQueue()
@@ -24,8 +30,9 @@ struct WorkerCore: ~Copyable {
     /// Forwarded packets that are in `transit`.
     private var counted: UInt64 = 0
 
-    init(engine: MediaEngine, socket: consuming UDPSocket) {
+    init(engine: MediaEngine, socket: consuming UDPSocket, gatherLimit: TimeInterval) {
         self.engine = engine
+        self.gatherLimit = gatherLimit
         self.socket = socket
     }
 
@@ -41,12 +48,28 @@ struct WorkerCore: ~Copyable {
     mutating func turn(at now: MonotonicTime) {
         turns &+= 1
         turnStart = now
+        handshakesDone = 0
         receive(at: now)
+        let now = gather(since: now)
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
         }
         forward(at: now)
         shakeHands(at: now)
+    }
+
+    /// Waits a moment for the rest of a picture, so that its packets leave together; the time afterwards.
+    ///
+    /// Sound alone never waits; a picture whose packets come further apart than `gatherStep` goes on packet by packet.
+    private mutating func gather(since start: MonotonicTime) -> MonotonicTime {
+        var now = start
+        while engine.hasOpenPicture, now - start < gatherLimit, socket.waitForDatagrams(Self.gatherStep) {
+            let woken = MonotonicClock.now()
+            waited = waited + (woken - now)
+            now = woken
+            receive(at: now)
+        }
+        return now
     }
 
     private mutating func forward(at now: MonotonicTime) {
@@ -55,7 +78,6 @@ struct WorkerCore: ~Copyable {
     }
 
     private mutating func receive(at now: MonotonicTime) {
-        handshakesDone = 0
         for _ in 0..<Self.receivesPerTurn {
             guard let run = socket.receive() else { return }
             for index in 0..<run.count where !postpone(run[index], from: run.source) {
@@ -116,7 +138,10 @@ struct WorkerCore: ~Copyable {
     var descriptor: Int32 { socket.descriptor }
 
     /// Adds the time of a turn.
-    mutating func addBusy(_ time: TimeInterval) { busy = busy + time }
+    mutating func addBusy(_ time: TimeInterval) {
+        busy = busy + time - waited
+        waited = .zero
+    }
 
     /// The engine's counters with those of the socket and the loop.
     var statistics: WorkerStatistics {

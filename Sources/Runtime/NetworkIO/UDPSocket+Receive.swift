@@ -22,6 +22,11 @@ public struct ReceivedRun {
 }
 
 extension UDPSocket {
+    /// Sleeps until a datagram waits; false when none has come within `limit`.
+    public borrowing func waitForDatagrams(_ limit: TimeInterval) -> Bool {
+        clinux_wait_readable(descriptor, limit.nanoseconds) > 0
+    }
+
     /// The next datagram or joined run; nil when none waits.
     public mutating func receive() -> ReceivedRun? {
         var high: UInt64 = 0

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -161,6 +162,12 @@ ssize_t clinux_receive(
         *segment = (uint16_t)size;
     }
     return length;
+}
+
+int clinux_wait_readable(int fd, int64_t nanoseconds) {
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    struct timespec timeout = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
+    return ppoll(&wanted, 1, &timeout, NULL);
 }
 
 int clinux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t nanoseconds) {

@@ -50,6 +50,10 @@ extension Setting {
         flag(
             "media.level_sizes", "pad packets by a few bytes to one length: sending costs less",
             \.media.engine.levelsSizes),
+        number(
+            "media.gather_microseconds",
+            "how long a turn may wait for the rest of a picture, whose packets then leave together", 0...5_000,
+            \.media.gatherMicroseconds),
         seconds(
             "media.consent_timeout", "a peer that is silent for so long is gone", 5...30, \.media.engine.consentTimeout),
         list(

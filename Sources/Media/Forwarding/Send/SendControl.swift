@@ -7,8 +7,9 @@ public import RTP
 /// Exists once something can be known: the subscriber's sections negotiated transport-wide numbers, or it sends REMB. Without it, and while a
 /// subscriber that promised feedback gives none, nothing is limited.
 public struct SendControl: ~Copyable {
-    private var estimator = BandwidthEstimator()
+    // What a packet that leaves touches comes first: `hotBytes`.
     private var pacer = Pacer()
+    private var estimator = BandwidthEstimator()
     private var clock = FeedbackClock()
     /// Bytes of probes that have left.
     public private(set) var probeBytes: UInt64 = 0
@@ -30,6 +31,17 @@ public struct SendControl: ~Copyable {
 
     /// Bytes of memory beside the struct itself.
     public var memoryBytes: Int { estimator.memoryBytes + pacer.memoryBytes }
+
+    /// The pacer, and the beginning of the estimator.
+    private static let hotBytes = 384
+
+    /// Asks for the memory that `refill`, `sent` and `spend` use.
+    @inline(__always) public static func prefetch(_ control: UnsafePointer<SendControl>) {
+        Prefetch.lines(control, hotBytes)
+    }
+
+    /// Asks for the place that `sent` will fill.
+    @inline(__always) public func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
 
     // MARK: - What is known
 

@@ -98,6 +98,11 @@ struct SentPacketRing: ~Copyable {
         return places
     }
 
+    /// Asks for the place that `sequence` will be stored in.
+    @inline(__always) func prefetch(_ sequence: UInt32) {
+        if let places { Prefetch.lines(places + Int(sequence & mask), MemoryLayout<SentPacket>.size) }
+    }
+
     /// The place of `sequence`, if it is still held.
     @inline(__always) func place(_ sequence: UInt32) -> UnsafeMutablePointer<SentPacket>? {
         guard let places else { return nil }

@@ -85,6 +85,12 @@ public struct Subscription: ~Copyable {
         reports = SenderReportState(cname: description.cname)
     }
 
+    /// Asks for the memory beside the struct itself that `plan` will use.
+    @inline(__always) public func prefetch() {
+        if ranges.count > 0 { Prefetch.lines(ranges.current, MemoryLayout<NumberRange>.size) }
+        ring.prefetch(UInt32(truncatingIfNeeded: highest &+ 1))
+    }
+
     /// Bytes of memory beside the struct itself.
     public var memoryBytes: Int { ring.memoryBytes + ranges.memoryBytes }
 

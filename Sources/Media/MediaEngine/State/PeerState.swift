@@ -22,6 +22,10 @@ struct PeerState: ~Copyable {
     var trackCount = 0
     /// It is on the list of peers to look after at the end of the turn.
     var isTouched = false
+    /// Its transport may have another deadline than `transportDeadline`, an earlier one. Media only moves that later, and looking for it is
+    /// three objects' worth of cold memory.
+    var isTransportTouched = true
+    var transportDeadline = MonotonicTime.zero
     /// Publisher's clock to server's clock, by its first sender report; fixed for its life, so that all of its streams stay in step.
     var captureOffset: Int64?
     var packetsReceived: UInt64 = 0

@@ -10,6 +10,7 @@ struct TrackState: ~Copyable {
     let unmanaged: Unmanaged<PublishedTrack>
     /// Index of its publisher.
     let peer: Int
+    let isVideo: Bool
     /// Head of the list of its subscriptions; -1 for none.
     var firstSubscription = -1
     /// What its publisher says about it.
@@ -20,6 +21,8 @@ struct TrackState: ~Copyable {
     var toldLayers: UInt8
     /// When layers that nobody wants any more are told.
     var fadesAt = MonotonicTime.distantFuture
+    /// The last packet of this turn did not end its picture, and several wait for it.
+    var isOpen = false
 
     init(id: TrackID, track: PublishedTrack, peer: Int) {
         self.id = id
@@ -27,6 +30,7 @@ struct TrackState: ~Copyable {
         toldLayers = UInt8(1 << track.layerCount) - 1
         unmanaged = .passUnretained(track)
         self.peer = peer
+        isVideo = track.description.kind == .video
     }
 }
 

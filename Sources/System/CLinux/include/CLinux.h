@@ -42,6 +42,8 @@ ssize_t clinux_receive(
     int fd, int is_ipv6, void *bytes, size_t capacity, uint64_t *high, uint64_t *low, uint16_t *port, uint16_t *segment,
     int *truncated);
 
+/// Waits until a descriptor is readable, at most `nanoseconds`; 0 when it is not by then, -1 and errno on failure.
+int clinux_wait_readable(int fd, int64_t nanoseconds);
 /// epoll_wait with nanoseconds; negative waits for ever. Falls back to whole milliseconds on kernels without it.
 int clinux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t nanoseconds);
 /// The descriptor that an event was registered with.
