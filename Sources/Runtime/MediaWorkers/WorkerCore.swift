@@ -123,7 +123,7 @@ struct WorkerCore: ~Copyable {
         batch.removeAll()
         let forwarded = engine.packetsForwarded
         guard forwarded != counted else { return }
-        // One look at the clock for up to 512 datagrams.
+        // One look at the clock for up to 128 datagrams.
         transit.add(forwarded &- counted, MonotonicClock.now() - turnStart)
         counted = forwarded
     }
