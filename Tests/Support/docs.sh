@@ -5,10 +5,17 @@ cd "$(dirname "$0")/../.."
 out=.build/docs
 rm -rf "$out" && mkdir -p "$out"
 # A build of its own: the flags differ from those of the tests, which would otherwise all be built anew.
-swift package --scratch-path .build/docs-build dump-symbol-graph --minimum-access-level public --skip-synthesized-members >/dev/null
+# The command fails over the test runner's module, which it does not find, after it has written the others: those are looked for below.
+swift package --scratch-path .build/docs-build dump-symbol-graph --minimum-access-level public --skip-synthesized-members \
+    >"$out/symbols.log" 2>&1 || true
 graphs=$(find .build/docs-build -type d -name symbolgraph | head -1)
 for page in Sources/*/*/*.docc Sources/Simulation/*.docc; do
     module=$(basename "$page" .docc)
+    if [ ! -s "$graphs/$module.symbols.json" ]; then
+        tail -20 "$out/symbols.log" >&2
+        echo "no symbols of $module" >&2
+        exit 1
+    fi
     mkdir -p "$out/graphs/$module"
     cp "$graphs/$module".symbols.json "$graphs/$module"@*.symbols.json "$out/graphs/$module/" 2>/dev/null || true
     docc convert "$page" --additional-symbol-graph-dir "$out/graphs/$module" --fallback-display-name "$module" \
