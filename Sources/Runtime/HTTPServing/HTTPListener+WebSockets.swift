@@ -180,7 +180,8 @@ extension HTTPListener {
         return true
     }
 
-    private func endWebSocket(_ session: WebSocketSession, _ close: WebSocketClose) {
+    /// Takes a socket that is over from the books.
+    func endWebSocket(_ session: WebSocketSession, _ close: WebSocketClose) {
         guard webSockets.removeValue(forKey: session.id) != nil else { return }
         session.end(close)
         counters.change { $0.webSockets -= 1 }

@@ -102,12 +102,12 @@ actor HTTPListener {
             }
         }
         for exchange in exchanges.values { if case .waiting(let task) = exchange.phase { task.cancel() } }
-        for session in webSockets.values {
-            session.end(WebSocketClose(code: 1006, reason: ""))
+        for session in Array(webSockets.values) {
             session.task?.cancel()
+            endWebSocket(session, WebSocketClose(code: 1006, reason: ""))
         }
+        counters.change { $0.requestsInWork -= exchanges.count }
         exchanges = [:]
-        webSockets = [:]
         releaseConnections()
         g_object_unref(UnsafeMutableRawPointer(server))
         self.server = nil
