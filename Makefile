@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test bench scenarios interop loadtest compare format lint sanitize fuzz docs clean
+.PHONY: run build test bench scenarios interop loadtest compare links format lint sanitize fuzz docs clean
 
 ## Build for release, serve on loopback with a development key, print the address of a page to try it in.
 run: build
@@ -48,6 +48,13 @@ compare:
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/compare.sh
+
+## Real browsers over emulated links, and Janus beside where a case says so; plots in .build/links. Needs root: make links ONLY="step loss-2"
+links:
+	Tests/Support/install.sh test
+	Tests/Support/install.sh compare
+	swift build $(STRICT) -c release --product martlet
+	.venv/bin/python LoadTests/Links/links.py $(ONLY)
 
 format:
 	swift format --in-place --recursive $(SWIFT_FILES)

@@ -35,10 +35,12 @@ def room_address(server, room, name, *, send="generated", token=None, **options)
     return f"{server.url}/?{urlencode(wishes)}"
 
 
-async def open_room(browser, server, room, name, *, send="generated", token=None, **options):
-    """Joins through the console page, as a person does, but by address instead of by form."""
+async def open_room(browser, server, room, name, *, send="generated", token=None, size=(1100, 720), script=None, **options):
+    """Joins through the console page, as a person does, but by address instead of by form. `script` runs before the page's own."""
     # The page forbids eval, which is how playwright waits for an expression.
-    page = await browser.new_page(viewport={"width": 1100, "height": 720}, bypass_csp=True)
+    page = await browser.new_page(viewport={"width": size[0], "height": size[1]}, bypass_csp=True)
+    if script:
+        await page.add_init_script(script)
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     await page.goto(room_address(server, room, name, send=send, token=token, **options))

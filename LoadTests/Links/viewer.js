@@ -1,0 +1,18 @@
+// In the viewer's page: what the browser measures of the one picture, five times a second, into window.samples.
+(connection) => {
+    window.samples = [];
+    const began = performance.now();
+    setInterval(async () => {
+        const reports = await connection.getStats();
+        reports.forEach((one) => {
+            if (one.type !== "inbound-rtp" || one.kind !== "video") return;
+            window.samples.push({
+                t: (performance.now() - began) / 1000,
+                height: one.frameHeight ?? 0, decoded: one.framesDecoded ?? 0, fps: one.framesPerSecond ?? 0,
+                freezes: one.freezeCount ?? 0, frozen: one.totalFreezesDuration ?? 0, bytes: one.bytesReceived ?? 0,
+                lost: one.packetsLost ?? 0, packets: one.packetsReceived ?? 0, keyframes: one.keyFramesDecoded ?? 0,
+                buffered: one.jitterBufferDelay ?? 0, emitted: one.jitterBufferEmittedCount ?? 0, plis: one.pliCount ?? 0,
+            });
+        });
+    }, 200);
+}

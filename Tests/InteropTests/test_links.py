@@ -1,0 +1,61 @@
+"""Layers and bandwidth with real browsers over an emulated link. `make links` measures the same and more, with figures and plots."""
+import asyncio
+import time
+
+import pytest
+from support.chromium import chromium, open_room, until
+from support.network import SERVER_ADDRESS, Lab
+from support.server import Server
+from support.tokens import token
+
+CHROMIUM = "/usr/lib/chromium/chromium"
+SVC = """(() => {
+    const add = RTCPeerConnection.prototype.addTransceiver;
+    RTCPeerConnection.prototype.addTransceiver = function (track, init = {}) {
+        if (track.kind === "video") init = { ...init, sendEncodings: [{ scalabilityMode: "L3T3_KEY", maxBitrate: 2_000_000 }] };
+        return add.call(this, track, init);
+    };
+})()"""
+VIDEO = "martlet.received().then((all) => all.find((r) => r.kind === 'video') ?? {})"
+
+
+@pytest.mark.parametrize("codec, script", [("VP8", None), ("VP9", SVC)], ids=["vp8-simulcast", "vp9-svc"])
+def test_H2_a_viewer_follows_its_link_down_and_up(codec, script):
+    """H2, G8: 3 Mbit/s, then 0.5, then 3 again. The row's times are measured by `make links`; here a busy machine gets ten times as long."""
+    with Lab("mstep", 2, "both", "delay", 15) as lab:
+        server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
+        try:
+            asyncio.run(follow(lab, server, codec, script))
+        finally:
+            server.stop()
+
+
+async def follow(lab, server, codec, script):
+    async with chromium(executable=lab.wrapper(1, CHROMIUM)) as one, chromium(executable=lab.wrapper(2, CHROMIUM)) as two:
+        ada = await open_room(one, server, "step", "ada", codec=codec, token=token("ada", "step"), script=script)
+        # A starved encoder leaves its largest picture out: that would be no fault of the link or the server.
+        await until(ada, "martlet.sent().then((all) => all.some((r) => r.frameHeight === 720 && r.framesPerSecond > 10))", 40)
+        lab.set(2, "ab rate 3000")
+        bob = await open_room(two, server, "step", "bob", send="nothing", token=token("bob", "step"), size=(1700, 1050))
+        await until(bob, f"{VIDEO}.then((r) => r.frameHeight === 720)", 30)
+        lab.set(2, "ab rate 500")
+        fell = time.monotonic()
+        await until(bob, f"{VIDEO}.then((r) => r.frameHeight > 0 && r.frameHeight <= 360)", 15)
+        down = time.monotonic() - fell
+        await asyncio.sleep(5)
+        before = await bob.evaluate(VIDEO)
+        await asyncio.sleep(5)
+        narrow = await bob.evaluate(VIDEO)
+        lab.set(2, "ab rate 3000")
+        rose = time.monotonic()
+        await until(bob, f"{VIDEO}.then((r) => r.frameHeight === 720)", 60)
+        up = time.monotonic() - rose
+        last = await bob.evaluate(VIDEO)
+        reasons = [one["reason"] for one in server.api("GET", "/v1/rooms/step/participants/bob/decisions")[1]["decisions"]]
+        print(f"figures: down after {down:.1f} s, up after {up:.1f} s; {(narrow['framesDecoded'] - before['framesDecoded']) / 5:.1f} frames/s "
+              f"of {narrow['frameHeight']} lines on 500 kbit/s, {last['freezeCount']} freezes, {last['pliCount']} PLI; {reasons}")
+        # At half a megabit the picture goes on: at least the base of its temporal layers.
+        assert narrow["framesDecoded"] - before["framesDecoded"] >= 5 * 6
+        assert narrow["bytesReceived"] - before["bytesReceived"] < 5 * 500_000 / 8 * 1.05, "no more than the link carries"
+        assert "bandwidth" in reasons, "the API tells why"
+        assert not bob.problems
