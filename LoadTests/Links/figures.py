@@ -10,6 +10,7 @@ class Figures:
     estimates: list
     reasons: list
     sent: list | None = None  # what the publisher's browser says
+    metrics: dict | None = None  # what the server counted
 
     @property
     def seconds(self):
@@ -93,7 +94,7 @@ class Figures:
                 "frozenSeconds": self.freezes[1], "longestGapSeconds": self.longest_gap, "secondsToRight": self.times_to_right,
                 "rightShare": self.right_share, "changes": self.changes, "framesPerSecond": self.frames_per_second,
                 "kilobits": self.kilobits, "bufferMilliseconds": self.buffer_milliseconds, "samples": self.samples,
-                "estimates": self.estimates, "reasons": self.reasons, "sent": self.sent}
+                "estimates": self.estimates, "reasons": self.reasons, "sent": self.sent, "metrics": self.metrics}
 
 
 HEAD = ["case", "server", "kbit/s", "fps", "freezes", "frozen s", "longest gap s", "s to right size", "right", "changes", "in 5 s", "buffer ms"]

@@ -72,6 +72,11 @@ class Martlet:
         status, body = self.server.api("GET", f"/v1/rooms/link/participants/{who}/stats")
         return body.get("downlink", {}).get("estimate") if status == 200 else None
 
+    def metrics(self):
+        """What the server counted, zeros left out."""
+        lines = [line.rsplit(" ", 1) for line in self.server.get_private("/metrics")[1].splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, value in lines if float(value) and "_bucket" not in name}
+
     def reasons(self, who):
         return self.server.api("GET", f"/v1/rooms/link/participants/{who}/decisions")[1]["decisions"]
 
@@ -109,6 +114,9 @@ class Janus:
     def reasons(self, who):
         return []
 
+    def metrics(self):
+        return {}
+
 
 @contextlib.contextmanager
 def janus_in(namespace):
@@ -137,7 +145,7 @@ async def play(cases, name, lab, server):
         played = await asyncio.gather(*[watch(case, name, side, lab, number, await browser(number)) for number, case in enumerate(cases, 2)])
         sent = await publisher.evaluate(SENT)
         for one in played:
-            one.sent = sent
+            one.sent, one.metrics = sent, side.metrics()
         return played
 
 

@@ -200,6 +200,39 @@ struct SendCodecTests {
         #expect(harness.out.count == 14)
     }
 
+    @Test("H2: packets missing from before spatial layers were given up are repaired by a keyframe, asked for once")
+    func refreshAfterGivingUp() {
+        let harness = vp9Harness()
+        func picture(_ number: Int, key: Bool) {
+            let packets = (0..<3).map {
+                vp9(
+                    UInt16(number * 3 + $0), UInt32(number) * 3_000, layer: UInt8($0), key: key, marker: $0 == 2,
+                    picture: UInt8(number))
+            }
+            harness.turn(packets, at: at(Double(number) * 33))
+        }
+        /// Whether a NACK of the packet written `back` packets ago asks for a keyframe.
+        func asks(_ back: Int) -> Bool {
+            _ = harness.repeats(of: harness.out[harness.out.count - 1 - back].header.sequenceNumber, at: at(400))
+            return harness.subscription.pointee.takeRefresh()
+        }
+        for number in 0..<5 { picture(number, key: number == 0) }
+        #expect(!asks(2), "nothing was given up: a repeat does")
+        _ = harness.subscription.pointee.setBound(.upTo(spatial: 0, temporal: 2), track: harness.track, at: at(170))
+        for number in 6..<9 { picture(number, key: false) }
+        #expect(harness.out.count == 18)
+        #expect(!asks(1), "the lower layer's own packet")
+        #expect(asks(5))
+        #expect(!asks(6), "once")
+        // Again given up, but the keyframe was first.
+        _ = harness.subscription.pointee.setBound(.unlimited, track: harness.track, at: at(310))
+        picture(10, key: true)
+        _ = harness.subscription.pointee.setBound(.upTo(spatial: 1, temporal: 2), track: harness.track, at: at(350))
+        picture(11, key: false)
+        picture(12, key: true)
+        #expect(!asks(6))
+    }
+
     // MARK: - Sound
 
     private func audio(_ formats: [PayloadFormat], _ accepted: [PayloadFormat]) -> SendHarness {

@@ -119,12 +119,14 @@ extension MediaEngine {
             next = state.pointee.nextOfPeer
         }
         requestedBy.sort { subscriptions[$0].pointee.subscription.id < subscriptions[$1].pointee.subscription.id }
-        for index in requestedBy { requests.append(request(of: subscriptions[index], at: now)) }
+        let estimate = downlink.pointee.control?.pointee.estimate(at: now)
+        for index in requestedBy { requests.append(request(of: subscriptions[index], estimate: estimate, at: now)) }
         return sound
     }
 
-    private func request(of state: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime) -> AllocationRequest
-    {
+    private func request(
+        of state: UnsafeMutablePointer<SubscriptionState>, estimate: Bitrate?, at now: MonotonicTime
+    ) -> AllocationRequest {
         let owner = tracks[state.pointee.track]
         let track = owner.pointee.track
         let picture = state.pointee.picture
@@ -147,7 +149,7 @@ extension MediaEngine {
         request.isPinned = picture.wish.isPinned
         request.isDominant = rooms[peers[owner.pointee.peer].pointee.room].pointee.dominantPeer == owner.pointee.peer
         request.current = picture.layer
-        request.mayRise = picture.mayRise(at: now)
+        request.mayRise = picture.mayRise(on: estimate, at: now)
         if state.pointee.subscription.isPaused {
             request.blocked = .paused
         } else if picture.wish.isHidden {
@@ -172,7 +174,7 @@ extension MediaEngine {
         let wasSurplus = state.pointee.picture.isSurplus
         let isNew = state.pointee.picture.take(
             layer, cost: decision.layer?.bitrate ?? .zero, reason: decision.reason.word,
-            isShort: decision.reason.isShort && !isSilent, at: now)
+            isShort: decision.reason.isShort && !isSilent, estimate: estimate, at: now)
         let record = DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now)
         state.pointee.picture.latest = record
         guard isNew else { return }

@@ -66,6 +66,9 @@ extension MediaEngine {
                 }
             }
         }
+        if state.pointee.subscription.takeRefresh(), state.pointee.track >= 0 {
+            requestKeyframe(state.pointee.track, layer: 0)
+        }
     }
 
     private func keyframeWanted(_ ssrc: UInt32, of peer: Int) {

@@ -27,6 +27,12 @@ struct LayerSelector {
     var spatialCap: UInt8 = .max
     /// The cap that holds from the next picture (down) or keyframe (up) on.
     var spatialTarget: UInt8 = .max
+    /// The highest spatial layer that was forwarded since the cap came down last.
+    var topSpatial: UInt8 = 0
+    /// The output number at which spatial layers were given up; nil when the next keyframe has come.
+    var refreshBefore: Int64?
+    /// Packets from before that are missing at the receiver.
+    var wantsRefresh = false
 
     /// A frame that is amid when another layer's keyframe comes gets this long to end before it is given up (E7). Frames of all
     /// layers leave a simulcast sender within a few milliseconds.
@@ -65,6 +71,9 @@ struct LayerSelector {
         mayReplay = true
         spatialCap = .max
         spatialTarget = .max
+        topSpatial = 0
+        refreshBefore = nil
+        wantsRefresh = false
     }
 
     /// Forgets the active layer: the next packet comes from a keyframe.

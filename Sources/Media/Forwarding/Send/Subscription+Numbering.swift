@@ -183,9 +183,23 @@ extension Subscription {
         if selector.spatialCap != selector.spatialTarget, isNewPicture,
             selector.spatialTarget < selector.spatialCap || record.pointee.summary.isKeyframe
         {
+            noteGivenUp()
             selector.spatialCap = selector.spatialTarget
         }
-        return record.pointee.summary.spatialLayer > Int(selector.spatialCap)
+        let layer = record.pointee.summary.spatialLayer
+        if layer > Int(selector.spatialCap) { return true }
+        if layer > Int(selector.topSpatial) { selector.topSpatial = UInt8(clamping: layer) }
+        if selector.refreshBefore != nil, isNewPicture, record.pointee.summary.isKeyframe {
+            selector.refreshBefore = nil
+        }
+        return false
+    }
+
+    /// Spatial layers are given up with the next picture, if there are any.
+    private mutating func noteGivenUp() {
+        guard selector.spatialTarget < selector.topSpatial else { return }
+        selector.topSpatial = selector.spatialTarget
+        selector.refreshBefore = highest
     }
 
     /// Leaves out a packet of a temporal layer that the subscriber does not get.

@@ -18,6 +18,10 @@ extension Subscription {
     public mutating func requestRepeat(_ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime) -> RepeatVerdict
     {
         totals.nacks &+= 1
+        if let last = selector.refreshBefore, UInt16(truncatingIfNeeded: last) &- wire < 0x8000 {
+            selector.refreshBefore = nil
+            selector.wantsRefresh = true
+        }
         guard let place = ring.place(wire: wire, highest: UInt32(truncatingIfNeeded: highest)) else {
             return isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
@@ -30,6 +34,14 @@ extension Subscription {
         if last != 0, Int64(moment &- last) < distance.milliseconds { return .dropped(.retransmissionThrottled) }
         place.pointee.lastRepeat = moment
         return .send(place.pointee.sequence)
+    }
+
+    /// Whether a keyframe repairs better than repeats, told once: spatial layers were given up for want of bandwidth, and of the pictures
+    /// before that packets are missing. Their repeats are large, the path is full, and libwebrtc waits three seconds for them before it asks
+    /// for a keyframe itself (measured: VP9 L3T3_KEY froze for so long); that of the lower layers alone is small.
+    public mutating func takeRefresh() -> Bool {
+        defer { selector.wantsRefresh = false }
+        return selector.wantsRefresh
     }
 
     /// On a LAN the round trip rounds to nothing, and a repeat is still not to be sent twice in one turn. Receivers ask at most

@@ -49,6 +49,8 @@ struct PictureState {
     /// When it began to be sent.
     var began = MonotonicTime.zero
     var falls = 0
+    /// The estimate under which it last fell; nil: it was not the estimate.
+    var fellUnder: Bitrate?
     /// What the layer cost when it was risen to.
     var riseCost = Bitrate.zero
 
@@ -67,18 +69,18 @@ struct PictureState {
         return min(measured, .bitsPerSecond(Int64(Double(riseCost.bitsPerSecond) * 1.1)))
     }
 
-    func mayRise(at now: MonotonicTime) -> Bool {
+    /// Whether it may rise again; a path that carries twice as much is another one, and the attempts on the old one say nothing of it.
+    func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
         guard fell != .zero else { return true }
-        return now - fell >= Self.settling * Int64(1 << min(falls, Self.mostDoublings))
+        let isOtherPath = fellUnder.map { (estimate?.bitsPerSecond ?? .max) / 2 >= $0.bitsPerSecond } ?? false
+        return now - fell >= Self.settling * Int64(isOtherPath ? 1 : 1 << min(falls, Self.mostDoublings))
     }
 
     /// Takes a decision; true when it is another than before.
     mutating func take(
         _ layer: AllocationRequest.CurrentLayer?, cost: Bitrate, reason word: String, isShort: Bool,
-        at now: MonotonicTime
-    )
-        -> Bool
-    {
+        estimate: Bitrate?, at now: MonotonicTime
+    ) -> Bool {
         let old = (self.layer?.spatial ?? -1, self.layer?.temporal ?? -1),
             new = (layer?.spatial ?? -1, layer?.temporal ?? -1)
         let isNew = !hasDecision || old != new || reason != word
@@ -87,6 +89,7 @@ struct PictureState {
         if hasDecision, new < old, isShort, now - began >= Self.fitting {
             falls = rose != .zero && now - rose < Self.trial ? falls + 1 : 0
             fell = now
+            fellUnder = estimate
         } else if new > old {
             rose = now
             riseCost = cost
