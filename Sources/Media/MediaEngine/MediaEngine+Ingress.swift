@@ -28,7 +28,7 @@ extension MediaEngine {
         }
         if transport.hasEvents {
             handleTransportEvents(of: index, at: now)
-        } else if datagram[0] < 128 {
+        } else if datagram.isEmpty || datagram[0] < 128 {
             touch(index)
         } else {
             touchByMedia(index)
