@@ -44,6 +44,9 @@ final class SendHarness {
     var transportSequence: UInt16 = 0
     /// Levels each turn's packets, as the engine does.
     var levelsSizes = false
+    /// Packets wait, as at a pacer that is full, until `release`.
+    var parks = false
+    private var parked: [UInt32] = []
     var padded = 0
 
     init(_ track: TrackDescription, _ subscription: SubscriptionDescription, seed: UInt64 = 3) {
@@ -83,6 +86,10 @@ final class SendHarness {
         signals.append(holder.pointee.plan(track, at: now, into: &list))
         if levelsSizes { padded += holder.pointee.level(list.elements, of: track) }
         for index in 0..<list.count {
+            if parks {
+                parked.append(list[index].sequence)
+                continue
+            }
             transportSequence &+= 1
             let stamp = SendStamp(at: now, transportSequence: transportSequence)
             guard let length = holder.pointee.write(list[index], of: track, stamp: stamp, at: now, into: slot) else {
@@ -91,6 +98,22 @@ final class SendHarness {
             keep(length, at: now, in: &out)
         }
         track.endTurn()
+    }
+
+    /// Lets what waits go; what became of each packet.
+    func release(at now: MonotonicTime, hasTrack: Bool = true) -> [WaitingResult] {
+        defer { parked.removeAll() }
+        return parked.map { sequence in
+            transportSequence &+= 1
+            let stamp = SendStamp(at: now, transportSequence: transportSequence)
+            let result = holder.pointee.writeWaiting(
+                sequence, of: hasTrack ? track : nil, stamp: stamp, at: now, into: slot)
+            switch result {
+            case .written(let length), .filled(let length, _): keep(length, at: now, in: &out)
+            case .gone: break
+            }
+            return result
+        }
     }
 
     /// What a NACK of `number` is answered with.

@@ -6,12 +6,11 @@ import Primitives
 // Packets that wait for their path, and padding that asks how much more it carries.
 
 extension MediaEngine {
-    /// Lets a planned packet wait at the pacer. What finds no room is lost, and asked for as a keyframe by the receiver.
+    /// Lets a planned packet wait at the pacer; false where no room is left, and only its number goes out.
     func park(
         _ planned: SentPacket, of state: UnsafeMutablePointer<SubscriptionState>,
-        _ control: UnsafeMutablePointer<SendControl>, _ downlink: UnsafeMutablePointer<DownlinkState>,
-        at now: MonotonicTime
-    ) {
+        _ control: UnsafeMutablePointer<SendControl>, at now: MonotonicTime
+    ) -> Bool {
         guard let index = subscriptionIndex[state.pointee.subscription.id.rawValue],
             control.pointee.wait(
                 subscription: index, sequence: planned.sequence, size: Self.parkedLength, at: now)
@@ -19,9 +18,10 @@ extension MediaEngine {
             counters.drops.count(.outboundFull)
             // Half a picture is none: the next one that is sent is a keyframe.
             state.pointee.subscription.stop(tracks[state.pointee.track].pointee.track)
-            return
+            return false
         }
         touch(state.pointee.peer)
+        return true
     }
 
     /// What a waiting packet is counted as: an encoder's usual packet with its headers.
@@ -36,24 +36,15 @@ extension MediaEngine {
         control.pointee.refill(at: now)
         while let slot = batch.reserve(Self.slotLength) {
             guard let waiting = control.pointee.nextWaiting(at: now) else { return true }
-            // The subscription is gone, or shows another track by now.
+            // The subscription is gone.
             guard subscriptions.contains(waiting.subscription) else { continue }
             let state = subscriptions[waiting.subscription]
-            guard state.pointee.peer == index, state.pointee.track >= 0 else { continue }
-            guard let planned = state.pointee.subscription.waiting(waiting.sequence) else {
-                counters.drops.count(.outboundFull)
-                continue
-            }
+            guard state.pointee.peer == index else { continue }
             let isNumbered = state.pointee.subscription.usesTransportSequence
-            if isNumbered { downlink.pointee.transportSequence &+= 1 }
-            let stamp = SendStamp(at: now, transportSequence: downlink.pointee.transportSequence)
-            let track = tracks[state.pointee.track].pointee.track
-            guard
-                let length = state.pointee.subscription.write(planned, of: track, stamp: stamp, at: now, into: slot)
-            else {
-                counters.drops.count(.retransmissionTooOld)
-                continue
-            }
+            let number = downlink.pointee.transportSequence &+ (isNumbered ? 1 : 0)
+            let stamp = SendStamp(at: now, transportSequence: number)
+            guard let length = writeWaiting(waiting.sequence, of: state, stamp, at: now, into: slot) else { continue }
+            downlink.pointee.transportSequence = number
             let total = peer.pointee.media.pointee.protectRTP(slot, length: length)
             guard total >= 0 else {
                 counters.drops.count(.protectFailed)
@@ -65,6 +56,24 @@ extension MediaEngine {
             counters.packetsForwarded &+= 1
         }
         return false
+    }
+
+    /// Writes a packet that waited, or padding in its place; nil where there is nothing to send.
+    private func writeWaiting(
+        _ sequence: UInt32, of state: UnsafeMutablePointer<SubscriptionState>, _ stamp: SendStamp,
+        at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
+        switch state.pointee.subscription.writeWaiting(sequence, of: track, stamp: stamp, at: now, into: slot) {
+        case .written(let length): return length
+        case .gone:
+            counters.drops.count(.outboundFull)
+            return nil
+        case .filled(let length, let breaksPicture):
+            counters.drops.count(.retransmissionTooOld)
+            if breaksPicture, let track { state.pointee.subscription.stop(track) }
+            return length
+        }
     }
 
     /// Sends the padding of a probe that is due; false when the batch is full.

@@ -95,22 +95,25 @@ extension MediaEngine {
             tally.bytes &+= bytes
         }
         while item < end {
+            let planned = items[item]
+            item &+= 1
+            var isFull = false
             if let control, !control.pointee.isOpen {
-                park(items[item], of: state, control, downlink, at: stamping.now)
-                item &+= 1
-                continue
+                isFull = !park(planned, of: state, control, at: stamping.now)
+                guard isFull else { continue }
             }
             guard let slot = batch.reserve(Self.slotLength) else {
-                turn.item = item
+                turn.item = item &- 1
                 return false
             }
             if isNumbered { downlink.pointee.transportSequence &+= 1 }
             let stamp = SendStamp(
                 sendTime: stamping.sendTime, transportSequence: downlink.pointee.transportSequence)
-            let planned = items[item]
-            item &+= 1
             let length = unmanaged._withUnsafeGuaranteedRef {
-                state.pointee.subscription.write(planned, of: $0, stamp: stamp, at: stamping.now, into: slot)
+                isFull
+                    ? state.pointee.subscription.writeFiller(
+                        insteadOf: planned, stamp: stamp, at: stamping.now, into: slot)
+                    : state.pointee.subscription.write(planned, of: $0, stamp: stamp, at: stamping.now, into: slot)
             }
             guard let length else {
                 counters.drops.count(.retransmissionTooOld)

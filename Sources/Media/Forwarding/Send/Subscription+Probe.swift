@@ -69,12 +69,4 @@ extension Subscription {
         renderer.writeOwn(sent, with: &writer)
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
-
-    /// The packet planned under `sequence` that has waited at the pacer; nil when another track stands behind the section by now.
-    @inline(__always) public func waiting(_ sequence: UInt32) -> SentPacket? {
-        guard isBound, let place = ring.place(sequence), !place.pointee.flags.contains(.sent),
-            place.pointee.epoch == epoch
-        else { return nil }
-        return place.pointee
-    }
 }

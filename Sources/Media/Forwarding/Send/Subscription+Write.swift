@@ -51,11 +51,15 @@ extension Subscription {
         if sendsMID { sent.flags.insert(.mid) }
         if captureOffset != nil { sent.flags.insert(.captureOffset) }
         guard let length = render(sent, of: track, repeatedAs: nil, into: slot) else { return nil }
+        noteWritten(sent, length: length, at: now)
+        return length
+    }
+
+    @inline(__always) mutating func noteWritten(_ sent: SentPacket, length: Int, at now: MonotonicTime) {
         ring.place(sent.sequence)?.pointee = sent
         totals.packets &+= 1
         totals.bytes &+= UInt64(length)
         totals.rate.add(length, at: now)
-        return length
     }
 
     /// Makes the bytes of `sent`; nil when its track's history has lost the packet.
@@ -95,8 +99,8 @@ extension Subscription {
     }
 
     /// A packet that the server makes itself: cached parameter sets, or padding in the place of a number that stays empty.
-    private func renderOwn(
-        _ sent: SentPacket, of track: PublishedTrack, repeatedAs rtxSequence: UInt16?,
+    func renderOwn(
+        _ sent: SentPacket, of track: PublishedTrack?, repeatedAs rtxSequence: UInt16?,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
         let renderer = self.renderer(for: UInt8(truncatingIfNeeded: sent.source))
@@ -114,7 +118,7 @@ extension Subscription {
             return RTPPatch.pad(slot, length: offset, by: 1)
         }
         let room = UnsafeMutableRawBufferPointer(rebasing: slot[offset...])
-        guard let length = track.layer(Int(sent.layer)).pointee.parameterSets.writeSTAPA(into: room) else { return nil }
-        return offset + length
+        let sets = track?.layer(Int(sent.layer)).pointee.parameterSets.writeSTAPA(into: room)
+        return sets.map { offset + $0 }
     }
 }

@@ -1,0 +1,54 @@
+public import Primitives
+
+// Packets that were planned and numbered, and then had to wait at the pacer. Whatever becomes of them, their number is sent: a hole would be
+// asked for again and again, and ends in a keyframe request.
+
+/// What became of a packet that waited.
+public enum WaitingResult: Sendable, Hashable {
+    /// So many bytes are in the slot.
+    case written(Int)
+    /// Padding of so many bytes stands in for it: the history has lost it, or another track stands behind the section by now.
+    case filled(Int, breaksPicture: Bool)
+    /// It has left already, or its number is too old to matter.
+    case gone
+}
+
+extension Subscription {
+    /// Writes the packet planned under `sequence`, or padding in its place; `track` is nil where none stands behind the section any more.
+    public mutating func writeWaiting(
+        _ sequence: UInt32, of track: PublishedTrack?, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> WaitingResult {
+        guard let place = ring.place(sequence), !place.pointee.flags.contains(.sent) else { return .gone }
+        let planned = place.pointee
+        let isPresent = isBound && planned.epoch == epoch
+        if isPresent, let track, let length = write(planned, of: track, stamp: stamp, at: now, into: slot) {
+            return .written(length)
+        }
+        guard let length = writeFiller(insteadOf: planned, stamp: stamp, at: now, into: slot) else { return .gone }
+        return .filled(length, breaksPicture: isPresent)
+    }
+
+    /// Writes padding under the number of a planned packet that cannot be sent; its length, or nil where no payload type is agreed.
+    public mutating func writeFiller(
+        insteadOf planned: SentPacket, stamp: SendStamp, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard let format = fillerFormat else { return nil }
+        var sent = planned
+        sent.flags = [.used, .filler, .sent]
+        sent.source = UInt32(format)
+        sent.timestampDelta = tail.timestamp
+        sent.padding = 0
+        sent.sendTime = stamp.sendTime
+        sent.transportSequence = stamp.transportSequence
+        sent.epoch = epoch
+        guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
+        noteWritten(sent, length: length, at: now)
+        return length
+    }
+
+    private var fillerFormat: UInt8? {
+        if formats[tail.format].isMapped { return tail.format }
+        return (0..<formats.count).map { UInt8($0) }.first { formats[$0].isMapped }
+    }
+}
