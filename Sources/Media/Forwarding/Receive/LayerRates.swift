@@ -13,6 +13,10 @@ struct LayerRates: Sendable {
     private var frames = InlineArray<12, RateMeter>(repeating: RateMeter())
     /// A bit for each combination seen; the sums below skip the others.
     private var seen: UInt16 = 0
+    /// When the first packet came; nil before it.
+    private var began: MonotonicTime?
+    /// Until it is so old a rate is that of a keyframe.
+    private static let youth = TimeInterval.seconds(1)
 
     @inline(__always)
     private static func place(_ record: borrowing PacketRecord) -> Int {
@@ -23,6 +27,7 @@ struct LayerRates: Sendable {
     @inline(__always)
     mutating func packet(_ record: borrowing PacketRecord, at now: MonotonicTime) {
         let place = Self.place(record)
+        if seen == 0 { began = now }
         seen |= 1 << UInt16(place)
         bytes[place].add(Int(record.length), at: now)
     }
@@ -39,6 +44,15 @@ struct LayerRates: Sendable {
     /// Everything up to a spatial and a temporal layer, over the last two seconds.
     func bitrate(spatial: Int, temporal: Int, at now: MonotonicTime) -> Bitrate {
         sum(bytes, at: now, eighths: Self.eighths) { $0 <= spatial && $1 <= temporal }
+    }
+
+    /// The same; for the first second by what the publisher says of all temporal layers together, where it does.
+    func bitrate(spatial: Int, temporal: Int, announced: Double?, at now: MonotonicTime) -> Bitrate {
+        let measured = bitrate(spatial: spatial, temporal: temporal, at: now)
+        guard let announced, let began, now - began < Self.youth else { return measured }
+        let all = bitrate(spatial: spatial, temporal: Self.temporalLayers - 1, at: now)
+        guard all > .zero else { return measured }
+        return .bitsPerSecond(Int64(announced * Double(measured.bitsPerSecond) / Double(all.bitsPerSecond)))
     }
 
     /// Whether anything of the combination came in the last two seconds.
@@ -66,7 +80,10 @@ struct LayerRates: Sendable {
     ) -> Bitrate {
         var sum = 0.0
         for place in 0..<12 where seen & 1 << UInt16(place) != 0 && included(place >> 2, place & 3) {
-            sum += meters[place].perSecond(at: now, eighths: eighths)
+            sum +=
+                eighths == Self.eighths
+                ? meters[place].steadyPerSecond(at: now, eighths: eighths)
+                : meters[place].perSecond(at: now, eighths: eighths)
         }
         return .bitsPerSecond(Int64(sum * 8))
     }

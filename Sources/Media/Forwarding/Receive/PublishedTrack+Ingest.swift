@@ -41,6 +41,7 @@ extension PublishedTrack {
             layer.pointee.owesDiscontinuity = false
         }
         if extensions.voiceActivity { flags.insert(.voiceActivity) }
+        if extensions.layersAllocation.length > 0 { noteAnnouncement(extensions, UnsafeRawBufferPointer(packet)) }
         let timestamp = layer.pointee.extend(header.timestamp)
         var record = PacketRecord(
             sequence: sequence, timestamp: timestamp, arrival: now, position: 0, length: UInt16(payloadEnd),
@@ -55,6 +56,13 @@ extension PublishedTrack {
         }
         observe(record, layer, index, at: now, events: &events)
         return .stored(layer: index, sequence: sequence)
+    }
+
+    private func noteAnnouncement(_ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer) {
+        let element = RTPHeaderExtensions.Element(
+            id: 0, offset: extensions.layersAllocation.offset, length: extensions.layersAllocation.length)
+        guard let allocation = VideoLayersAllocation(element, in: packet.bytes) else { return }
+        state.pointee.announced.take(allocation)
     }
 
     private func gap(_ layer: Int, _ sequence: Int64, _ reason: DropReason) -> IngestResult {

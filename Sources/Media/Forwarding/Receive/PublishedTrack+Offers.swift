@@ -5,6 +5,7 @@ extension PublishedTrack {
     /// the only stream, each with its temporal layers.
     public func appendOffers(at now: MonotonicTime, to offers: inout [LayerOffer]) {
         guard layerCount > 1 else { return appendScalableOffers(at: now, to: &offers) }
+        let announced = state.pointee.announced
         for index in 0..<layerCount where isActive(layer: index, at: now) {
             let layer = layerStorage + index
             let frames = layer.pointee.framesPerSecond(at: now)
@@ -13,8 +14,11 @@ extension PublishedTrack {
                 offers.append(
                     LayerOffer(
                         spatial: rank(ofLayer: index), temporal: temporal,
-                        bitrate: layer.pointee.rates.bitrate(spatial: 0, temporal: temporal, at: now),
-                        height: layer.pointee.height,
+                        bitrate: layer.pointee.rates.bitrate(
+                            spatial: 0, temporal: temporal, announced: announced.bitsPerSecond(stream: index, upTo: 0),
+                            at: now),
+                        height: layer.pointee.height > 0
+                            ? layer.pointee.height : announced.height(stream: index, spatial: 0) ?? 0,
                         framesPerSecond: frames * layer.pointee.rates.shareOfFrames(temporal: temporal, at: now)))
             }
         }
@@ -23,6 +27,7 @@ extension PublishedTrack {
     private func appendScalableOffers(at now: MonotonicTime, to offers: inout [LayerOffer]) {
         guard isActive(layer: 0, at: now) else { return }
         let rates = layerStorage[0].rates
+        let announced = state.pointee.announced
         let frames = layerStorage[0].framesPerSecond(at: now)
         let top = (0..<LayerRates.spatialLayers).last { rates.has(spatial: $0, temporal: 0, at: now) } ?? 0
         for spatial in 0...top {
@@ -31,9 +36,12 @@ extension PublishedTrack {
                 offers.append(
                     LayerOffer(
                         spatial: spatial, temporal: temporal,
-                        bitrate: rates.bitrate(spatial: spatial, temporal: temporal, at: now),
-                        // Spatial layers double in size (RFC 9628, AV1's L2 and L3 modes).
-                        height: layerStorage[0].height >> (top - spatial),
+                        bitrate: rates.bitrate(
+                            spatial: spatial, temporal: temporal,
+                            announced: announced.bitsPerSecond(stream: 0, upTo: spatial), at: now),
+                        // Where nothing is told, spatial layers double in size (RFC 9628, AV1's L2 and L3 modes).
+                        height: announced.height(stream: 0, spatial: spatial)
+                            ?? layerStorage[0].height >> (top - spatial),
                         framesPerSecond: frames * rates.shareOfFrames(temporal: temporal, at: now)))
             }
         }

@@ -21,6 +21,7 @@ struct PublishedTrackState: ~Copyable {
     var mid: ShortText?
     var levels = AudioLevelWindow()
     var arrivals = ArrivalList()
+    var announced = AnnouncedLayers()
     /// The uplink's clock; set by it.
     var schedule: FeedbackSchedule?
     /// payload type -> index into `description.formats`, with `rtxBit` for retransmissions; `noFormat` for unknown.

@@ -8,6 +8,8 @@ struct RateMeter: Sendable {
     private var counts = InlineArray<16, UInt32>(repeating: 0)
     private var current: Int64 = 0
     private var started: Int64?
+    /// Two seconds' amount before the last pause of as long.
+    private var beforePause: UInt32 = 0
 
     /// Adds `amount` at `now`.
     @inline(__always) mutating func add(_ amount: Int, at now: MonotonicTime) {
@@ -18,12 +20,26 @@ struct RateMeter: Sendable {
 
     private mutating func move(to bucket: Int64) {
         if started == nil || bucket - current >= Int64(Self.buckets) {
+            beforePause = 0
+            if let started, current - started >= Int64(Self.buckets) {
+                for index in 0..<Self.buckets { beforePause &+= counts[index] }
+            }
             counts = InlineArray(repeating: 0)
             started = bucket
         } else if bucket > current {
             for passed in (current + 1)...bucket { counts[Int(passed & 15)] = 0 }
         }
         current = max(current, bucket)
+    }
+
+    /// The amount a second for decisions that should not flap: as `perSecond`, but what begins again after a pause, with a keyframe that
+    /// makes its first second look too high, counts as what it was before until a second is there.
+    func steadyPerSecond(at now: MonotonicTime, eighths span: Int) -> Double {
+        let measured = perSecond(at: now, eighths: span)
+        guard beforePause > 0, let started, now.nanoseconds / Self.width.nanoseconds - started < 8, measured > 0 else {
+            return measured
+        }
+        return Double(beforePause) / (Self.width.seconds * Double(Self.buckets))
     }
 
     /// The amount a second, over at most the last `span` full eighths of a second and the current one.

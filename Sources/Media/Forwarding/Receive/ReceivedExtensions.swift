@@ -51,6 +51,7 @@ struct ReceivedExtensions {
     var rid = Range()
     var repairedRID = Range()
     var dependencyDescriptor = Range()
+    var layersAllocation = Range()
     /// Transport-wide sequence number, or -1.
     var transportSequence: Int32 = -1
     /// RFC 6464 level, or 255.
@@ -76,8 +77,11 @@ struct ReceivedExtensions {
         case .dependencyDescriptor:
             dependencyDescriptor = Range(element)
             forward(meaning, element)
+        case .videoLayersAllocation:
+            layersAllocation = Range(element)
+            forward(meaning, element)
         case .videoOrientation, .playoutDelay, .videoContentType, .videoTiming, .colorSpace, .transmissionOffset,
-            .absoluteCaptureTime, .videoLayersAllocation:
+            .absoluteCaptureTime:
             forward(meaning, element)
         }
     }

@@ -1,0 +1,59 @@
+import MediaControl
+import Primitives
+import Testing
+
+@testable import Forwarding
+
+@Suite("Layers that the publisher announces")
+struct ReceiveAnnouncementTests {
+    /// Stream 0 of three with one spatial and one temporal layer each: 100, 300 and 1,500 kbit/s; 180, 360 and 720 lines. As Chromium sends it.
+    static let allocation: [UInt8] = [
+        0x21, 0x00, 0x64, 0xac, 0x02, 0xdc, 0x0b, 0x01, 0x3f, 0x00, 0xb3, 0x0f, 0x02, 0x7f, 0x01, 0x67, 0x0f, 0x04,
+        0xff, 0x02, 0xcf, 0x1e,
+    ]
+
+    private func offers(announced: [UInt8]?) -> [LayerOffer] {
+        let harness = SendHarness(
+            SendSession.track(layers: 3, extensions: [(.videoLayersAllocation, 5)]), SendSession.subscription())
+        // A keyframe of each layer, many times larger than what follows; the element does not fit the one-byte form, so two bytes it is.
+        var number: UInt16 = 0
+        for layer in 0..<3 {
+            for packet in 0..<6 {
+                var bytes = TestPacket(
+                    ssrc: 1 << 8 | UInt32(layer), sequence: number, timestamp: 90_000, marker: packet == 5,
+                    payload: packet == 0
+                        ? TestPacket.vp8Keyframe() + [UInt8](repeating: 1, count: 900)
+                        : TestPacket.vp8Middle + [UInt8](repeating: 1, count: 900)
+                ).bytes
+                if let announced, packet == 0, layer == 0 {
+                    var elements = [5, UInt8(announced.count)] + announced
+                    while elements.count % 4 != 0 { elements.append(0) }
+                    bytes[0] |= 0x10
+                    bytes.insert(contentsOf: [0x10, 0x00, 0x00, UInt8(elements.count / 4)] + elements, at: 12)
+                }
+                harness.turn([bytes], at: at(Double(packet)))
+                number &+= 1
+            }
+        }
+        var offers: [LayerOffer] = []
+        harness.track.appendOffers(at: at(40), to: &offers)
+        return offers
+    }
+
+    @Test("Until a second was measured a layer costs what its publisher says, not what its keyframe does")
+    func rates() {
+        let told = offers(announced: Self.allocation)
+        #expect(told.map(\.bitrate) == [100, 300, 1_500].map { Bitrate.kilobitsPerSecond($0) })
+        let measured = offers(announced: nil)
+        #expect(measured.count == 3)
+        #expect(measured.allSatisfy { $0.bitrate > .kilobitsPerSecond(160) })
+    }
+
+    @Test("What is cut short or from nobody's layers changes nothing")
+    func damaged() {
+        for length in [1, 5, 12, 21] {
+            let cut = offers(announced: Array(Self.allocation.prefix(length)))
+            #expect(cut.map(\.spatial) == [0, 1, 2])
+        }
+    }
+}
