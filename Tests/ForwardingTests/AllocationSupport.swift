@@ -11,6 +11,12 @@ enum Offers {
         offer(1, 0, 250, 360, 7.5), offer(1, 1, 350, 360, 15), offer(1, 2, 500, 360, 30),
         offer(2, 0, 750, 720, 7.5), offer(2, 1, 1_050, 720, 15), offer(2, 2, 1_500, 720, 30),
     ]
+    /// The same from an encoder that spends a hundredth less.
+    static let cheaper = simulcast.map { layer in
+        offer(
+            layer.spatial, layer.temporal, layer.bitrate.kilobitsPerSecond * 99 / 100, layer.height,
+            layer.framesPerSecond)
+    }
     /// One layer that cannot be thinned: H.264 of a phone.
     static let single = [offer(0, 0, 600, 720, 30)]
     /// A screen of 1080 lines with temporal layers.

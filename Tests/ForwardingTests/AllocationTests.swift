@@ -209,6 +209,10 @@ struct AllocationTests {
             AllocationCase("a new one waits", 300, [camera(Offers.single)], "-", why: "shortage").atEase,
             AllocationCase("nobody rises for it", 900, [camera(at: (1, 2))], "360p30", why: "bandwidth").atEase,
             AllocationCase(
+                "nor at the expense of what flows, for costing a hundredth less", 2_300,
+                [camera(Offers.cheaper, at: (1, 2)), camera(at: (2, 2))], "360p30 720p30"
+            ).atEase,
+            AllocationCase(
                 "a cap binds all the same", 5_000, cap: 490, [camera(at: (1, 2))], "360p15", why: "capped"
             ).atEase,
             AllocationCase(

@@ -12,8 +12,7 @@ import Primitives
 /// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, so that a layer whose bitrate wavers
 /// does not come and go (H9).
 public enum Allocation {
-    /// Share of a step's bitrate that must be free beyond it before it is climbed. VP8's rate control strays by about a tenth
-    /// from second to second (measured on the captures in Tests/Vectors).
+    /// Share of a step's bitrate that must be free beyond it before it is climbed: VP8's rate strays by a tenth from second to second (measured).
     public static let riseMargin = 0.1
     /// Share of the budget by which a sum that is already being sent may exceed it before somebody steps down: the estimate
     /// itself wavers by as much on a steady link (H1 asks for 85 to 105 %).
@@ -169,7 +168,18 @@ private struct AllocationRound {
         }
         // A first picture, however small, is worth more than its margin.
         guard step > 0 else { return budget }
-        return budget - Int64(Double(entry.ladder.steps[step].bitrate.bitsPerSecond) * Allocation.riseMargin)
+        let margin = Int64(Double(entry.ladder.steps[step].bitrate.bitsPerSecond) * Allocation.riseMargin)
+        return budget - margin - flowing(besides: entry)
+    }
+
+    /// What flows to others of no less weight beyond the steps given so far: where it is not taken back, nobody rises at its expense.
+    private func flowing(besides entry: Entry) -> Int64 {
+        guard !rules.isCongested else { return 0 }
+        return entries.reduce(0) { sum, other in
+            guard other.current > other.step, other.step >= 0, other.weight >= entry.weight else { return sum }
+            let steps = other.ladder.steps
+            return sum + steps[other.current].bitrate.bitsPerSecond - steps[other.step].bitrate.bitsPerSecond
+        }
     }
 
     // MARK: - Result
