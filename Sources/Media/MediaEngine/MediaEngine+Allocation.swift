@@ -129,8 +129,11 @@ extension MediaEngine {
     ) -> AllocationRequest {
         let owner = tracks[state.pointee.track]
         let track = owner.pointee.track
-        let picture = state.pointee.picture
         let isScreen = track.description.source == .screen
+        if let moment = peers[state.pointee.peer].pointee.downlink?.pointee.control?.pointee.wrongFall {
+            state.pointee.picture.forgive(moment)
+        }
+        let picture = state.pointee.picture
         var request = AllocationRequest(
             id: state.pointee.subscription.id, offers: [], isScreen: isScreen)
         track.appendOffers(at: now, to: &request.offers)

@@ -92,7 +92,8 @@ extension BandwidthEstimator {
                     queueDelay: queue.value, roundTrip: roundTrip ?? .milliseconds(100),
                     isApplicationLimited: application.isLimited), at: now)
         }
-        if control.bitsPerSecond < 0.7 * before { planner.dropped(at: now) }
+        if control.bitsPerSecond < 0.7 * before { planner.dropped(from: before, at: now) }
+        if queue.newest < Self.drained, digest.groups > 0 { planner.drained(at: now) }
         losses.update(estimate: control.bitsPerSecond, delivered: acknowledged.bitsPerSecond)
         plan(at: now)
     }

@@ -17,8 +17,9 @@ public import Primitives
 public struct BandwidthEstimator: ~Copyable {
     /// Bounds and the value to begin with.
     public struct Settings: Sendable {
-        /// What one video in a small size takes, with sound: worth seeing at once, and no flood for a 250 kbit/s link.
-        public var start = Bitrate.kilobitsPerSecond(600)
+        /// What one video in its smallest size takes, with sound: worth seeing at once, and no flood for a 250 kbit/s link. The first probe, a
+        /// tenth of a second later, finds the rest (libwebrtc begins with as much).
+        public var start = Bitrate.kilobitsPerSecond(300)
         /// Sound survives with this.
         public var least = Bitrate.kilobitsPerSecond(40)
         /// More than any client takes.
@@ -45,6 +46,8 @@ public struct BandwidthEstimator: ~Copyable {
     static let flood: Int64 = 120_000
     /// Microseconds of waiting that a path at ease does not have: a picture's packets at twice its rate take 15 ms.
     static let standingQueue: Int64 = 50_000
+    /// Microseconds of waiting that are none.
+    static let drained: Int64 = 15_000
     static let silentStep = TimeInterval.milliseconds(500)
     /// Without packets told about for so long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)
@@ -129,6 +132,9 @@ public struct BandwidthEstimator: ~Copyable {
             return told < control.bitsPerSecond
         }
     }
+
+    /// When the rate fell for what soon afterwards turned out to be a stall, as radio links have them, the last time; nil before one.
+    public var wrongFall: MonotonicTime? { planner.wrongFall }
 
     /// When the first packet left; nil before it.
     public var sendingSince: MonotonicTime? { firstSent }

@@ -26,6 +26,18 @@ struct ProbePlanner: Sendable {
     private var interval = shortest
     private var nextDue = MonotonicTime.distantFuture
     private var hasStarted = false
+    /// The rate before the last fall, and when that was.
+    private var droppedFrom: Double?
+    private var droppedAt = MonotonicTime.zero
+    private var droppedSince = MonotonicTime.zero
+    /// The next probe is for what was there before the fall.
+    private(set) var isRecovering = false
+    private var recovery: (rate: Double, since: MonotonicTime)?
+    /// When the last fall was that soon afterwards turned out to be none of the link's; nil before one.
+    private(set) var wrongFall: MonotonicTime?
+    /// A queue that is gone within this was no lack of bandwidth.
+    private static let patience = TimeInterval.milliseconds(1_500)
+    private static let recovered = 0.85
 
     init() {}
 
@@ -61,6 +73,14 @@ struct ProbePlanner: Sendable {
             nextDue = now + Self.shortest
             return nil
         }
+        if isRecovering, let before = droppedFrom {
+            isRecovering = false
+            droppedFrom = nil
+            nextDue = now + interval
+            let rate = max(min(before * Self.recovered, max(demand.wanted * 1.3, next * 1.25)), estimate)
+            recovery = (rate, droppedSince)
+            return rate
+        }
         nextDue = now + interval
         interval = min(interval + interval / 2, Self.longest)
         // A quarter above what the next layer takes, so that it fits with room to spare; never so little that it could not show growth.
@@ -69,15 +89,34 @@ struct ProbePlanner: Sendable {
         return min(min(goal, all), estimate * Self.mostFactor)
     }
 
-    /// The rate fell by much: perhaps it was only a stall, so look again soon.
-    mutating func dropped(at now: MonotonicTime) {
+    /// The rate fell by much: perhaps it was only a stall, so look again soon, and at once where the queue is gone at once.
+    mutating func dropped(from rate: Double, at now: MonotonicTime) {
         guard hasStarted else { return }
         interval = Self.shortest
         nextDue = min(nextDue, now + Self.shortest / 2)
+        if droppedFrom == nil || now - droppedAt > Self.patience {
+            droppedFrom = rate
+            droppedSince = now
+        }
+        droppedAt = now
+    }
+
+    /// Nothing waits on the path. Soon after a fall that is a stall's end, and one probe asks for most of what was there before, as libwebrtc does after
+    /// drops.
+    mutating func drained(at now: MonotonicTime) {
+        guard droppedFrom != nil, !isRecovering else { return }
+        guard now - droppedAt <= Self.patience else {
+            droppedFrom = nil
+            return
+        }
+        isRecovering = true
+        nextDue = now
     }
 
     /// A probe at `rate` showed `result`.
     mutating func succeeded(_ result: Double, rate: Double, estimateBefore: Double, at now: MonotonicTime) {
+        if let asked = recovery, asked.rate == rate, result >= 0.8 * rate { wrongFall = asked.since }
+        recovery = nil
         guard result > estimateBefore * 1.1 else { return }
         // It grows: go on at once while the link gives what was asked.
         interval = Self.shortest

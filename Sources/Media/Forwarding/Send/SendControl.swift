@@ -66,6 +66,9 @@ public struct SendControl: ~Copyable {
     /// Queues, losses, silence or the receiver itself say that the path carries no more than the estimate.
     public func isCongested(at now: MonotonicTime) -> Bool { estimator.isCongested(at: now) }
 
+    /// When the estimate fell for a stall that was over at once, the last time; nil before one.
+    public var wrongFall: MonotonicTime? { estimator.wrongFall }
+
     /// Smoothed round trip by feedback.
     public var roundTrip: TimeInterval? { estimator.roundTrip }
     /// Share of packets lost in the last seconds, 0 to 1.

@@ -69,6 +69,16 @@ struct PictureState {
         return min(measured, .bitsPerSecond(Int64(Double(riseCost.bitsPerSecond) * 1.1)))
     }
 
+    /// The estimate fell at `moment` for a stall that was over at once: whoever came down for it need not wait to rise again.
+    mutating func forgive(_ moment: MonotonicTime) {
+        guard fell != .zero, fell - moment < Self.stall, moment - fell < Self.stall else { return }
+        fell = .zero
+        falls = max(falls - 1, 0)
+    }
+
+    /// Pictures come down as the estimate falls, before and after its largest step.
+    private static let stall = TimeInterval.milliseconds(800)
+
     /// Whether it may rise again; a path that carries twice as much is another one, and the attempts on the old one say nothing of it.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
         guard fell != .zero else { return true }
