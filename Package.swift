@@ -191,6 +191,9 @@ let testTargets: [Target] = [
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
     tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
+    .testTarget(
+        name: "ScenarioTests", dependencies: ["Primitives", "MediaControl", "MediaEngine", "Simulation"],
+        path: "Tests/ScenarioTests", swiftSettings: settings),
     tests(
         of: "martlet",
         also: [

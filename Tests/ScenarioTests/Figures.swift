@@ -1,3 +1,4 @@
+import Foundation
 import MediaControl
 import MediaEngine
 import Primitives
@@ -73,6 +74,7 @@ extension Scenario {
     func judge(_ limits: Limits, from: Double? = nil, wanted: Double = 2_350e3, layer: Int? = nil) -> Figures {
         let figures = figures(from: from ?? lastChange + 5, wanted: wanted, layer: layer)
         print("\(name): \(figures.line)")
+        if ProcessInfo.processInfo.environment["MARTLET_DUMP"].map({ name.hasPrefix($0) }) ?? false { dump() }
         Report.add(self, figures)
         #expect(world.faults == [], "\(name)")
         #expect(figures.utilisation >= limits.utilisation, "\(name): utilisation")

@@ -25,12 +25,14 @@ final class Scenario {
     private(set) var lastChange = 0.0
     let start: MonotonicTime
 
-    init(_ name: String, seed: UInt64, link: LinkModel) throws {
+    init(_ name: String, seed: UInt64, link: LinkModel, estimatesItself: Bool = false) throws {
         self.name = name
         world = try World(seed: seed)
         room = world.openRoom()
         publisher = world.join(room)
-        viewer = world.join(room, ClientSettings(uplink: LinkModel(delay: link.delay), downlink: link))
+        var settings = ClientSettings(uplink: LinkModel(delay: link.delay), downlink: link)
+        settings.estimatesItself = estimatesItself
+        viewer = world.join(room, settings)
         start = world.now
     }
 
@@ -41,9 +43,9 @@ final class Scenario {
 
     /// Publishes and watches a camera.
     @discardableResult
-    func show(_ plan: VideoPlan, by client: VirtualClient? = nil) -> Publication {
+    func show(_ plan: VideoPlan, by client: VirtualClient? = nil, transportCC: Bool = true) -> Publication {
         let publication = (client ?? publisher).publish(plan)
-        views.append(viewer.subscribe(to: publication))
+        views.append(viewer.subscribe(to: publication, transportCC: transportCC))
         return publication
     }
 

@@ -15,11 +15,11 @@ struct ScenarioTests {
     func steady(kilobits: Int, layer: Int) throws {
         let scenario = try Scenario("H1 steady \(kilobits)", seed: 11, link: Scenario.link(Int64(kilobits)))
         scenario.show(.simulcast())
-        scenario.run(60)
-        var limits = Thresholds.steady
-        // What all layers take is all that is looked for.
-        if Double(kilobits) * 1e3 > Self.all { limits.estimate = 0.6...1.10 }
-        scenario.judge(limits, from: 10, wanted: Self.all, layer: layer)
+        // Nothing is looked for that nobody wants: two cameras want more than the fastest link carries.
+        let isFast = Double(kilobits) * 1e3 > Self.all
+        if isFast { scenario.show(.simulcast()) }
+        scenario.run(40)
+        scenario.judge(Thresholds.steady, from: 10, wanted: Self.all * (isFast ? 2 : 1), layer: layer)
     }
 
     @Test("H2: a link falls from 3 to 0.5 Mbit/s")
@@ -209,6 +209,8 @@ struct ScenarioTests {
         scenario.run(10)
         for rate in [24.0, 15, 24, 5, 0.5] {
             camera.video?.framesPerSecond = rate
+            // A picture in 2 s is a still one, not one of 400 kB.
+            if rate < 1 { for index in 0..<3 { camera.video?.layers[index].bitrate = .kilobitsPerSecond(60) } }
             scenario.run(15)
         }
         var limits = Thresholds.screen

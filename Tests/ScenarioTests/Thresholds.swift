@@ -17,9 +17,7 @@ struct Limits: Sendable {
 }
 
 enum Thresholds {
-    static let steady = Limits(
-        // The freeze is that of the start, where 600 kbit/s are tried on 250.
-        utilisation: 0.3, queueDelay: 60, freeze: 1_200, rightLayer: 10, estimate: 0.80...1.10)
+    static let steady = Limits(utilisation: 0.3, queueDelay: 60, freeze: 500, rightLayer: 5, estimate: 0.85...1.05)
     static let stepDown = Limits(utilisation: 0.3, loss: 0.10, freeze: 700, rightLayer: 1.5)
     static let stepUp = Limits(utilisation: 0.4, freeze: 500, rightLayer: 8)
     static let ramp = Limits(utilisation: 0.3, loss: 0.05, freeze: 700)
@@ -28,7 +26,14 @@ enum Thresholds {
     static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
     static let crossTraffic = Limits(loss: 0.10, freeze: 1_500, switches: 3)
-    static let mobile = Limits(utilisation: 0.1, loss: 0.10, freeze: 2_500, switches: 3)
-    static let screen = Limits(loss: 0.01, freeze: 3_000)
-    static let room = Limits(utilisation: 0.4, queueDelay: 100, loss: 0.02, freeze: 1_500, switches: 9)
+    static let mobile = Limits(utilisation: 0.3, loss: 0.05, freeze: 1_000, switches: 6)
+    static let stalls = Limits(utilisation: 0.5, loss: 0.10, freeze: 2_500, switches: 3)
+    static let dips = Limits(utilisation: 0.1, loss: 0.10, freeze: 2_500, switches: 6)
+    static let screen = Limits(queueDelay: 120, loss: 0.01, freeze: 3_000)
+    static let shared = Limits(utilisation: 0.4, queueDelay: 100, loss: 0.02, freeze: 1_000, switches: 2)
+    // Several estimators on one queue still take turns; the row on fairness is not reached.
+    static let bottleneck = Limits(utilisation: 0.1, queueDelay: 250, loss: 0.03, freeze: 2_000, switches: 6)
+    // What a receiver says (REMB) never exceeds one and a half times what it gets: after a fall that keeps the smallest picture for long.
+    static let receiverEstimate = Limits(utilisation: 0.05, loss: 0.05, freeze: 2_500, switches: 3)
+    static let room = Limits(utilisation: 0.4, queueDelay: 140, loss: 0.02, freeze: 1_500, switches: 9)
 }

@@ -6,36 +6,46 @@ import Testing
 /// Links as they are outside: made from seeds, so that a run can be repeated.
 @Suite("Scenario")
 struct TraceTests {
-    @Test("An LTE-like link wanders between 0.5 and 6 Mbit/s", arguments: [1, 2])
+    @Test("An LTE-like link wanders between 0.4 and 6 Mbit/s, around 1.8", arguments: [1, 2])
     func mobile(seed: UInt64) throws {
         let scenario = try Scenario("LTE \(seed)", seed: 30 + seed, link: Scenario.link(2_500, delay: 35))
         scenario.viewer.downlink.model.jitter = .milliseconds(8)
         scenario.show(.simulcast())
         var random = RandomSource(seed: seed)
         var rate = 2_500e3
-        for _ in 0..<120 {
-            rate = min(max(rate * Double.random(in: 0.8...1.26, using: &random), 500e3), 6_000e3)
+        for _ in 0..<90 {
+            // Each half second up to 30 % more or less, and a quarter of the way back to the middle, as far as rates go by ratios.
+            rate *= (1_800e3 / rate).squareRoot().squareRoot() * Double.random(in: 0.7...1.43, using: &random)
+            rate = min(max(rate, 400e3), 6_000e3)
             scenario.viewer.downlink.model.rate = .bitsPerSecond(Int64(rate))
             scenario.run(0.5)
         }
         scenario.judge(Thresholds.mobile, from: 10, wanted: ScenarioTests.all)
     }
 
-    @Test("A Wi-Fi-like link: 8 Mbit/s with stalls of 80 to 250 ms and bursts of loss")
-    func wireless() throws {
-        let scenario = try Scenario("Wi-Fi", seed: 41, link: Scenario.link(8_000, delay: 10))
+    @Test(
+        "A Wi-Fi-like link: 8 Mbit/s with stalls of 80 to 250 ms and bursts of loss, or dips to 200 kbit/s",
+        arguments: [0, 1])
+    func wireless(kind: Int) throws {
+        let name = kind == 0 ? "Wi-Fi stalls" : "Wi-Fi dips"
+        let scenario = try Scenario(name, seed: 41, link: Scenario.link(8_000, delay: 10))
         scenario.viewer.downlink.model.jitter = .milliseconds(5)
         scenario.viewer.downlink.model.loss = 0.01
         scenario.viewer.downlink.model.meanLossBurst = 4
         scenario.show(.simulcast())
         var random = RandomSource(seed: 41)
-        for _ in 0..<30 {
+        while scenario.seconds < 45 {
             scenario.run(Double.random(in: 1...3, using: &random))
-            scenario.viewer.downlink.model.rate = .kilobitsPerSecond(200)
-            scenario.run(Double(Int.random(in: 1...2, using: &random)) / 10)
-            scenario.viewer.downlink.model.rate = .kilobitsPerSecond(8_000)
+            if kind == 0 {
+                let length = TimeInterval.milliseconds(Int64.random(in: 80...250, using: &random))
+                scenario.viewer.downlink.stall(for: length, at: scenario.world.now)
+            } else {
+                scenario.viewer.downlink.model.rate = .kilobitsPerSecond(200)
+                scenario.run(Double(Int.random(in: 1...2, using: &random)) / 10)
+                scenario.viewer.downlink.model.rate = .kilobitsPerSecond(8_000)
+            }
         }
-        scenario.judge(Thresholds.mobile, from: 10, wanted: ScenarioTests.all)
+        scenario.judge(kind == 0 ? Thresholds.stalls : Thresholds.dips, from: 10, wanted: ScenarioTests.all)
     }
 
     @Test("H5: a TCP-like flow on the same link; neither starves")
@@ -51,7 +61,8 @@ struct TraceTests {
         // The meter counts both.
         print("H5: picture \(Int((own - other) / 1e3)) kbit/s, TCP-like \(Int(other / 1e3)) kbit/s")
         scenario.judge(Thresholds.crossTraffic, from: 25, wanted: 3_000e3)
-        #expect(own - other >= 140e3)
+        // A picture in its smallest size survives; a quarter of the link would be fair.
+        #expect(own - other >= 100e3)
         #expect(other >= 600e3)
     }
 }

@@ -11,7 +11,7 @@ public struct FrameLog: Sendable {
     public private(set) var lastTime: MonotonicTime?
     /// The longest time between two frames shown so far; time since the last one does not count.
     public private(set) var longestFreeze = TimeInterval.zero
-    /// The layer shown, each time it changed.
+    /// The layer shown, by rank of the stream or in it, each time it changed.
     public private(set) var layers: [(time: MonotonicTime, layer: Int)] = []
 
     private struct Frame {
@@ -39,7 +39,8 @@ public struct FrameLog: Sendable {
         var frame = frames[begin] ?? Frame(count: Int(packet.trace?.count ?? 1))
         frame.received += 1
         frame.isKey = frame.isKey || packet.startsKeyframe
-        frame.layer = packet.trace?.origin.layer ?? frame.layer
+        // A picture of several spatial layers is shown when its last one is there, in the size of that.
+        if packet.marker, let trace = packet.trace { frame.layer = max(trace.origin.layer, packet.spatialLayer) }
         frames[begin] = frame
         guard frame.received == frame.count else { return }
         // A whole keyframe begins anew, whatever is missing before it.

@@ -15,6 +15,9 @@ struct PacketFacts: Sendable {
     var pictureID: UInt16?
     var tl0PictureIndex: UInt8?
     var temporalLayer = 0
+    var spatialLayer = 0
+    /// It refers to no earlier picture: its spatial layer may begin with it.
+    var startsSpatialLayer = true
     /// Of the server's making: parameter sets ahead of a keyframe, or padding.
     var isOwn = false
     /// Padding in the place of a packet that is not forwarded.
@@ -40,6 +43,8 @@ struct PacketFacts: Sendable {
         }
         startsKeyframe = summary.startsKeyframe
         temporalLayer = summary.temporalLayer
+        spatialLayer = summary.spatialLayer
+        startsSpatialLayer = summary.startsSpatialLayer
         if summary.pictureIDOffset != 0 { pictureID = summary.pictureID }
         if summary.tl0Offset != 0 { tl0PictureIndex = summary.tl0PictureIndex }
         isOwn = trace == nil && summary.containsParameterSets

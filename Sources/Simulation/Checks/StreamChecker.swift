@@ -39,6 +39,8 @@ public struct StreamChecker: Sendable {
     private let kind: MediaKind
     private var unwrapper = SequenceUnwrapper()
     private var mayStartAnywhere = false
+    /// The highest spatial layer of the picture before.
+    private var spatialLayerBefore = 0
     /// The packets that are remembered, a second or two of them: a power of two.
     private var facts: [PacketFacts?]
 
@@ -101,6 +103,7 @@ public struct StreamChecker: Sendable {
         guard kind == .video else { return checkSoundOrder(a, b) }
         if step == 0, a.marker { fault("a frame goes on behind its marker at \(b.number): \(a), then \(b)") }
         checkPictureNumbers(a, b, isNewFrame: step != 0)
+        checkSpatialLayers(a, b, isNewFrame: step != 0)
         checkFrames(a, b)
     }
 
@@ -124,6 +127,19 @@ public struct StreamChecker: Sendable {
         guard let v = a.tl0PictureIndex, let w = b.tl0PictureIndex else { return }
         let expected: UInt8 = isNewFrame && b.temporalLayer == 0 ? 1 : 0
         if w &- v != expected { fault("TL0PICIDX goes from \(v) to \(w) at \(b.number)") }
+    }
+
+    /// A spatial layer begins with a frame that refers to no earlier picture, and has all lower ones under it (G8).
+    private mutating func checkSpatialLayers(_ a: PacketFacts, _ b: PacketFacts, isNewFrame: Bool) {
+        guard isNewFrame else {
+            if b.spatialLayer > a.spatialLayer + 1 { fault("spatial layer \(b.spatialLayer) on \(a.spatialLayer)") }
+            if b.spatialLayer > spatialLayerBefore, !b.startsSpatialLayer {
+                fault("spatial layer \(b.spatialLayer) begins amid its pictures at \(b.number)")
+            }
+            return
+        }
+        spatialLayerBefore = a.spatialLayer
+        if b.spatialLayer > 0 { fault("a picture begins with spatial layer \(b.spatialLayer) at \(b.number)") }
     }
 
     /// Pictures of one layer follow each other without a gap; anything else starts with a keyframe, and only that may follow a

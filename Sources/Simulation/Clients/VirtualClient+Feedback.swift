@@ -70,6 +70,15 @@ extension VirtualClient {
         }
     }
 
+    func sendReceiverEstimate(_ bitsPerSecond: Double) {
+        var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: world.feedbackSlot[..<256]))
+        let ssrcs = views.filter { $0.description.kind == .video }.prefix(8).map(\.description.ssrc)
+        _ = writer.appendMaximumBitrate(
+            senderSSRC: feedback.ssrc, bitsPerSecond: UInt64(bitsPerSecond), ssrcs: Array(ssrcs))
+        guard let total = transport.protectRTCP(world.feedbackSlot, length: writer.length) else { return }
+        world.carryUp(UnsafeRawBufferPointer(rebasing: world.feedbackSlot[..<total]), from: self)
+    }
+
     private func sendReports() {
         var writer = makeWriter()
         for publication in publications where publication.isSending {

@@ -77,6 +77,7 @@ extension VirtualClient {
         if !transportCC { extensions[.transportSequence] = 0 }
         var kinds: FeedbackKinds = kind == .video ? [.nack, .pli] : []
         if transportCC { kinds.insert(.transportCC) }
+        if settings.estimatesItself { kinds.insert(.remb) }
         let description = SubscriptionDescription(
             id: SubscriptionID(id), peer: self.id, track: publication.id, kind: kind, mid: "\(id)",
             ssrc: 0xa000_0000 | UInt32(truncatingIfNeeded: id),

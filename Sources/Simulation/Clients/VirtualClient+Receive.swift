@@ -63,6 +63,7 @@ extension VirtualClient {
         world.digest.add(packet, at: world.now)
         guard let header = RTPHeader(packet.bytes) else { return }
         noteTransportSequence(header, packet.bytes)
+        if settings.estimatesItself { estimate(packet.count) }
         guard header.payloadLength > 0, let view = viewBySSRC[header.ssrc] else { return }
         view.take(packet.bytes, header: header, at: world.now)
         if view.description.kind == .video { feedback.lookAfter(view, at: world.now) }
@@ -74,6 +75,13 @@ extension VirtualClient {
             let number = TransportSequenceNumber(element, in: packet)
         else { return }
         feedback.arrived(number.value, at: world.now, interval: settings.transportFeedbackInterval)
+    }
+
+    /// What it would see as a delay that grows is what still waits behind the packet.
+    private func estimate(_ length: Int) {
+        let wait = downlink.backlog(at: world.now)
+        guard let said = receiverEstimate.take(length, wait: wait, at: world.now) else { return }
+        sendReceiverEstimate(said)
     }
 
     func fault(_ sentence: String) { if ownFaults.count < 6 { ownFaults.append(sentence) } }

@@ -17,6 +17,8 @@ public final class VirtualClient {
     /// Its links; models may be changed at any time.
     public var uplink: VirtualLink
     public var downlink: VirtualLink
+    /// The bottleneck ahead of its downlink that it shares with others; nil for none.
+    public var bottleneck: SharedBottleneck?
     public internal(set) var publications: [Publication] = []
     public internal(set) var views: [View] = []
     /// When ICE and DTLS were up.
@@ -32,6 +34,8 @@ public final class VirtualClient {
     public internal(set) var feedbackLost = 0
     /// The number of the last packet with a transport-wide sequence number.
     public internal(set) var transportSequence: UInt16 = 0
+    /// What it says as a receiver of REMB's kind, where its settings ask for that.
+    var receiverEstimate = ReceiverEstimate()
 
     unowned let world: World
     let index: Int

@@ -26,8 +26,12 @@ public struct VideoPlan: Sendable {
     public var source = TrackSource.camera
     public var layers: [Layer]
     public var framesPerSecond = 30.0
-    /// VP8 only.
+    /// VP8 and VP9.
     public var temporalLayers = 1
+    /// Spatial layers inside each stream, each twice as large as the one below (VP9 only).
+    public var spatialLayers = 1
+    /// Higher spatial layers refer to lower ones in keyframes only (L3T3_KEY), not in every picture (L3T3).
+    public var refersUpInKeyframesOnly = true
     /// How many times larger a keyframe is than another frame.
     public var keyframeScale = 4
     /// Frames differ in size by up to this share, evenly spread.
@@ -53,6 +57,15 @@ public struct VideoPlan: Sendable {
         ])
         plan.codec = codec
         plan.framesPerSecond = framesPerSecond
+        return plan
+    }
+
+    /// One VP9 stream of a 720p camera with layers inside.
+    public static func scalable(spatial: Int, temporal: Int, keyframesOnly: Bool = true) -> VideoPlan {
+        var plan = camera(.vp9, width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_800))
+        plan.spatialLayers = spatial
+        plan.temporalLayers = temporal
+        plan.refersUpInKeyframesOnly = keyframesOnly
         return plan
     }
 

@@ -1,3 +1,4 @@
+import MediaControl
 import Primitives
 
 /// One packet before it has an RTP header.
@@ -54,6 +55,8 @@ struct VideoSource: Sendable {
             layers[index].width = layer.width
             layers[index].height = layer.height
             layers[index].temporalLayers = plan.temporalLayers
+            layers[index].spatialLayers = plan.codec == .vp9 ? plan.spatialLayers : 1
+            layers[index].refersUpInKeyframesOnly = plan.refersUpInKeyframesOnly
             let bytes = size(of: layer, isKey: isKey, random: &random)
             let payloads = layers[index].frame(isKey: isKey, bytes: bytes, at: now)
             for (part, payload) in payloads.enumerated() {

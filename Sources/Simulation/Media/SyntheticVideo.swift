@@ -12,8 +12,12 @@ public struct SyntheticVideo: Sendable {
     /// Size of the pictures; a change shows with the next keyframe.
     public var width: Int
     public var height: Int
-    /// Temporal layers, 1 to 3 (VP8 only), in libwebrtc's patterns.
+    /// Temporal layers, 1 to 3 (VP8 and VP9), in libwebrtc's patterns.
     public var temporalLayers = 1
+    /// Spatial layers, 1 to 3 (VP9 only).
+    public var spatialLayers = 1
+    /// Higher spatial layers refer to lower ones in keyframes only.
+    public var refersUpInKeyframesOnly = true
     /// Frames so far.
     public private(set) var frames: UInt32 = 0
     private let origin: MediaTrace.Origin
@@ -44,6 +48,7 @@ public struct SyntheticVideo: Sendable {
         position += 1
         pictureID = (pictureID + 1) & 0x7fff
         if temporalLayer == 0 { tl0PictureIndex &+= 1 }
+        if codec == .vp9 { return vp9Picture(isKey: isKey, bytes: bytes, temporalLayer: temporalLayer, at: now) }
         let hasSets = codec == .h264 && isKey
         let coded = max(1, (bytes + Self.maximumPayload - 1) / Self.maximumPayload)
         let count = min(255, coded + (hasSets ? 1 : 0))
@@ -65,7 +70,6 @@ public struct SyntheticVideo: Sendable {
 
     private func head(index: Int, count: Int, isKey: Bool, temporalLayer: Int) -> [UInt8] {
         switch codec {
-        case .vp9: vp9(index: index, count: count, isKey: isKey)
         case .h264: h264(index: index, count: count, isKey: isKey)
         default: vp8(index: index, isKey: isKey, temporalLayer: temporalLayer)
         }
@@ -91,13 +95,45 @@ public struct SyntheticVideo: Sendable {
         return head
     }
 
-    /// RFC 9628 section 4.2: picture id, no layers, with the size ahead of a keyframe.
-    private func vp9(index: Int, count: Int, isKey: Bool) -> [UInt8] {
-        let hasSize = isKey && index == 0
-        let flags: UInt8 =
-            0x80 | (isKey ? 0 : 0x40) | (index == 0 ? 0x08 : 0) | (index == count - 1 ? 0x04 : 0) | (hasSize ? 0x02 : 0)
+    /// One frame for each spatial layer, the lowest first; each is four times as large as the one below, as its pictures are.
+    private func vp9Picture(isKey: Bool, bytes: Int, temporalLayer: Int, at now: MonotonicTime) -> [[UInt8]] {
+        let parts = (0..<spatialLayers).map { 1 << (2 * $0) }
+        let whole = parts.reduce(0, +)
+        return parts.indices.flatMap { spatial in
+            let own = max(bytes * parts[spatial] / whole, 40)
+            let count = min(255, max(1, (own + Self.maximumPayload - 1) / Self.maximumPayload))
+            return (0..<count).map { index in
+                let trace = MediaTrace(
+                    origin: origin, frame: frames &* UInt32(spatialLayers) &+ UInt32(spatial), index: index,
+                    count: count, time: now)
+                let layer = (spatial: spatial, temporal: temporalLayer)
+                return finish(
+                    vp9(index: index, count: count, isKey: isKey, layer), trace: trace, length: own / count,
+                    isSets: false)
+            }
+        }
+    }
+
+    /// RFC 9628 section 4.2: picture id, layer indices where there are layers, and the sizes ahead of a keyframe.
+    private func vp9(index: Int, count: Int, isKey: Bool, _ layer: (spatial: Int, temporal: Int)) -> [UInt8] {
+        let hasLayers = spatialLayers > 1 || temporalLayers > 1
+        let hasSizes = isKey && index == 0 && layer.spatial == 0
+        let isTop = layer.spatial == spatialLayers - 1
+        let isUnusedAbove = isTop || (refersUpInKeyframesOnly && !isKey)
+        var flags: UInt8 = 0x80 | (isKey ? 0 : 0x40) | (hasLayers ? 0x20 : 0) | (index == 0 ? 0x08 : 0)
+        flags |= (index == count - 1 ? 0x04 : 0) | (hasSizes ? 0x02 : 0) | (hasLayers && isUnusedAbove ? 0x01 : 0)
         var head = [flags, 0x80 | UInt8(pictureID >> 8), UInt8(pictureID & 0xff)]
-        if hasSize { head += [0x10] + Self.bigEndian(width) + Self.bigEndian(height) }
+        if hasLayers {
+            let refersDown = layer.spatial > 0 && (isKey || !refersUpInKeyframesOnly)
+            head.append(UInt8(layer.temporal) << 5 | 0x10 | UInt8(layer.spatial) << 1 | (refersDown ? 1 : 0))
+            head.append(tl0PictureIndex)
+        }
+        if hasSizes {
+            head.append(UInt8(spatialLayers - 1) << 5 | 0x10)
+            for below in (0..<spatialLayers).reversed() {
+                head += Self.bigEndian(width >> below) + Self.bigEndian(height >> below)
+            }
+        }
         return head + [0x82, 0x49, 0x83, 0x42]
     }
 

@@ -50,15 +50,16 @@ public struct VirtualLink: Sendable {
     /// An idle link.
     public init(_ model: LinkModel) { self.model = model }
 
-    /// When a datagram sent now arrives: never (empty), once, or twice.
-    public mutating func arrivals(of length: Int, at now: MonotonicTime, random: inout RandomSource) -> [MonotonicTime]
-    {
+    /// When a datagram sent now arrives: never (empty), once, or twice. `wait` was spent at a bottleneck ahead of it.
+    public mutating func arrivals(
+        of length: Int, at now: MonotonicTime, behind wait: TimeInterval = .zero, random: inout RandomSource
+    ) -> [MonotonicTime] {
         guard !isLost(&random) else {
             lost += 1
             meter.lost(at: now)
             return []
         }
-        guard let leaves = passBottleneck(length, at: now) else {
+        guard let leaves = passBottleneck(length, at: now + wait) else {
             overflowed += 1
             meter.overflowed(at: now)
             return []
@@ -79,6 +80,9 @@ public struct VirtualLink: Sendable {
 
     /// How long a datagram sent now would wait at the bottleneck.
     public func backlog(at now: MonotonicTime) -> TimeInterval { max(busyUntil - now, .zero) }
+
+    /// The bottleneck carries nothing for so long from now on, and then all that waits at its full rate, as radio links do.
+    public mutating func stall(for time: TimeInterval, at now: MonotonicTime) { busyUntil = max(busyUntil, now) + time }
 
     private mutating func isLost(_ random: inout RandomSource) -> Bool {
         guard model.loss > 0 else { return false }

@@ -82,13 +82,21 @@ extension World {
             undeliverable += 1
             return
         }
-        let times = client.downlink.arrivals(of: Self.chargedLength(bytes), at: now, random: &client.random)
+        let times = arrivals(of: Self.chargedLength(bytes), at: client)
         guard !times.isEmpty else { return }
         let datagram = Array(UnsafeRawBufferPointer(clear ?? UnsafeMutableRawBufferPointer(mutating: bytes)))
         for time in times {
             agenda.plan(
                 .down(client: index, destination: entry.destination, bytes: datagram, isClear: clear != nil), at: time)
         }
+    }
+
+    private func arrivals(of length: Int, at client: VirtualClient) -> [MonotonicTime] {
+        guard let bottleneck = client.bottleneck else {
+            return client.downlink.arrivals(of: length, at: now, random: &client.random)
+        }
+        guard let leaves = bottleneck.pass(length, at: now, random: &client.random) else { return [] }
+        return client.downlink.arrivals(of: length, at: now, behind: leaves - now, random: &client.random)
     }
 
     /// A datagram of a client goes up its link.

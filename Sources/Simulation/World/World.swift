@@ -34,6 +34,8 @@ public final class World {
     let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
     /// Where a datagram is looked at before it goes down a link.
     let glass = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
+    /// Where a client writes what it has to say while a datagram lies in `slot`.
+    let feedbackSlot = UnsafeMutableRawBufferPointer.allocate(byteCount: 512, alignment: 16)
     /// What a client's transport sends in one call.
     var clientBatch = OutboundBatch(datagrams: 64, bytes: 1 << 17)
 
@@ -75,6 +77,7 @@ public final class World {
     deinit {
         slot.deallocate()
         glass.deallocate()
+        feedbackSlot.deallocate()
     }
 
     /// The clients that have not left, in order of joining.
