@@ -266,10 +266,18 @@ def test_peers_that_only_begin_their_handshake_cost_little(server):
                 await asyncio.sleep(0.02)
             grown = await counted(server, before, 30 * 50)
             rss = (server.rss_bytes() - rss) / 1e6
-            left = server.metric("martlet_worker_peers")
-            print(f"figures: 30 peers sent {sent} datagrams, counted {grown}, RSS {rss:+.1f} MB, {left:.0f} peers left")
-            assert grown["srtpNotReady"] == 30 * 50 and rss < 20
-            assert left == 2, "a handshake that cannot succeed ends its peer, and nobody else's"
+            # Garbage from its address ends nobody's handshake, for anybody could have sent it; time does.
+            began, left = server.metric("martlet_worker_peers"), 0
+            for _ in range(90):
+                left = server.metric("martlet_worker_peers")
+                if left == 2:
+                    break
+                await asyncio.sleep(0.5)
+            print(f"figures: 30 peers sent {sent} datagrams, counted {grown}, RSS {rss:+.1f} MB, {began:.0f} peers, {left:.0f} in the end")
+            # A few of the oddities look like media.
+            assert grown["srtpNotReady"] >= 30 * 50 and grown["dtlsMalformed"] >= 30 and rss < 20
+            assert sum(grown.values()) <= sent
+            assert began == 32 and left == 2, "a handshake that does not succeed ends with its time, and nobody else's"
             for peer in peers:
                 peer.close()
 
