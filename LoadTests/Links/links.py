@@ -22,27 +22,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT / "Tests/InteropTests"), str(HERE)]
 
-from cases import CASES, Case  # noqa: E402
+from cases import CASES  # noqa: E402
 from figures import Figures, table  # noqa: E402
 from page import write_page  # noqa: E402
-from support.chromium import chromium, open_room, until  # noqa: E402
+from support.chromium import EXECUTABLE, chromium, one_stream, open_room, until  # noqa: E402
 from support.network import SERVER_ADDRESS, Lab  # noqa: E402
 from support.server import Server  # noqa: E402
 from support.tokens import token  # noqa: E402
 
-CHROMIUM = "/usr/lib/chromium/chromium"
 VIEWER = (HERE / "viewer.js").read_text()
 SIMULCAST = [{"rid": "q", "scaleResolutionDownBy": 4, "maxBitrate": 150_000}, {"rid": "h", "scaleResolutionDownBy": 2, "maxBitrate": 500_000},
              {"rid": "f", "scaleResolutionDownBy": 1, "maxBitrate": 2_000_000}]
-# Sends one stream with layers inside where the page would send three.
-SVC = """(() => {
-    const add = RTCPeerConnection.prototype.addTransceiver;
-    RTCPeerConnection.prototype.addTransceiver = function (track, init = {}) {
-        if (track.kind === "video") init = { ...init, sendEncodings: [{ scalabilityMode: "%s", maxBitrate: 2_000_000 }] };
-        return add.call(this, track, init);
-    };
-})()"""
-
 SENT = """async () => {
     const all = [];
     (await (window.pub ?? martlet.room.pub).getStats()).forEach((one) => { if (one.type === "outbound-rtp") all.push(one); });
@@ -58,7 +48,7 @@ class Martlet:
 
     async def publish(self, browser):
         return await open_room(browser, self.server, "link", "ada", codec=self.case.codec, token=token("ada", "link"),
-                               script=SVC % self.case.svc if self.case.svc else None)
+                               script=one_stream(self.case.svc) if self.case.svc else None)
 
     async def view(self, browser, who):
         # Large enough for the page to ask for the largest picture.
@@ -70,7 +60,8 @@ class Martlet:
     def estimate(self, who):
         """What the server believes of the viewer's link, in bit/s; None before it believes anything."""
         status, body = self.server.api("GET", f"/v1/rooms/link/participants/{who}/stats")
-        return body.get("downlink", {}).get("estimate") if status == 200 else None
+        known = [one["estimate"] for one in body["connections"] if "estimate" in one] if status == 200 else []
+        return known[0] if known else None
 
     def metrics(self):
         """What the server counted, zeros left out."""
@@ -137,7 +128,7 @@ async def play(cases, name, lab, server):
     side = {"martlet": Martlet, "janus": Janus}[name](server, cases[0])
     async with contextlib.AsyncExitStack() as browsers:
         async def browser(number):
-            return await browsers.enter_async_context(chromium(executable=lab.wrapper(number, CHROMIUM)))
+            return await browsers.enter_async_context(chromium(executable=lab.wrapper(number, EXECUTABLE)))
 
         publisher = await side.publish(await browser(1))
         # The encoder starts with its smallest layer and adds the others: the viewer comes to a stream that is whole.

@@ -10,12 +10,11 @@ import time
 import pytest
 from support.aiortc_client import Client, MovingPicture, Tone
 from support.bare import BarePeer
-from support.chromium import chromium, open_room, until, wait_for_video
+from support.chromium import EXECUTABLE, chromium, open_room, until, wait_for_video
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
 from support.tokens import token
 
-CHROMIUM = "/usr/lib/chromium/chromium"
 FLOOD = pathlib.Path(__file__).parent / "support/flood.py"
 RECEIVED = """async () => {
     const all = {};
@@ -52,7 +51,7 @@ def test_G3_five_percent_loss_each_way_is_repaired(lossy):
     lab, server = lossy
 
     async def run():
-        async with chromium(executable=lab.wrapper(1, CHROMIUM)) as one, chromium(executable=lab.wrapper(2, CHROMIUM)) as two:
+        async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as one, chromium(executable=lab.wrapper(2, EXECUTABLE)) as two:
             ada = await open_room(one, server, "loss", "ada", codec="VP8", simulcast=0, token=token("ada", "loss"))
             bob = await open_room(two, server, "loss", "bob", send="nothing", token=token("bob", "loss"))
             await wait_for_video(bob, frames=60, timeout_s=40)

@@ -10,14 +10,13 @@ import pytest
 from support import bare
 from support.aiortc_client import CM_ONLY, Client, MovingPicture, Tone
 from support.browser_whip import open_whip
-from support.chromium import chromium, open_room, until, wait_for_video
+from support.chromium import EXECUTABLE, chromium, open_room, until, wait_for_video
 from support.network import SERVER_ADDRESS, Lab
 from support.server import Server
 from support.signalling import signal
 from support.tokens import SECRET, token
 
 GST_CLIENT = pathlib.Path(__file__).parent / "support/gst_client.py"
-CHROMIUM = "/usr/lib/chromium/chromium"
 
 
 async def moves(page):
@@ -149,7 +148,7 @@ def test_gstreamer_publishes_and_chromium_plays(lab, codec):
     async def run(server):
         sender = subprocess.Popen(gst(lab, 1, "publish", f"{server.url}/whip/gst", token("gst", "gst"), codec, 30))
         try:
-            async with chromium(executable=lab.wrapper(2, CHROMIUM)) as browser:
+            async with chromium(executable=lab.wrapper(2, EXECUTABLE)) as browser:
                 bob = await open_room(browser, server, "gst", "bob", send="nothing", token=token("bob", "gst"))
                 stats = await wait_for_video(bob, timeout_s=25)
                 assert codec.lower() in stats[0]["codec"].lower()
@@ -165,7 +164,7 @@ def test_gstreamer_publishes_and_chromium_plays(lab, codec):
 @pytest.mark.parametrize("codec", ["H264", "VP8"])
 def test_chromium_publishes_and_gstreamer_plays(lab, codec):
     async def run(server):
-        async with chromium(executable=lab.wrapper(2, CHROMIUM)) as browser:
+        async with chromium(executable=lab.wrapper(2, EXECUTABLE)) as browser:
             await open_room(browser, server, "gst", "ada", codec=codec, token=token("ada", "gst"), simulcast=0)
             player = await asyncio.create_subprocess_exec(
                 *gst(lab, 1, "play", f"{server.url}/whep/gst/ada", token("tv", "gst"), codec, 8), stdout=asyncio.subprocess.PIPE)

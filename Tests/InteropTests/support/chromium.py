@@ -29,6 +29,17 @@ async def chromium(*extra_flags, executable=EXECUTABLE):
             await browser.close()
 
 
+def one_stream(mode):
+    """A script for `open_room`: video leaves as one stream with its layers inside (`mode`, as L3T3_KEY) where the page sends three."""
+    return f"""(() => {{
+        const add = RTCPeerConnection.prototype.addTransceiver;
+        RTCPeerConnection.prototype.addTransceiver = function (track, init = {{}}) {{
+            if (track.kind === "video") init = {{ ...init, sendEncodings: [{{ scalabilityMode: "{mode}", maxBitrate: 2_000_000 }}] }};
+            return add.call(this, track, init);
+        }};
+    }})()"""
+
+
 def room_address(server, room, name, *, send="generated", token=None, **options):
     """Where the page joins `room` as `name` by itself."""
     wishes = {"room": room, "name": name, "send": send, "join": 1, "token": token or make_token(name, room), **options}
