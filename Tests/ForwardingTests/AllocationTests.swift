@@ -190,6 +190,12 @@ struct AllocationTests {
                 "oversending stops at the lowest step", 50, shortage: .oversend(.kilobitsPerSecond(1_000)),
                 [camera()], "180p8", why: "oversent"),
             AllocationCase(
+                "a cap is not oversent", 5_000, cap: 300, shortage: .oversend(.kilobitsPerSecond(1_000)),
+                [camera(Offers.single)], "-", why: "shortage"),
+            AllocationCase(
+                "below the cap the estimate is", 50, cap: 700, shortage: .oversend(.kilobitsPerSecond(1_000)),
+                [camera(Offers.single)], "720p30", why: "oversent"),
+            AllocationCase(
                 "the amount is for all together", 100, shortage: .oversend(.kilobitsPerSecond(100)),
                 [camera(), camera(), camera()], "180p8 180p8 -"),
             AllocationCase(

@@ -92,7 +92,7 @@ private struct AllocationRound {
             if over <= 0 {
                 entries[index].step = 0
                 spent += lowest
-            } else if case .oversend(let most) = rules.shortage, over <= most.bitsPerSecond {
+            } else if over <= rules.oversend.bitsPerSecond, spent + lowest <= rules.cap?.bitsPerSecond ?? .max {
                 entries[index].step = 0
                 entries[index].reason = .oversent(by: .bitsPerSecond(over))
                 spent += lowest

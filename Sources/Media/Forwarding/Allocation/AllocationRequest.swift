@@ -99,5 +99,7 @@ public struct AllocationRules: Sendable, Hashable {
     }
 
     var budget: Bitrate { cap.map { min($0, estimate) } ?? estimate }
+    /// By how much the sum may exceed what the path is believed to carry, though never the cap.
+    var oversend: Bitrate { if case .oversend(let most) = shortage { most } else { .zero } }
     var isCapped: Bool { cap.map { $0 < estimate } ?? false }
 }
