@@ -29,7 +29,7 @@ extension Subscription {
 
     /// Stops forwarding; the next packet comes from a keyframe. Also what to do when the track is unmuted.
     public mutating func stop(_ track: PublishedTrack) {
-        if held.isHolding { _ = held.take() }
+        abandonHeld()
         if selector.active >= 0 { rememberNumbers(of: track.layer(Int(selector.active))) }
         selector.stop()
     }

@@ -136,6 +136,7 @@ extension Subscription {
         if !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) {
             rebase(at: arrival.sequence, record: record, of: layer, mapping: mapping)
         }
+        if held.isHolding { releaseHeld(before: arrival.sequence, record, of: layer, at: now, into: &list) }
         number(arrival.sequence, record: record, at: now, into: &list)
     }
 
@@ -146,9 +147,6 @@ extension Subscription {
         into list: inout WorkList<SentPacket>
     ) {
         let range = ranges.current
-        if held.isHolding {
-            releaseHeld(endsPicture: record.pointee.timestamp != tail.sourceTimestamp, at: now, into: &list)
-        }
         range.pointee.last = sequence
         let output = range.pointee.output(sequence)
         if output > highest { highest = output }
@@ -266,7 +264,8 @@ extension Subscription {
             return fill(layer.pointee.index, sequence, at: now, into: &list)
         }
         var sent = sentPacket(sequence, in: range.pointee)
-        guard ring.place(sent.sequence) == nil, formats[record.pointee.format].isMapped else { return }
+        guard ring.place(sent.sequence) == nil, !held.isHolding(sent.sequence), formats[record.pointee.format].isMapped
+        else { return }
         // The subscriber has seen the gap: its requests that are on their way are answered by this.
         sent.lastRepeat = SentPacket.moment(of: now)
         append(sent, at: now, into: &list)
