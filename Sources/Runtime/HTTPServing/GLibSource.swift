@@ -28,6 +28,13 @@ final class GLibSource {
         startStream(on: loop, call)
     }
 
+    /// Calls whenever a descriptor has bytes or has ended.
+    init(readable descriptor: Int32, on loop: GLibLoop, _ call: @escaping Call) {
+        source = g_unix_fd_source_new(descriptor, G_IO_IN)
+        let run: @convention(c) (gint, GIOCondition, gpointer?) -> gboolean = runDescriptorSource
+        start(on: loop, unsafeBitCast(run, to: GSourceFunc.self), call)
+    }
+
     private func startStream(on loop: GLibLoop, _ call: @escaping Call) {
         let run: @convention(c) (gpointer?, gpointer?) -> gboolean = runStreamSource
         start(on: loop, unsafeBitCast(run, to: GSourceFunc.self), call)
@@ -60,6 +67,10 @@ private func runSource(_ context: gpointer?) -> gboolean {
 }
 
 private func runStreamSource(_ stream: gpointer?, _ context: gpointer?) -> gboolean { runSource(context) }
+
+private func runDescriptorSource(_ descriptor: gint, _ condition: GIOCondition, _ context: gpointer?) -> gboolean {
+    runSource(context)
+}
 
 private func releaseSourceCall(_ context: gpointer?) {
     if let context { Unmanaged<SourceCall>.fromOpaque(context).release() }

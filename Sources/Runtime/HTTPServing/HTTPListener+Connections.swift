@@ -11,10 +11,10 @@ extension HTTPListener {
     private static let sweepInterval = TimeInterval.milliseconds(100)
     /// A socket closed for so many sweeps has no closing call under way that still holds it.
     private static let sweepsUntilRelease = 3
-    /// Where nobody has come and nothing has closed for so many sweeps, only one sweep in `quietSweeps` walks over the sockets: thousands of
-    /// open WebSockets cost nothing to keep.
+    /// Where nobody has come and nothing has closed for so many sweeps, the next ones come once a second: thousands of open WebSockets cost
+    /// nothing to keep.
     private static let quietAfter = 20
-    private static let quietSweeps = 10
+    private static let quietInterval = TimeInterval.seconds(1)
 
     /// A connection is seen for the first time, or again.
     func admit(_ socket: UnsafeMutablePointer<GSocket>) {
@@ -29,17 +29,20 @@ extension HTTPListener {
             counters.change { $0.overloads += 1 }
             g_socket_shutdown(socket, 1, 1, nil)
         }
-        guard sweeper == nil else { return }
-        sweeper = GLibSource(every: Self.sweepInterval, on: loop) { [weak self] in
+        if sweeper == nil || sweepsSeldom { startSweeping(seldom: false) }
+    }
+
+    private func startSweeping(seldom: Bool) {
+        sweepsSeldom = seldom
+        sweeper = GLibSource(every: seldom ? Self.quietInterval : Self.sweepInterval, on: loop) { [weak self] in
             self?.assumeIsolated { $0.sweep() } ?? false
         }
     }
 
-    /// Releases sockets that are closed; whether any are left to watch.
+    /// Releases sockets that are closed; whether to go on at this pace.
     private func sweep() -> Bool {
         giveUpOnHeads()
         sweepsSinceChange += 1
-        guard sweepsSinceChange < Self.quietAfter || sweepsSinceChange % Self.quietSweeps == 0 else { return true }
         for (key, sweeps) in sockets {
             guard let socket = UnsafeMutablePointer<GSocket>(bitPattern: key), g_socket_is_closed(socket) != 0 else {
                 continue
@@ -54,8 +57,14 @@ extension HTTPListener {
                 csoup_release_accepted(socket)
             }
         }
-        if sockets.isEmpty { sweeper = nil }
-        return !sockets.isEmpty
+        if sockets.isEmpty {
+            sweeper = nil
+            return false
+        }
+        let isQuiet = headless.isEmpty && sweepsSinceChange >= Self.quietAfter
+        guard isQuiet != sweepsSeldom else { return true }
+        startSweeping(seldom: isQuiet)
+        return false
     }
 
     /// Ends connections whose request still has not come: a byte now and then does not keep one open.

@@ -91,15 +91,11 @@ extension HTTPListener {
             requestFlush: { [weak self] in self?.scheduleWrite(id) })
         let session = WebSocketSession(
             id: id, stream: stream, socket: socket, connection: connection, limits: limits)
-        guard let input = session.input else { return }
+        guard session.input != nil else { return }
         counters.change { $0.webSockets += 1 }
         webSockets[id] = session
-        session.readSource = GLibSource(readable: input, on: loop) { [weak self] in
-            self?.assumeIsolated { $0.readWebSocket(id) } ?? false
-        }
-        session.pingTimer = GLibSource(every: limits.pingInterval, on: loop) { [weak self] in
-            self?.assumeIsolated { $0.pingWebSocket(id) } ?? false
-        }
+        watch(session)
+        startPinging()
         session.task = Task.detached {
             await upgrade.session(connection)
             connection.stopReading()
@@ -108,7 +104,7 @@ extension HTTPListener {
     }
 
     /// Bytes came in; whether to watch for more.
-    private func readWebSocket(_ id: UInt64) -> Bool {
+    func readWebSocket(_ id: UInt64) -> Bool {
         guard let session = webSockets[id] else { return false }
         let standing = session.read(
             deliver: { deliver($0, to: session) },
@@ -133,7 +129,7 @@ extension HTTPListener {
     }
 
     /// Writes what waits and, when the socket takes no more, comes back when it does.
-    private func writeWebSocket(_ id: UInt64) {
+    func writeWebSocket(_ id: UInt64) {
         guard let session = webSockets[id] else { return }
         if session.connection.takeSlowReader() {
             counters.change { $0.slowReaders += 1 }
@@ -167,22 +163,10 @@ extension HTTPListener {
         }
     }
 
-    private func pingWebSocket(_ id: UInt64) -> Bool {
-        guard let session = webSockets[id] else { return false }
-        session.silentPings = session.wasHeard ? 0 : session.silentPings + 1
-        session.wasHeard = false
-        if session.silentPings >= 2 {
-            session.abort()
-        } else {
-            session.ping()
-            writeWebSocket(id)
-        }
-        return true
-    }
-
     /// Takes a socket that is over from the books.
     func endWebSocket(_ session: WebSocketSession, _ close: WebSocketClose) {
         guard webSockets.removeValue(forKey: session.id) != nil else { return }
+        if let descriptor = session.watched { readable?.remove(descriptor) }
         session.end(close)
         counters.change { $0.webSockets -= 1 }
         endDrainIfDone()

@@ -18,11 +18,17 @@ actor HTTPListener {
     var exchanges: [UInt: Exchange] = [:]
     /// Open WebSockets, by their numbers.
     var webSockets: [UInt64: WebSocketSession] = [:]
+    /// Those of them that speak without TLS, and the timer that pings all.
+    var readable: ReadableSockets?
+    var pinger: GLibSource?
+    /// Which tenth of them is pinged next.
+    var pingTurn: UInt64 = 0
     /// Sockets of connections, each with how many sweeps ago it was found closed.
     var sockets: [UInt: Int] = [:]
     /// Connections whose request has not come yet, each with the sweeps it has been waited for.
     var headless: [UInt: Int] = [:]
     var sweeper: GLibSource?
+    var sweepsSeldom = false
     /// Sweeps since a socket came or was found closed.
     var sweepsSinceChange = 0
     private var lastID: UInt64 = 0

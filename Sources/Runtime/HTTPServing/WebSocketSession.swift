@@ -31,9 +31,10 @@ final class WebSocketSession {
     private let stream: UnsafeMutablePointer<GIOStream>
     /// Runs the edge's code; ends when the stream of messages ends.
     var task: Task<Void, Never>?
+    /// How it learns of bytes: its descriptor among the listener's `ReadableSockets`, or a source of its own.
+    var watched: Int32?
     var readSource: GLibSource?
     var writeSource: GLibSource?
-    var pingTimer: GLibSource?
     var closeTimer: GLibSource?
     /// Whether anything came since the last ping, and how many pings went unanswered.
     var wasHeard = true
@@ -173,10 +174,9 @@ final class WebSocketSession {
 
     /// Lets go of the stream, the timers and the edge's code.
     func end(_ close: WebSocketClose) {
-        for source in [readSource, writeSource, pingTimer, closeTimer] { source?.cancel() }
+        for source in [readSource, writeSource, closeTimer] { source?.cancel() }
         readSource = nil
         writeSource = nil
-        pingTimer = nil
         closeTimer = nil
         connection.finish(close)
         g_io_stream_close_async(stream, G_PRIORITY_DEFAULT, nil, nil, nil)

@@ -4,7 +4,9 @@ import Rooms
 
 extension RoomService {
     /// How often deadlines are looked at: members learn of a changed room within 300 ms (D14).
-    private static let tickInterval = Duration.milliseconds(100)
+    static let tickInterval = Duration.milliseconds(100)
+    /// How often all deadlines are looked at where nothing has changed: they are of seconds and longer.
+    private static let quietInterval = TimeInterval.seconds(1)
 
     /// Serves until the task is cancelled: takes media events and watches deadlines. Call once.
     public func run() async {
@@ -12,7 +14,13 @@ extension RoomService {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { for await events in media.events { await self.receive(events) } }
             group.addTask {
-                while (try? await Task.sleep(for: Self.tickInterval)) != nil { await self.tick() }
+                for await _ in self.alarms {
+                    guard (try? await Task.sleep(for: Self.tickInterval)) != nil else { return }
+                    await self.tick()
+                }
+            }
+            group.addTask {
+                while (try? await Task.sleep(for: .seconds(1))) != nil { await self.tick() }
             }
             group.addTask {
                 while (try? await Task.sleep(for: .seconds(5))) != nil { await self.measureQuality() }
@@ -35,6 +43,7 @@ extension RoomService {
             guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
             await step(hosted) { $0.advance(turn: &$1) }
         }
+        if rooms.values.contains(where: { $0.room.nextDeadline < now + Self.quietInterval }) { alarm.yield() }
     }
 
     /// Refuses new rooms and joins with `draining`; who is in stays.

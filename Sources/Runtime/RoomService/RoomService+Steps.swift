@@ -16,6 +16,7 @@ extension RoomService {
         }
         // No await before this: events of two steps must not overtake each other.
         let commands = carryOut(turn.effects, hosted)
+        if hosted.room.hasNews { alarm.yield() }
         if !commands.isEmpty { await media.apply(commands, on: hosted.worker) }
         return try outcome.get()
     }
@@ -25,6 +26,7 @@ extension RoomService {
         var turn = newTurn()
         body(&hosted.room, &turn)
         let commands = carryOut(turn.effects, hosted)
+        if hosted.room.hasNews { alarm.yield() }
         if !commands.isEmpty { await media.apply(commands, on: hosted.worker) }
     }
 

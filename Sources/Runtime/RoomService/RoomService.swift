@@ -21,6 +21,9 @@ public actor RoomService {
     var joinBudget: JoinBudget
     var isDraining = false
     private var lastRoom: UInt64 = 0
+    /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
+    nonisolated let alarms: AsyncStream<Void>
+    nonisolated let alarm: AsyncStream<Void>.Continuation
 
     /// A service without rooms. `log` must return at once.
     public init(
@@ -30,6 +33,7 @@ public actor RoomService {
         self.configuration = configuration
         self.media = media
         self.log = log
+        (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         joinBudget = JoinBudget(perSecond: configuration.maxJoinsPerSecond, now: media.now())
     }
 

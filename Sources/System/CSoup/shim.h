@@ -1,8 +1,10 @@
 #pragma once
 // libsoup, with the cast macros and types that Swift does not import. No logic.
+#include <glib-unix.h>
 #include <libsoup/soup.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 
 /// The type of `SoupServer`; SOUP_TYPE_SERVER is a macro.
 static inline GType csoup_server_type(void) { return SOUP_TYPE_SERVER; }
@@ -48,6 +50,25 @@ static inline gssize csoup_write(GPollableOutputStream *output, const void *byte
     gboolean again = g_error_matches(error, G_IO_ERROR, G_IO_ERROR_WOULD_BLOCK);
     g_error_free(error);
     return again ? -1 : -2;
+}
+/// An empty epoll set; negative when there is no descriptor left.
+static inline int csoup_epoll_new(void) { return epoll_create1(EPOLL_CLOEXEC); }
+/// Adds a descriptor to an epoll set: whenever it has bytes or has ended, `csoup_epoll_take` tells its mark.
+static inline int csoup_epoll_add(int set, int descriptor, guint64 mark) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = mark};
+    return epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event);
+}
+/// Takes a descriptor out of an epoll set.
+static inline void csoup_epoll_remove(int set, int descriptor) {
+    struct epoll_event none = {0};
+    epoll_ctl(set, EPOLL_CTL_DEL, descriptor, &none);
+}
+/// The marks of up to 64 descriptors that are ready now; how many.
+static inline int csoup_epoll_take(int set, guint64 marks[64]) {
+    struct epoll_event events[64];
+    int count = epoll_wait(set, events, 64, 0);
+    for (int i = 0; i < count; i++) marks[i] = events[i].data.u64;
+    return count;
 }
 /// Lets go of an accepted socket that is closed. libsoup before 3.4 forgets to drop the reference that it got from accept(): where that
 /// and the caller's are the only ones left, both go.

@@ -23,10 +23,13 @@ extension Room {
         members[session]?.lastSign = turn.now
     }
 
+    /// Whether something waits to be told with the next `advance`.
+    public var hasNews: Bool { mayHaveChanged && !order.isEmpty }
+
     /// When `advance` has something to do.
     public var nextDeadline: MonotonicTime {
         if isEnded { return .distantFuture }
-        if mayHaveChanged, !order.isEmpty { return MonotonicTime(milliseconds: 0) }
+        if hasNews { return MonotonicTime(milliseconds: 0) }
         if let emptyDeadline { return emptyDeadline }
         var next = MonotonicTime.distantFuture
         for member in members.values { next = min(next, deadline(of: member)) }
