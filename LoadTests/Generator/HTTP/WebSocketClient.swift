@@ -1,4 +1,5 @@
 import CSoup
+import Synchronization
 
 /// One open WebSocket of text messages.
 final class WebSocketClient: Sendable {
@@ -8,6 +9,9 @@ final class WebSocketClient: Sendable {
     private let client: SoupClient
     // Touched on the client's thread only.
     nonisolated(unsafe) private let connection: OpaquePointer
+    private let wasClosed = Atomic<Bool>(false)
+
+    var isClosed: Bool { wasClosed.load(ordering: .relaxed) }
 
     /// Takes over an open connection; on the client's thread.
     init(_ connection: OpaquePointer, _ client: SoupClient) {
@@ -25,11 +29,16 @@ final class WebSocketClient: Sendable {
             UnsafeMutableRawPointer(connection), signal, callback, context, nil, GConnectFlags(rawValue: 0))
     }
 
-    func send(_ text: String) {
-        client.perform { _ in
-            guard soup_websocket_connection_get_state(self.connection) == SOUP_WEBSOCKET_STATE_OPEN else { return }
-            soup_websocket_connection_send_text(self.connection, text)
-        }
+    func send(_ text: String) { client.perform { _ in self.sendNow(text) } }
+
+    /// Sends the same to many in one hop to their thread.
+    static func send(_ text: String, to sockets: [WebSocketClient]) {
+        sockets.first?.client.perform { _ in for socket in sockets { socket.sendNow(text) } }
+    }
+
+    private func sendNow(_ text: String) {
+        guard soup_websocket_connection_get_state(connection) == SOUP_WEBSOCKET_STATE_OPEN else { return }
+        soup_websocket_connection_send_text(connection, text)
     }
 
     func close() {
@@ -45,7 +54,10 @@ final class WebSocketClient: Sendable {
         continuation.yield(String(decoding: UnsafeRawBufferPointer(start: data, count: Int(count)), as: UTF8.self))
     }
 
-    fileprivate func finish() { continuation.finish() }
+    fileprivate func finish() {
+        wasClosed.store(true, ordering: .relaxed)
+        continuation.finish()
+    }
 }
 
 private let receiveMessage: @convention(c) (OpaquePointer?, gint, OpaquePointer?, UnsafeMutableRawPointer?) -> Void = {

@@ -8,6 +8,7 @@ final class ReferenceSampler: Sendable {
 
     private struct State {
         var samples: [Double] = []
+        var time: Int64 = 0
         var isRunning = false
         var thread: LoopThread?
     }
@@ -18,7 +19,10 @@ final class ReferenceSampler: Sendable {
             guard let packet = ReferencePacket() else { return }
             while self.state.withLock({ $0.isRunning }) {
                 let microseconds = packet.sample() / 1_000
-                self.state.withLock { $0.samples.append(microseconds) }
+                self.state.withLock {
+                    $0.samples.append(microseconds)
+                    $0.time = ProcessorTime.thread
+                }
                 sleepMilliseconds(250)
             }
         }
@@ -33,6 +37,9 @@ final class ReferenceSampler: Sendable {
         }
         thread?.join()
     }
+
+    /// CPU time of the sampling itself in nanoseconds: it measures the machine and is no part of the load.
+    var time: Int64 { state.withLock { $0.time } }
 
     /// Microseconds of CPU, the median of all samples and the last one.
     var median: Double { state.withLock { $0.samples.sorted() }.middle }

@@ -12,6 +12,7 @@ extension MediaThread {
             guard let peer = byID[id].flatMap({ peers[$0] }) else { return }
             peer.receives = receives
             peer.extensions = extensions
+            peer.transportSequenceID = extensions.transportSequence
         case .close(let id): close(id)
         case .resetCounters:
             counters = Counters()
@@ -21,7 +22,10 @@ extension MediaThread {
 
     private func open(_ plan: ConnectionPlan) {
         let index = plan.place.index
-        while peers.count <= index { peers.append(nil) }
+        while peers.count <= index {
+            peers.append(nil)
+            places.append(nil)
+        }
         guard let place = try? sockets.place(peer: index) else {
             counters.unexplained &+= 1
             return
@@ -35,7 +39,9 @@ extension MediaThread {
             index: index, plan: plan, transport: transport, address: place.address, socket: place.socket,
             random: RandomSource(seed: random.next()))
         peers[index] = peer
+        places[index] = UnsafeRawPointer(Unmanaged.passUnretained(peer).toOpaque())
         connecting += 1
+        if !peer.hasPerfectLink { impaired += 1 }
         byID[plan.id] = index
         bySocket[place.socket] = index
         advance(peer)
@@ -48,12 +54,14 @@ extension MediaThread {
         send(peer)
         end(peer)
         peers[index] = nil
+        places[index] = nil
     }
 
     private func end(_ peer: Peer) {
         guard !peer.isEnded else { return }
         peer.isEnded = true
         if !peer.isConnected { connecting -= 1 }
+        if !peer.hasPerfectLink { impaired -= 1 }
         countAbandoned(of: peer)
         for stream in peer.sends { sendStreams[Int(stream.index)] = nil }
         counters.ended &+= 1

@@ -59,6 +59,7 @@ extension MediaThread {
     /// A gap was found: video asks for the numbers at once.
     func noteGap(_ stream: ReceiveStream, _ peer: Peer) {
         counters.gaps &+= 1
+        lastGap = now
         guard !peer.nackScheduled else { return }
         peer.nackScheduled = true
         schedule(.nack, peer.index, at: now)
@@ -123,8 +124,8 @@ extension MediaThread {
         }
     }
 
-    /// Takes a decrypted RTCP compound.
-    func receiveRTCP(_ datagram: UnsafeMutableRawBufferPointer, _ peer: Peer) {
+    /// Takes a decrypted RTCP compound that came at `time`.
+    func receiveRTCP(_ datagram: UnsafeMutableRawBufferPointer, _ peer: Peer, at time: Int64) {
         let bytes = UnsafeRawBufferPointer(datagram).bytes
         guard var compound = RTCPCompound(bytes) else { return }
         while let packet = compound.next(in: bytes) {
@@ -132,7 +133,7 @@ extension MediaThread {
             case .senderReport(let report):
                 guard let stream = peer.stream(report.ssrc) else { continue }
                 stream.lastSenderReport = report.compactTimestamp
-                stream.lastSenderReportAt = now
+                stream.lastSenderReportAt = time
             case .nack(let nack):
                 guard let stream = peer.sends.first(where: { $0.plan.ssrc == nack.mediaSSRC }) else { continue }
                 for index in 0..<nack.count {

@@ -5,21 +5,21 @@ import Simulation
 extension MediaThread {
     /// Takes one datagram from the server.
     func receive(
-        _ datagram: UnsafeMutableRawBufferPointer, _ source: SocketAddress, _ peer: Peer, at time: Int64
+        _ datagram: UnsafeMutableRawBufferPointer, _ peer: Peer, at time: Int64
     ) {
         guard datagram.count >= 2, !peer.isEnded else { return }
         var time = time
-        if !peer.plan.link.isPerfect, !passes(datagram.count, peer, &time) {
+        if !peer.hasPerfectLink, !passes(datagram.count, peer, &time) {
             counters.linkDropped &+= 1
             return
         }
         let isMedia = datagram[0] & 0xc0 == 0x80 && !(192...223).contains(datagram[1])
         if isMedia, peer.isConnected { return receiveRTP(datagram, peer, at: time) }
         let received = peer.transport.receive(
-            datagram, from: source, at: MonotonicTime(nanoseconds: now), into: &batch)
+            datagram, from: peer.plan.destination, at: MonotonicTime(nanoseconds: now), into: &batch)
         switch received {
         case .rtcp(let length):
-            receiveRTCP(UnsafeMutableRawBufferPointer(rebasing: datagram[0..<length]), peer)
+            receiveRTCP(UnsafeMutableRawBufferPointer(rebasing: datagram[0..<length]), peer, at: min(time, now))
         case .dropped(let reason):
             if reason == .srtpAuthentication {
                 counters.unauthentic &+= 1
@@ -48,13 +48,17 @@ extension MediaThread {
             counters.unexplained &+= 1
             return
         }
-        if peer.extensions.transportSequence != 0 { noteArrival(datagram, header, peer, at: time) }
+        if peer.transportSequenceID != 0 { noteArrival(datagram, header, peer, at: time) }
+        if let stream = peer.stream(header.ssrc), stream.payloadType == header.payloadType {
+            return receiveMedia(datagram, header, stream, peer, at: time)
+        }
         guard let format = peer.receives[header.payloadType] else {
             counters.unexplained &+= 1
             return
         }
         if case .rtx(let payloadType) = format { return receiveRepeat(datagram, of: payloadType, peer, at: time) }
         let stream = peer.stream(header.ssrc) ?? makeStream(header, format, peer, at: time)
+        stream.payloadType = header.payloadType
         receiveMedia(datagram, header, stream, peer, at: time)
     }
 
@@ -62,7 +66,7 @@ extension MediaThread {
         _ datagram: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ peer: Peer, at time: Int64
     ) {
         let bytes = UnsafeRawBufferPointer(datagram).bytes
-        guard let element = RTPHeaderExtensions.find(peer.extensions.transportSequence, header, in: bytes),
+        guard let element = RTPHeaderExtensions.find(peer.transportSequenceID, header, in: bytes),
             let number = TransportSequenceNumber(element, in: bytes)
         else { return }
         peer.arrivals.add(number.value, bytes: datagram.count, at: MonotonicTime(nanoseconds: time))
@@ -132,7 +136,7 @@ extension MediaThread {
         _ datagram: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream,
         _ peer: Peer
     ) -> Bool {
-        if peer.plan.verifies || stream.source == nil || stream.assembler != nil { return true }
+        if peer.verifies || stream.source == nil || stream.assembler != nil { return true }
         if datagram[0] & 0x20 != 0, datagram.count < 300 { return true }
         let ends = header.marker || stream.format == .opus
         return ends && sequence & 63 < 2

@@ -4,7 +4,21 @@ import Simulation
 
 /// One peer connection that the generator plays.
 final class Peer {
+    // What each packet needs comes first, in few lines of memory.
+    var isConnected = false
+    var isEnded = false
+    var feedbackScheduled = false
+    let hasPerfectLink: Bool
+    let verifies: Bool
+    var transportSequenceID: UInt8
     let index: Int
+    private var lastStream: ReceiveStream?
+    private var numbers: [UInt32] = []
+    private(set) var streams: [ReceiveStream] = []
+    var arrivals = ArrivalLog()
+    /// Bytes from the start of the object to here, about.
+    static let hotBytes = 192
+
     let plan: ConnectionPlan
     var receives: [UInt8: ReceivedFormat]
     var extensions: ExtensionNumbers
@@ -16,16 +30,10 @@ final class Peer {
     let reporterSSRC: UInt32
     let cname: [UInt8]
     var sends: [SendStream] = []
-    private(set) var streams: [ReceiveStream] = []
-    private var lastStream: ReceiveStream?
-    var arrivals = ArrivalLog()
     var transportSequence: UInt16 = 0
-    var isConnected = false
-    var isEnded = false
     var hasPicture = false
     var wakeAt: Int64 = .max
     var lastFeedback: Int64 = 0
-    var feedbackScheduled = false
     var nackScheduled = false
     /// When the bottleneck of the scenario's link has sent what it holds.
     var linkBusyUntil: Int64 = 0
@@ -44,21 +52,35 @@ final class Peer {
         self.random = random
         receives = plan.receives
         extensions = plan.extensions
+        transportSequenceID = plan.extensions.transportSequence
+        hasPerfectLink = plan.link.isPerfect
+        verifies = plan.verifies
         reporterSSRC = plan.sends.first?.ssrc ?? reporter
         cname = Array("load\(index)".utf8)
+    }
+
+    /// Asks for what a packet of this SSRC will need.
+    func warm(_ ssrc: UInt32) {
+        arrivals.warm()
+        stream(ssrc)?.warm()
     }
 
     /// The stream of an SSRC; nil when nothing came with it yet.
     func stream(_ ssrc: UInt32) -> ReceiveStream? {
         if let lastStream, lastStream.ssrc == ssrc { return lastStream }
-        lastStream = streams.first { $0.ssrc == ssrc }
+        guard let index = numbers.firstIndex(of: ssrc) else { return nil }
+        lastStream = streams[index]
         return lastStream
     }
 
     func add(_ stream: ReceiveStream) {
         // A server that renumbers with new SSRCs for hours: the oldest stream goes.
-        if streams.count >= 512 { streams.removeFirst() }
+        if streams.count >= 512 {
+            streams.removeFirst()
+            numbers.removeFirst()
+        }
         streams.append(stream)
+        numbers.append(stream.ssrc)
     }
 
     /// The media stream that repeats of `payloadType` may belong to and that misses `number`.

@@ -19,7 +19,7 @@ final class ReceiveStream {
     private static let windowBits: Int64 = 2_048
 
     let ssrc: UInt32
-    let payloadType: UInt8
+    var payloadType: UInt8
     let format: ReceivedFormat
     private(set) var highest: Int64 = -1
     private var first: Int64 = 0
@@ -66,6 +66,12 @@ final class ReceiveStream {
     }
 
     deinit { window.deallocate() }
+
+    /// Asks for what the next packet will need.
+    func warm() {
+        Prefetch.lines(Unmanaged.passUnretained(self).toOpaque(), 256)
+        Prefetch.lines(window + (Int(max(0, highest) % Self.windowBits) >> 6), 8)
+    }
 
     /// The extended number nearest to the highest so far.
     func extended(_ number: UInt16) -> Int64 {

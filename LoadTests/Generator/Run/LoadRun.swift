@@ -119,14 +119,14 @@ public final class LoadRun {
         reference.start()
         defer { reference.stop() }
         var joins = snapshots()
-        var before = Sample(joins, processes)
+        var before = Sample(joins, processes, reference)
         let first = before
         var delay = Histogram()
         var debt = 0.0
         while before.time - first.time < Int64(scenario.seconds * 1e9) {
             try await Task.sleep(for: .seconds(1))
             let snapshot = snapshots()
-            let sample = Sample(snapshot, processes)
+            let sample = Sample(snapshot, processes, reference)
             delay.add(snapshot.delay)
             joins.joinTimes.add(snapshot.joinTimes)
             joins.firstFrameTimes.add(snapshot.firstFrameTimes)
@@ -173,10 +173,10 @@ struct Sample {
     var resident: Int
     var counters: Counters
 
-    init(_ snapshot: Snapshot, _ processes: ServerProcesses) {
+    init(_ snapshot: Snapshot, _ processes: ServerProcesses, _ reference: ReferenceSampler) {
         time = loadio_monotonic()
         serverTime = processes.cpuTime() ?? 0
-        ownTime = loadio_process_time(getpid())
+        ownTime = loadio_process_time(getpid()) - reference.time
         resident = processes.memory().resident
         counters = snapshot.counters
     }

@@ -5,6 +5,13 @@ struct MartletDriver: SignallingDriver {
     let base: String
     let http: SoupClient
     let tokens: TokenSource
+    private let pinger = Pinger()
+
+    init(base: String, http: SoupClient, tokens: TokenSource) {
+        self.base = base
+        self.http = http
+        self.tokens = tokens
+    }
 
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer {
         let since = ConnectionHub.now()
@@ -12,6 +19,7 @@ struct MartletDriver: SignallingDriver {
         let socket = try await http.webSocket(url, subprotocol: "martlet.v1", token: tokens.token(for: peer))
         let session = MartletSession(socket: socket, peer: peer, hub: hub, since: since)
         try await session.start()
+        pinger.add(socket)
         return session
     }
 }
@@ -36,7 +44,7 @@ private actor MartletSession: JoinedPeer {
     private var connections: [String: ConnectionID] = [:]
     /// The ICE credentials of connections that the server offered; they stay over renegotiations.
     private var locals: [String: LocalSide] = [:]
-    private var tasks: [Task<Void, Never>] = []
+    private var reading: Task<Void, Never>?
 
     init(socket: WebSocketClient, peer: PeerSpec, hub: ConnectionHub, since: Int64) {
         self.socket = socket
@@ -46,7 +54,7 @@ private actor MartletSession: JoinedPeer {
     }
 
     func start() async throws(LoadError) {
-        tasks.append(Task { await self.read() })
+        reading = Task { await self.read() }
         let profile = peer.receives ? (peer.sends ? "full" : "viewer") : "publishOnly"
         let join: [String: Any] = [
             "type": "join", "room": peer.room, "profile": profile, "roster": false, "autoSubscribe": peer.receives,
@@ -55,13 +63,6 @@ private actor MartletSession: JoinedPeer {
         let reply = try await request(join)
         guard reply.type == "joined" else { throw .signalling("join: \(reply.code ?? reply.type)") }
         if peer.sends { try await publish() }
-        tasks.append(
-            Task {
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: .seconds(8))
-                    self.post(["type": "ping"])
-                }
-            })
     }
 
     private func publish() async throws(LoadError) {
@@ -123,7 +124,6 @@ private actor MartletSession: JoinedPeer {
     }
 
     func leave() async {
-        for task in tasks.dropFirst() { task.cancel() }
         for id in connections.values { hub.close(id, of: peer) }
         post(["type": "leave"])
         socket.close()

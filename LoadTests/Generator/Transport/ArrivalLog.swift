@@ -5,8 +5,8 @@ import RTP
 struct ArrivalLog {
     /// Arrivals waiting at most: 250 ms at 16,000 packets/s.
     private static let limit = 4_096
-    private var unwrapper = SequenceUnwrapper()
     private var arrivals: [PacketArrival] = []
+    private var unwrapper = SequenceUnwrapper()
     private var next: Int64?
     private var feedbackCount: UInt8 = 0
     /// Bytes since the last feedback: they decide how often feedback is sent.
@@ -14,6 +14,13 @@ struct ArrivalLog {
     private var isSorted = true
 
     var isEmpty: Bool { arrivals.isEmpty }
+
+    /// Asks for the place of the next arrival.
+    func warm() {
+        arrivals.withUnsafeBufferPointer { buffer in
+            if let base = buffer.baseAddress { Prefetch.lines(base + buffer.count, 32) }
+        }
+    }
 
     mutating func add(_ number: UInt16, bytes count: Int, at time: MonotonicTime) {
         guard arrivals.count < Self.limit else { return }
@@ -37,6 +44,11 @@ struct ArrivalLog {
             arrivals.sort { $0.sequence < $1.sequence }
             isSorted = true
         }
+        if let last = arrivals.last, last.time <= now, ascends {
+            let taken = append(arrivals, to: &writer, sender: sender, media: media)
+            arrivals.removeFirst(taken)
+            return taken > 0
+        }
         var ready = arrivals
         var rest: [PacketArrival] = []
         if let last = arrivals.last, last.time > now {
@@ -45,17 +57,34 @@ struct ArrivalLog {
             rest = arrivals.filter { $0.time > now }
         }
         // Numbers told before and duplicates would break the ascent.
-        var base = next ?? ready.first?.sequence ?? 0
+        let base = next ?? ready.first?.sequence ?? 0
         ready.removeAll { $0.sequence < base }
         var previous = Int64.min
         ready.removeAll { arrival in
             defer { previous = arrival.sequence }
             return arrival.sequence == previous
         }
-        guard let first = ready.first else {
-            arrivals = rest
-            return false
+        let taken = append(ready, to: &writer, sender: sender, media: media)
+        arrivals = Array(ready[taken...]) + rest
+        return taken > 0
+    }
+
+    /// Whether all that waits is behind what was told, without duplicates.
+    private var ascends: Bool {
+        var previous = (next ?? .min + 1) - 1
+        for arrival in arrivals {
+            guard arrival.sequence > previous else { return false }
+            previous = arrival.sequence
         }
+        return true
+    }
+
+    /// Writes what fits of `ready`, which ascends; how many.
+    private mutating func append(
+        _ ready: [PacketArrival], to writer: inout RTCPWriter, sender: UInt32, media: UInt32
+    ) -> Int {
+        guard let first = ready.first else { return 0 }
+        var base = next ?? first.sequence
         if first.sequence - base > 1_000 { base = first.sequence }
         let taken = writer.appendTransportFeedback(
             senderSSRC: sender, mediaSSRC: media, feedbackCount: feedbackCount, from: base, arrivals: ready.span)
@@ -63,7 +92,6 @@ struct ArrivalLog {
             next = ready[taken - 1].sequence + 1
             feedbackCount &+= 1
         }
-        arrivals = Array(ready[taken...]) + rest
-        return taken > 0
+        return taken
     }
 }

@@ -19,7 +19,8 @@ struct PeerSockets: ~Copyable {
     let addresses: PeerAddresses
     let epoll: Int32
     private var descriptors: [Int32] = []
-    private let buffer: UnsafeMutablePointer<UInt8>
+    private let commands: Int32
+    private let receiver: OpaquePointer?
     let runs: UnsafeMutablePointer<loadio_run>
     private let messages: UnsafeMutablePointer<loadio_message>
     private var marks: [UInt32]
@@ -29,19 +30,22 @@ struct PeerSockets: ~Copyable {
     init(_ addresses: PeerAddresses, wake: Int32) throws(LoadError) {
         self.addresses = addresses
         epoll = loadio_epoll()
-        buffer = .allocate(capacity: Int(LOADIO_RUNS) * Int(LOADIO_RUN_BYTES))
+        commands = loadio_epoll()
+        receiver = loadio_receiver_new()
         runs = .allocate(capacity: Int(LOADIO_RUNS))
         messages = .allocate(capacity: Int(LOADIO_SENDS))
         marks = [UInt32](repeating: 0, count: 64)
-        guard epoll >= 0 else { throw .system("epoll_create1") }
+        guard epoll >= 0, commands >= 0, receiver != nil else { throw .system("epoll_create1") }
         _ = loadio_epoll_add(epoll, wake, Self.wakeMark)
+        _ = loadio_epoll_add(commands, wake, Self.wakeMark)
         if case .range = addresses { _ = try open(0, Self.sharedBuffer) }
     }
 
     deinit {
         for descriptor in descriptors { closeDescriptor(descriptor) }
         closeDescriptor(epoll)
-        buffer.deallocate()
+        closeDescriptor(commands)
+        loadio_receiver_free(receiver)
         runs.deallocate()
         messages.deallocate()
     }
@@ -75,8 +79,17 @@ struct PeerSockets: ~Copyable {
         for index in 0..<Int(count) { ready.append(marks[index]) }
     }
 
+    /// Sleeps until somebody signals, whatever arrives meanwhile; true when somebody did.
+    func waitForSignal(_ nanoseconds: Int64) -> Bool {
+        var mark: UInt32 = 0
+        return loadio_epoll_wait(commands, &mark, 1, nanoseconds) > 0
+    }
+
+    /// Whether all peers share the first socket.
+    var isShared: Bool { if case .range = addresses { true } else { false } }
+
     /// Fetches the next runs of a socket into `runs`; how many.
-    func receive(_ socket: Int) -> Int { Int(loadio_receive(descriptors[socket], buffer, runs)) }
+    func receive(_ socket: Int) -> Int { Int(loadio_receive(descriptors[socket], receiver, runs)) }
 
     /// Who sends a datagram: the address it comes from (0: the socket's) and the socket; a negative one sends nothing.
     struct Origin {

@@ -16,8 +16,3 @@ int64_t loadio_process_time(int pid) {
 int64_t loadio_thread_time(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 int64_t loadio_realtime(void) { return read_clock(CLOCK_REALTIME); }
 int64_t loadio_monotonic(void) { return read_clock(CLOCK_MONOTONIC); }
-
-void loadio_sleep_until(int64_t nanoseconds) {
-    struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
-}

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -67,31 +68,51 @@ static void read_control(struct msghdr *header, struct loadio_run *run) {
     }
 }
 
-int loadio_receive(int fd, uint8_t *buffer, struct loadio_run *runs) {
+struct loadio_receiver {
+    uint8_t *bytes;
     struct mmsghdr headers[LOADIO_RUNS];
     struct iovec vectors[LOADIO_RUNS];
-    struct sockaddr_in names[LOADIO_RUNS];
     union {
         char bytes[CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(struct in_pktinfo)) + CMSG_SPACE(sizeof(int))];
         struct cmsghdr alignment;
     } controls[LOADIO_RUNS];
-    for (int i = 0; i < LOADIO_RUNS; i++) {
-        vectors[i] = (struct iovec){buffer + (size_t)i * LOADIO_RUN_BYTES, LOADIO_RUN_BYTES};
-        headers[i].msg_hdr = (struct msghdr){
-            .msg_name = &names[i], .msg_namelen = sizeof names[i], .msg_iov = &vectors[i], .msg_iovlen = 1,
-            .msg_control = controls[i].bytes, .msg_controllen = sizeof controls[i].bytes};
+};
+
+loadio_receiver *loadio_receiver_new(void) {
+    loadio_receiver *receiver = calloc(1, sizeof *receiver);
+    if (!receiver) return NULL;
+    receiver->bytes = malloc((size_t)LOADIO_RUNS * LOADIO_RUN_STRIDE);
+    if (!receiver->bytes) {
+        free(receiver);
+        return NULL;
     }
-    int count = recvmmsg(fd, headers, LOADIO_RUNS, MSG_DONTWAIT, NULL);
+    for (int i = 0; i < LOADIO_RUNS; i++) {
+        receiver->vectors[i] = (struct iovec){receiver->bytes + (size_t)i * LOADIO_RUN_STRIDE, LOADIO_RUN_BYTES};
+        receiver->headers[i].msg_hdr = (struct msghdr){
+            .msg_iov = &receiver->vectors[i], .msg_iovlen = 1, .msg_control = receiver->controls[i].bytes,
+            .msg_controllen = sizeof receiver->controls[i].bytes};
+    }
+    return receiver;
+}
+
+void loadio_receiver_free(loadio_receiver *receiver) {
+    if (!receiver) return;
+    free(receiver->bytes);
+    free(receiver);
+}
+
+int loadio_receive(int fd, loadio_receiver *receiver, struct loadio_run *runs) {
+    int count = recvmmsg(fd, receiver->headers, LOADIO_RUNS, MSG_DONTWAIT, NULL);
     if (count < 0) return 0;
     for (int i = 0; i < count; i++) {
+        struct msghdr *header = &receiver->headers[i].msg_hdr;
         struct loadio_run *run = &runs[i];
-        run->bytes = vectors[i].iov_base;
-        run->length = run->segment = headers[i].msg_len;
-        run->from = ntohl(names[i].sin_addr.s_addr);
-        run->from_port = ntohs(names[i].sin_port);
+        run->bytes = receiver->vectors[i].iov_base;
+        run->length = run->segment = receiver->headers[i].msg_len;
         run->to = 0;
         run->time = 0;
-        read_control(&headers[i].msg_hdr, run);
+        read_control(header, run);
+        header->msg_controllen = sizeof receiver->controls[i].bytes;
     }
     return count;
 }

@@ -7,19 +7,20 @@
 #define LOADIO_RUNS 16
 /// Bytes of one run, at most: what UDP_GRO joins.
 #define LOADIO_RUN_BYTES 65536
+/// From one run's buffer to the next: a multiple of a large power of two would put all of them into the same few sets of the caches.
+#define LOADIO_RUN_STRIDE (LOADIO_RUN_BYTES + 67 * 64)
 /// Messages sent by one `loadio_send`, at most.
 #define LOADIO_SENDS 64
 
 /// Datagrams of one sender to one of our addresses, back to back.
 struct loadio_run {
-    /// Within the buffer given to `loadio_receive`.
+    /// Within the receiver's buffer.
     uint8_t *bytes;
     uint32_t length;
     /// Bytes of each datagram but the last.
     uint32_t segment;
-    /// Our address and the sender's, in host order.
-    uint32_t to, from;
-    uint16_t from_port;
+    /// Our address, in host order.
+    uint32_t to;
     /// When the kernel had the datagram, by CLOCK_REALTIME in nanoseconds.
     int64_t time;
 };
@@ -38,8 +39,12 @@ int loadio_socket(uint32_t address, uint16_t port, int receive_buffer);
 int loadio_port(int fd);
 /// Datagrams that the kernel dropped because nobody fetched them in time.
 uint32_t loadio_drops(int fd);
-/// Fetches up to LOADIO_RUNS runs into `buffer` of LOADIO_RUNS * LOADIO_RUN_BYTES bytes; how many, 0 when none wait.
-int loadio_receive(int fd, uint8_t *buffer, struct loadio_run *runs);
+/// Buffers and message headers of one thread.
+typedef struct loadio_receiver loadio_receiver;
+loadio_receiver *loadio_receiver_new(void);
+void loadio_receiver_free(loadio_receiver *receiver);
+/// Fetches up to LOADIO_RUNS runs into the receiver's buffer; how many, 0 when none wait.
+int loadio_receive(int fd, loadio_receiver *receiver, struct loadio_run *runs);
 /// Sends up to LOADIO_SENDS datagrams, each in a message of its own as hosts of their own would; how many left. With `any` the source
 /// address is `from`.
 int loadio_send(int fd, const struct loadio_message *messages, unsigned count, int any);
@@ -54,5 +59,3 @@ int64_t loadio_process_time(int pid);
 int64_t loadio_thread_time(void);
 int64_t loadio_realtime(void);
 int64_t loadio_monotonic(void);
-/// Sleeps until a moment of the monotonic clock.
-void loadio_sleep_until(int64_t nanoseconds);
