@@ -79,9 +79,9 @@ extension MediaEngine {
         let state = subscriptions[index]
         state.pointee.subscription.countKeyframeRequest()
         guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
-        else {
-            return
-        }
+        else { return }
+        // It would not be sent, and would cost all others: there is one when its bandwidth is back.
+        guard !state.pointee.subscription.isHeldBack else { return }
         let layer = state.pointee.subscription.layer ?? state.pointee.subscription.wantedLayer
         requestKeyframe(state.pointee.track, layer: layer)
     }

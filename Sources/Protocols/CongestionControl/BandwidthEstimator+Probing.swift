@@ -93,8 +93,9 @@ extension BandwidthEstimator {
     mutating func plan(at now: MonotonicTime) {
         guard phase == .measuring, !probe.isBusy else { return }
         let isCongested =
-            now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
-            || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained)
+            !isOutOfDate(at: now)
+            && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
+                || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
         guard let rate = planner.plan(estimate: estimate, isCongested: isCongested, at: now) else { return }
         probe.begin(rate: min(rate, control.most), at: now)

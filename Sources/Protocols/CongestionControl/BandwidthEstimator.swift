@@ -126,11 +126,18 @@ public struct BandwidthEstimator: ~Copyable {
         case .untested: return receiver.limitAlone(at: now) != nil
         case .silent: return true
         case .measuring:
+            if isOutOfDate(at: now) { return false }
             if queue.value > Self.standingQueue { return true }
             if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
             let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
             return told < control.bitsPerSecond
         }
+    }
+
+    /// Whether nothing was sent for a while, perhaps because nothing fits: what was known of queues and losses is out of date, and only a probe
+    /// tells.
+    func isOutOfDate(at now: MonotonicTime) -> Bool {
+        packets.bytesInFlight == 0 && now - lastFeedback >= Self.streamTimeout
     }
 
     /// When the rate fell for what soon afterwards turned out to be a stall, as radio links have them, the last time; nil before one.
@@ -155,6 +162,8 @@ public struct BandwidthEstimator: ~Copyable {
         let wire = size &+ Self.wireOverhead
         var id: UInt8 = 0
         if probe.isSending { id = noteProbe(wire, at: now) }
+        // Silence begins with a packet that is not answered, not with the last one that was.
+        if packets.bytesInFlight == 0 { lastFeedback = now }
         packets.note(sequence, size: wire, probe: id, mayGrow: phase != .untested, at: now)
         bytesSinceLook &+= wire
         if firstSent == nil { begin(at: now) }
