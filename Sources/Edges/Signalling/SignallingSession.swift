@@ -26,19 +26,31 @@ struct SignallingSession: Sendable {
         var state = State(budget: RequestBudget(at: context.now()))
         var pump: Task<Void, Never>?
         for await message in socket.messages {
-            guard let frame = admit(message, &state, socket) else { continue }
-            let outcome = await handle(frame, &state)
-            for reply in outcome.replies { socket.send(reply.text) }
-            if outcome.isNew, let attachment = state.attachment {
-                deadline.cancel()
-                pump = Task { await attachment.pump(to: socket, rooms: context.rooms) }
-            }
-            if outcome.leaves, let session = state.session { await context.rooms.leave(session) }
-            if outcome.closes { socket.close(code: CloseCode.policyViolation, reason: "too many joins") }
+            // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours. 16 kB a socket.
+            let before = state
+            let isNew: Bool
+            (state, isNew) = await Task { await serve(message, before, on: socket) }.value
+            guard isNew, let attachment = state.attachment else { continue }
+            deadline.cancel()
+            pump = Task { await attachment.pump(to: socket, rooms: context.rooms) }
         }
         deadline.cancel()
         pump?.cancel()
         await state.attachment?.detach(from: context.rooms)
+    }
+
+    /// Answers one message: what the socket knows then, and whether it has a new session, whose events are to be pumped.
+    @inline(never)
+    private func serve(
+        _ message: WebSocketMessage, _ state: State, on socket: some SignallingSocket
+    ) async -> (State, isNew: Bool) {
+        var state = state
+        guard let frame = admit(message, &state, socket) else { return (state, false) }
+        let outcome = await handle(frame, &state)
+        for reply in outcome.replies { socket.send(reply.text) }
+        if outcome.leaves, let session = state.session { await context.rooms.leave(session) }
+        if outcome.closes { socket.close(code: CloseCode.policyViolation, reason: "too many joins") }
+        return (state, outcome.isNew)
     }
 
     /// What the socket knows between two requests.
