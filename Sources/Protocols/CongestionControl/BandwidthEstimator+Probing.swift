@@ -98,7 +98,11 @@ extension BandwidthEstimator {
                 || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
         guard let rate = planner.plan(estimate: estimate, isCongested: isCongested, at: now) else { return }
-        probe.begin(rate: min(rate, control.most), at: now)
+        beginProbe(rate: min(rate, control.most), at: now)
+    }
+
+    mutating func beginProbe(rate: Double, at now: MonotonicTime) {
+        probe.begin(rate: rate, at: now)
         measure.begin(probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded)
     }
 

@@ -49,6 +49,9 @@ public struct BandwidthEstimator: ~Copyable {
     /// Microseconds of waiting that are none.
     static let drained: Int64 = 15_000
     static let silentStep = TimeInterval.milliseconds(500)
+    /// Bits a second of the few packets that ask, in a silence, whether the path is back: where nothing fits any more, nothing else is sent that
+    /// could be answered.
+    static let knock = 100_000.0
     /// Without packets told about for so long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)
 
@@ -81,6 +84,7 @@ public struct BandwidthEstimator: ~Copyable {
     var lastFeedback = MonotonicTime.zero
     var lastReported = MonotonicTime.zero
     var nextSilentStep = MonotonicTime.distantFuture
+    var nextKnock = MonotonicTime.distantFuture
     var rateBeforeSilence = 0.0
     /// Losses of packets sent before this are the outage's, not the rate's.
     var ignoresLossBefore = MonotonicTime.zero
@@ -225,6 +229,9 @@ public struct BandwidthEstimator: ~Copyable {
             guard now >= nextSilentStep else { return }
             control.bound(by: control.bitsPerSecond * 0.6)
             nextSilentStep = now + Self.silentStep
+            guard now >= nextKnock, !probe.isBusy else { return }
+            nextKnock = now + Self.streamTimeout
+            beginProbe(rate: Self.knock, at: now)
         }
     }
 
@@ -233,6 +240,7 @@ public struct BandwidthEstimator: ~Copyable {
         rateBeforeSilence = control.bitsPerSecond
         control.bound(by: control.bitsPerSecond * 0.5)
         nextSilentStep = now + Self.silentStep
+        nextKnock = now + Self.streamTimeout
         planner.stop()
         probe.end()
         measure.giveUp()

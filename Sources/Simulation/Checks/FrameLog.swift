@@ -19,11 +19,15 @@ public struct FrameLog: Sendable {
         var count: Int
         var isKey = false
         var layer: Int?
+        /// Its first packet.
+        var first: PacketFacts?
     }
 
     /// Frames in the making, by the number of their first packet.
     private var frames: [Int64: Frame] = [:]
     private var next: Int64?
+    /// What frames refer to, held against what was shown.
+    var references = ReferenceChecker()
 
     init() {}
 
@@ -39,6 +43,7 @@ public struct FrameLog: Sendable {
         var frame = frames[begin] ?? Frame(count: Int(packet.trace?.count ?? 1))
         frame.received += 1
         frame.isKey = frame.isKey || packet.startsKeyframe
+        if index == 0 { frame.first = packet }
         // A picture of several spatial layers is shown when its last one is there, in the size of that.
         if packet.marker, let trace = packet.trace { frame.layer = max(trace.origin.layer, packet.spatialLayer) }
         frames[begin] = frame
@@ -53,6 +58,7 @@ public struct FrameLog: Sendable {
         while let begin = next, let frame = frames[begin], frame.received == frame.count {
             frames[begin] = nil
             next = begin + Int64(frame.count)
+            if let first = frame.first { references.take(first, endsPicture: frame.layer != nil) }
             guard let layer = frame.layer else { continue }
             decoded += 1
             if frame.isKey { keyframes += 1 }

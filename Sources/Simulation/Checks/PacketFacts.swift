@@ -16,15 +16,17 @@ struct PacketFacts: Sendable {
     var tl0PictureIndex: UInt8?
     var temporalLayer = 0
     var spatialLayer = 0
-    /// It refers to no earlier picture: its spatial layer may begin with it.
-    var startsSpatialLayer = true
+    /// What its frame refers to, where the packet tells.
+    var references: FrameReferences?
     /// Of the server's making: parameter sets ahead of a keyframe, or padding.
     var isOwn = false
     /// Padding in the place of a packet that is not forwarded.
     var isFiller: Bool { payloadLength == 0 }
 
     /// `repairs`: the packet is a retransmission, whose payload begins with the number that it repairs (RFC 4588).
-    init?(_ packet: RawSpan, header: RTPHeader, codec: Codec, repairs: Bool) {
+    init?(
+        _ packet: RawSpan, header: RTPHeader, codec: Codec, descriptor: DependencyDescriptor? = nil, repairs: Bool
+    ) {
         sequenceNumber = header.sequenceNumber
         timestamp = header.timestamp
         marker = header.marker
@@ -38,13 +40,13 @@ struct PacketFacts: Sendable {
         let payload = packet.extracting(start..<(start + payloadLength))
         isOwn = payloadLength == 0
         trace = MediaTrace(endOf: payload)
-        guard let format = PayloadCodec(codec), let summary = format.summary(of: payload, marker: marker) else {
-            return
-        }
+        guard let format = PayloadCodec(codec),
+            let summary = format.summary(of: payload, marker: marker, descriptor: descriptor)
+        else { return }
         startsKeyframe = summary.startsKeyframe
         temporalLayer = summary.temporalLayer
         spatialLayer = summary.spatialLayer
-        startsSpatialLayer = summary.startsSpatialLayer
+        references = FrameReferences(summary, codec: format, payload: payload, descriptor: descriptor)
         if summary.pictureIDOffset != 0 { pictureID = summary.pictureID }
         if summary.tl0Offset != 0 { tl0PictureIndex = summary.tl0PictureIndex }
         isOwn = trace == nil && summary.containsParameterSets
@@ -58,7 +60,8 @@ extension PayloadCodec {
         case .vp8: self = .vp8
         case .vp9: self = .vp9
         case .h264: self = .h264
-        case .av1, .opus, .red, .otherAudio: return nil
+        case .av1: self = .av1
+        case .opus, .red, .otherAudio: return nil
         }
     }
 }

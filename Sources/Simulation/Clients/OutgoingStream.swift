@@ -110,18 +110,18 @@ public struct OutgoingStream: Sendable {
         if let offset = writer.append(id: ids[.absoluteSendTime], length: AbsoluteSendTime.length) {
             AbsoluteSendTime(stamp.now).write(to: slot, at: offset)
         }
+        if !packet.descriptor.isEmpty { append(packet.descriptor, id: ids[.dependencyDescriptor], to: &writer, slot) }
         if let level = packet.level { _ = writer.append(id: ids[.audioLevel], 0x80 | level) }
         if !isKnown {
-            append(mid, id: ids[.mid], to: &writer, slot)
-            if let rid { append(rid, id: isRepeat ? ids[.repairedRID] : ids[.rid], to: &writer, slot) }
+            append(Array(mid.utf8), id: ids[.mid], to: &writer, slot)
+            if let rid { append(Array(rid.utf8), id: isRepeat ? ids[.repairedRID] : ids[.rid], to: &writer, slot) }
         }
         return writer.finish()
     }
 
     private func append(
-        _ text: String, id: UInt8, to writer: inout HeaderExtensionWriter, _ slot: UnsafeMutableRawBufferPointer
+        _ bytes: [UInt8], id: UInt8, to writer: inout HeaderExtensionWriter, _ slot: UnsafeMutableRawBufferPointer
     ) {
-        let bytes = Array(text.utf8)
         guard let offset = writer.append(id: id, length: bytes.count) else { return }
         for (index, byte) in bytes.enumerated() { slot[offset + index] = byte }
     }

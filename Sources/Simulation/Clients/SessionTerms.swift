@@ -37,11 +37,12 @@ public enum SessionTerms {
     /// Extension ids of publishers.
     public static let publishedExtensions = ids(
         (.audioLevel, 1), (.absoluteSendTime, 2), (.transportSequence, 3), (.mid, 4), (.rid, 5), (.repairedRID, 6),
-        (.videoOrientation, 7))
+        (.videoOrientation, 7), (.dependencyDescriptor, 8))
 
     /// Extension ids of subscribers.
     public static let acceptedExtensions = ids(
-        (.mid, 9), (.audioLevel, 10), (.absoluteSendTime, 11), (.transportSequence, 12), (.videoOrientation, 13))
+        (.mid, 9), (.audioLevel, 10), (.absoluteSendTime, 11), (.transportSequence, 12), (.videoOrientation, 13),
+        (.dependencyDescriptor, 14))
 
     private static func ids(_ pairs: (HeaderExtension, UInt8)...) -> HeaderExtensionIDs {
         var ids = HeaderExtensionIDs()

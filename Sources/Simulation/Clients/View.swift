@@ -1,4 +1,5 @@
 public import MediaControl
+import PayloadFormats
 public import Primitives
 import RTP
 
@@ -38,6 +39,11 @@ public final class View {
     /// Hears every retransmission, new or not, with the number that it repairs.
     public var onRepair: ((_ number: Int64, _ now: MonotonicTime) -> Void)?
 
+    /// What went wrong, by what was sent and by what a decoder could do with what came.
+    var faults: [String] { checker.faults + frames.references.faults }
+    /// As of what the server sent, and of what came.
+    var sentDescriptors = DependencyDescriptorReader()
+    private var descriptors = DependencyDescriptorReader()
     var repairs = RepairList()
     var report = ReceptionState()
     /// Waits for a keyframe since then, because something could not be repaired.
@@ -48,9 +54,11 @@ public final class View {
     /// By payload type: what it carries, and whether it is a repair.
     private let codecs: [UInt8: (codec: Codec, repairs: Bool)]
 
-    init(_ description: SubscriptionDescription) {
+    /// `spatialLayers`: of the track, inside its stream.
+    init(_ description: SubscriptionDescription, spatialLayers: Int) {
         self.description = description
         checker = StreamChecker(kind: description.kind)
+        frames.references.spatialLayers = spatialLayers
         checker.allowedTracks = Set(description.track.map { [$0.rawValue] } ?? [])
         var codecs: [UInt8: (codec: Codec, repairs: Bool)] = [:]
         for format in description.formats {
@@ -70,15 +78,22 @@ public final class View {
     }
 
     /// What a packet of its SSRCs is; nil when its payload type is not agreed or nothing is in it.
-    func facts(_ packet: RawSpan, _ header: RTPHeader) -> PacketFacts? {
+    func facts(
+        _ packet: RawSpan, _ header: RTPHeader, descriptors: inout DependencyDescriptorReader
+    ) -> PacketFacts? {
         guard let (codec, repairs) = codecs[header.payloadType] else { return nil }
         guard repairs == (header.ssrc == description.rtxSSRC) else { return nil }
-        return PacketFacts(packet, header: header, codec: codec, repairs: repairs)
+        var descriptor: DependencyDescriptor?
+        let id = SessionTerms.acceptedExtensions[.dependencyDescriptor]
+        if let element = RTPHeaderExtensions.find(id, header, in: packet) {
+            descriptor = descriptors.read(packet.extracting(element.offset..<(element.offset + element.length)))
+        }
+        return PacketFacts(packet, header: header, codec: codec, descriptor: descriptor, repairs: repairs)
     }
 
     /// Takes a packet of its SSRCs that came.
     func take(_ packet: RawSpan, header: RTPHeader, at now: MonotonicTime) {
-        guard let facts = facts(packet, header) else { return }
+        guard let facts = facts(packet, header, descriptors: &descriptors) else { return }
         let isRepair = header.ssrc != description.ssrc
         let number = unwrapper.unwrap(facts.sequenceNumber)
         if let lastArrival { longestGap = max(longestGap, now - lastArrival) }

@@ -72,7 +72,7 @@ extension VirtualClient {
     ) -> View {
         let id = world.makeID()
         let kind = publication.description.kind
-        let formats = kind == .audio ? [Codec.opus] : [.vp8, .vp9, .h264]
+        let formats = kind == .audio ? [Codec.opus] : [.vp8, .vp9, .h264, .av1]
         var extensions = SessionTerms.acceptedExtensions
         if !transportCC { extensions[.transportSequence] = 0 }
         var kinds: FeedbackKinds = kind == .video ? [.nack, .pli] : []
@@ -84,7 +84,7 @@ extension VirtualClient {
             rtxSSRC: kind == .video ? 0xb000_0000 | UInt32(truncatingIfNeeded: id) : nil, cname: "track\(id)",
             formats: formats.map { SessionTerms.accepted($0) }, extensions: extensions, feedback: kinds, paused: paused,
             preference: preference)
-        let view = View(description)
+        let view = View(description, spatialLayers: publication.video?.spatialLayers ?? 1)
         views.append(view)
         viewBySSRC[description.ssrc] = view
         if let rtx = description.rtxSSRC { viewBySSRC[rtx] = view }
@@ -94,7 +94,7 @@ extension VirtualClient {
 
     /// Watches no longer. Packets that are on their way are no fault.
     public func unsubscribe(_ view: View) {
-        ownFaults += view.checker.faults.map { "view \(view.id.rawValue): \($0)" }
+        ownFaults += view.faults.map { "view \(view.id.rawValue): \($0)" }
         views.removeAll { $0 === view }
         world.apply(.unsubscribe(view.id), on: node)
     }

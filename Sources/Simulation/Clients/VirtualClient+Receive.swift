@@ -25,7 +25,7 @@ extension VirtualClient {
             return clear
         }
         guard header.payloadLength > 0 else { return clear }
-        if let facts = view.facts(bytes, header) {
+        if let facts = view.facts(bytes, header, descriptors: &view.sentDescriptors) {
             view.checker.take(facts)
         } else {
             fault("payload type \(header.payloadType) is not agreed, or an empty retransmission")

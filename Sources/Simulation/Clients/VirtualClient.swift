@@ -91,7 +91,7 @@ public final class VirtualClient {
     public var faults: [String] {
         let who = "room \(room.rawValue), client \(id.rawValue)"
         return ownFaults.map { "\(who): \($0)" }
-            + views.flatMap { view in view.checker.faults.map { "\(who), view \(view.id.rawValue): \($0)" } }
+            + views.flatMap { view in view.faults.map { "\(who), view \(view.id.rawValue): \($0)" } }
     }
 
     /// ICE and DTLS are up.

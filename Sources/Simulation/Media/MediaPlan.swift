@@ -26,9 +26,11 @@ public struct VideoPlan: Sendable {
     public var source = TrackSource.camera
     public var layers: [Layer]
     public var framesPerSecond = 30.0
-    /// VP8 and VP9.
+    /// VP8, VP9 and AV1.
     public var temporalLayers = 1
-    /// Spatial layers inside each stream, each twice as large as the one below (VP9 only).
+    /// Layers are inside the stream and each frame says what it refers to: VP9's flexible mode, AV1's dependency descriptors.
+    public var isScalable = false
+    /// Spatial layers inside each scalable stream, each twice as large as the one below.
     public var spatialLayers = 1
     /// Higher spatial layers refer to lower ones in keyframes only (L3T3_KEY), not in every picture (L3T3).
     public var refersUpInKeyframesOnly = true
@@ -60,9 +62,12 @@ public struct VideoPlan: Sendable {
         return plan
     }
 
-    /// One VP9 stream of a 720p camera with layers inside.
-    public static func scalable(spatial: Int, temporal: Int, keyframesOnly: Bool = true) -> VideoPlan {
-        var plan = camera(.vp9, width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_800))
+    /// One stream of a 720p camera with layers inside, VP9 or AV1; `keyframesOnly`: one of the KEY modes.
+    public static func scalable(
+        _ codec: Codec = .vp9, spatial: Int, temporal: Int, keyframesOnly: Bool = true
+    ) -> VideoPlan {
+        var plan = camera(codec, width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_800))
+        plan.isScalable = true
         plan.spatialLayers = spatial
         plan.temporalLayers = temporal
         plan.refersUpInKeyframesOnly = keyframesOnly

@@ -5,6 +5,8 @@ import Primitives
 struct MediaPacket: Sendable {
     var layer: Int
     var payload: [UInt8]
+    /// Dependency descriptor; empty where there is none.
+    var descriptor: [UInt8] = []
     var marker: Bool
     /// Media clock, counted from the source's start.
     var timestamp: UInt32
@@ -18,22 +20,37 @@ struct VideoSource: Sendable {
     private(set) var nextFrame: MonotonicTime
     /// Layers that owe a keyframe, one bit each.
     var wantsKeyframe: UInt32 = .max
-    private var layers: [SyntheticVideo]
+    private var layers: [Encoder]
     private let start: MonotonicTime
+
+    private enum Encoder: Sendable {
+        case plain(SyntheticVideo)
+        case scalable(ScalableVideo)
+    }
 
     init(_ plan: VideoPlan, track: UInt64, at now: MonotonicTime, random: inout RandomSource) {
         self.plan = plan
         nextFrame = now
         start = now
         layers = plan.layers.enumerated().map { index, layer in
-            SyntheticVideo(
-                codec: plan.codec, origin: .init(track: track, layer: index), width: layer.width, height: layer.height,
-                random: &random)
+            let origin = MediaTrace.Origin(track: track, layer: index)
+            // AV1 is never without its descriptors here.
+            guard plan.isScalable || plan.codec == .av1 else {
+                return .plain(
+                    SyntheticVideo(
+                        codec: plan.codec, origin: origin, width: layer.width, height: layer.height, random: &random))
+            }
+            return .scalable(ScalableVideo(plan, layer: layer, origin: origin, random: &random))
         }
     }
 
     /// Frames made so far.
-    func frames(ofLayer layer: Int) -> Int { Int(layers[layer].frames) }
+    func frames(ofLayer layer: Int) -> Int {
+        switch layers[layer] {
+        case .plain(let video): Int(video.frames)
+        case .scalable(let video): Int(video.pictures)
+        }
+    }
 
     /// The media clock at a moment.
     func mediaTime(at now: MonotonicTime) -> UInt32 {
@@ -52,19 +69,34 @@ struct VideoSource: Sendable {
         for (index, layer) in plan.layers.enumerated() where layer.isActive {
             let isKey = wantsKeyframe & 1 << UInt32(index) != 0
             if isKey { wantsKeyframe &= ~(1 << UInt32(index)) }
-            layers[index].width = layer.width
-            layers[index].height = layer.height
-            layers[index].temporalLayers = plan.temporalLayers
-            layers[index].spatialLayers = plan.codec == .vp9 ? plan.spatialLayers : 1
-            layers[index].refersUpInKeyframesOnly = plan.refersUpInKeyframesOnly
             let bytes = size(of: layer, isKey: isKey, random: &random)
-            let payloads = layers[index].frame(isKey: isKey, bytes: bytes, at: now)
-            for (part, payload) in payloads.enumerated() {
-                let isLast = part == payloads.count - 1
-                packets.append(MediaPacket(layer: index, payload: payload, marker: isLast, timestamp: timestamp))
+            let parts = picture(of: index, layer, isKey: isKey, bytes: bytes, at: now)
+            for (part, packet) in parts.enumerated() {
+                packets.append(
+                    MediaPacket(
+                        layer: index, payload: packet.payload, descriptor: packet.descriptor,
+                        marker: part == parts.count - 1, timestamp: timestamp))
             }
         }
         return packets
+    }
+
+    private mutating func picture(
+        of index: Int, _ layer: VideoPlan.Layer, isKey: Bool, bytes: Int, at now: MonotonicTime
+    ) -> [ScalableVideo.Packet] {
+        switch layers[index] {
+        case .plain(var video):
+            video.width = layer.width
+            video.height = layer.height
+            video.temporalLayers = plan.temporalLayers
+            defer { layers[index] = .plain(video) }
+            return video.frame(isKey: isKey, bytes: bytes, at: now).map { ScalableVideo.Packet(payload: $0) }
+        case .scalable(var video):
+            video.width = layer.width
+            video.height = layer.height
+            defer { layers[index] = .scalable(video) }
+            return video.picture(isKey: isKey, bytes: bytes, at: now)
+        }
     }
 
     private func size(of layer: VideoPlan.Layer, isKey: Bool, random: inout RandomSource) -> Int {

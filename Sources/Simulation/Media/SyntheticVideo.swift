@@ -14,10 +14,6 @@ public struct SyntheticVideo: Sendable {
     public var height: Int
     /// Temporal layers, 1 to 3 (VP8 and VP9), in libwebrtc's patterns.
     public var temporalLayers = 1
-    /// Spatial layers, 1 to 3 (VP9 only).
-    public var spatialLayers = 1
-    /// Higher spatial layers refer to lower ones in keyframes only.
-    public var refersUpInKeyframesOnly = true
     /// Frames so far.
     public private(set) var frames: UInt32 = 0
     private let origin: MediaTrace.Origin
@@ -44,11 +40,10 @@ public struct SyntheticVideo: Sendable {
             position = 0
             keyIndex = (keyIndex + 1) & 0x1f
         }
-        let temporalLayer = Self.temporalLayer(at: position, of: temporalLayers)
+        let temporalLayer = LayerPattern.temporalLayer(at: position, of: temporalLayers)
         position += 1
         pictureID = (pictureID + 1) & 0x7fff
         if temporalLayer == 0 { tl0PictureIndex &+= 1 }
-        if codec == .vp9 { return vp9Picture(isKey: isKey, bytes: bytes, temporalLayer: temporalLayer, at: now) }
         let hasSets = codec == .h264 && isKey
         let coded = max(1, (bytes + Self.maximumPayload - 1) / Self.maximumPayload)
         let count = min(255, coded + (hasSets ? 1 : 0))
@@ -59,18 +54,10 @@ public struct SyntheticVideo: Sendable {
         }
     }
 
-    /// 0; 0 1; 0 2 1 2: libwebrtc's patterns.
-    private static func temporalLayer(at position: Int, of layers: Int) -> Int {
-        switch layers {
-        case 2: position % 2
-        case 3: [0, 2, 1, 2][position % 4]
-        default: 0
-        }
-    }
-
     private func head(index: Int, count: Int, isKey: Bool, temporalLayer: Int) -> [UInt8] {
         switch codec {
         case .h264: h264(index: index, count: count, isKey: isKey)
+        case .vp9: vp9(index: index, count: count, isKey: isKey, temporalLayer: temporalLayer)
         default: vp8(index: index, isKey: isKey, temporalLayer: temporalLayer)
         }
     }
@@ -95,45 +82,15 @@ public struct SyntheticVideo: Sendable {
         return head
     }
 
-    /// One frame for each spatial layer, the lowest first; each is four times as large as the one below, as its pictures are.
-    private func vp9Picture(isKey: Bool, bytes: Int, temporalLayer: Int, at now: MonotonicTime) -> [[UInt8]] {
-        let parts = (0..<spatialLayers).map { 1 << (2 * $0) }
-        let whole = parts.reduce(0, +)
-        return parts.indices.flatMap { spatial in
-            let own = max(bytes * parts[spatial] / whole, 40)
-            let count = min(255, max(1, (own + Self.maximumPayload - 1) / Self.maximumPayload))
-            return (0..<count).map { index in
-                let trace = MediaTrace(
-                    origin: origin, frame: frames &* UInt32(spatialLayers) &+ UInt32(spatial), index: index,
-                    count: count, time: now)
-                let layer = (spatial: spatial, temporal: temporalLayer)
-                return finish(
-                    vp9(index: index, count: count, isKey: isKey, layer), trace: trace, length: own / count,
-                    isSets: false)
-            }
-        }
-    }
-
-    /// RFC 9628 section 4.2: picture id, layer indices where there are layers, and the sizes ahead of a keyframe.
-    private func vp9(index: Int, count: Int, isKey: Bool, _ layer: (spatial: Int, temporal: Int)) -> [UInt8] {
-        let hasLayers = spatialLayers > 1 || temporalLayers > 1
-        let hasSizes = isKey && index == 0 && layer.spatial == 0
-        let isTop = layer.spatial == spatialLayers - 1
-        let isUnusedAbove = isTop || (refersUpInKeyframesOnly && !isKey)
-        var flags: UInt8 = 0x80 | (isKey ? 0 : 0x40) | (hasLayers ? 0x20 : 0) | (index == 0 ? 0x08 : 0)
-        flags |= (index == count - 1 ? 0x04 : 0) | (hasSizes ? 0x02 : 0) | (hasLayers && isUnusedAbove ? 0x01 : 0)
+    /// RFC 9628 section 4.2: picture id, layer indices where there are layers, and the size ahead of a keyframe.
+    private func vp9(index: Int, count: Int, isKey: Bool, temporalLayer: Int) -> [UInt8] {
+        let hasLayers = temporalLayers > 1
+        let hasSize = isKey && index == 0
+        var flags: UInt8 = 0x80 | (isKey ? 0 : 0x40) | (hasLayers ? 0x21 : 0) | (index == 0 ? 0x08 : 0)
+        flags |= (index == count - 1 ? 0x04 : 0) | (hasSize ? 0x02 : 0)
         var head = [flags, 0x80 | UInt8(pictureID >> 8), UInt8(pictureID & 0xff)]
-        if hasLayers {
-            let refersDown = layer.spatial > 0 && (isKey || !refersUpInKeyframesOnly)
-            head.append(UInt8(layer.temporal) << 5 | 0x10 | UInt8(layer.spatial) << 1 | (refersDown ? 1 : 0))
-            head.append(tl0PictureIndex)
-        }
-        if hasSizes {
-            head.append(UInt8(spatialLayers - 1) << 5 | 0x10)
-            for below in (0..<spatialLayers).reversed() {
-                head += Self.bigEndian(width >> below) + Self.bigEndian(height >> below)
-            }
-        }
+        if hasLayers { head += [UInt8(temporalLayer) << 5 | 0x10, tl0PictureIndex] }
+        if hasSize { head += [0x10] + Self.bigEndian(width) + Self.bigEndian(height) }
         return head + [0x82, 0x49, 0x83, 0x42]
     }
 
@@ -150,7 +107,7 @@ public struct SyntheticVideo: Sendable {
         return index == first ? head + [0x88] : head
     }
 
-    private static func bigEndian(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 0xff), UInt8(value & 0xff)] }
+    static func bigEndian(_ value: Int) -> [UInt8] { [UInt8(value >> 8 & 0xff), UInt8(value & 0xff)] }
     private static func littleEndian(_ value: Int) -> [UInt8] { [UInt8(value & 0xff), UInt8(value >> 8 & 0xff)] }
 
     /// Constrained baseline, level 3.1, as Chromium sends it.

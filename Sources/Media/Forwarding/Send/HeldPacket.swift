@@ -36,19 +36,18 @@ extension Subscription {
     /// When `plan` must be called again although nothing came.
     public var heldUntil: MonotonicTime { held.isHolding ? held.since + HeldPacket.patience : .distantFuture }
 
-    /// Lets the held packet go ahead of the next one, which ends its picture where it is of another and nothing between them is missing.
-    mutating func releaseHeld(
-        before sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
-        at now: MonotonicTime, into list: inout WorkList<SentPacket>
-    ) {
-        let isOther = record.pointee.timestamp != tail.sourceTimestamp
-        let between = (tail.sourceSequence + 1)..<max(sequence, tail.sourceSequence + 1)
-        let isKnown = between.count <= Self.farthestEnd && between.allSatisfy { layer.pointee.sequences.contains($0) }
-        releaseHeld(endsPicture: isOther && isKnown, at: now, into: &list)
+    /// Whether the picture of the held packet ends with it, by what came behind it: nothing, or another picture. Where the next packet is missing
+    /// nobody can tell, and it may be repaired.
+    func heldEndsPicture(in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
+        var next = tail.sourceSequence + 1
+        while next <= layer.pointee.sequences.highest, layer.pointee.sequences.contains(next) {
+            if let record = layer.pointee.history.record(next) {
+                return record.pointee.timestamp != tail.sourceTimestamp
+            }
+            next += 1
+        }
+        return next > layer.pointee.sequences.highest
     }
-
-    /// Further on than this nobody can tell any more whose packets are missing: more than a large picture has.
-    private static var farthestEnd: Int { 64 }
 
     /// Takes the number of the held packet back: it is not sent, and the stream goes on without a hole.
     mutating func abandonHeld() {

@@ -27,6 +27,8 @@ struct LayerSelector {
     var spatialCap: UInt8 = .max
     /// The cap that holds from the next picture (down) or keyframe (up) on.
     var spatialTarget: UInt8 = .max
+    /// The picture from which on `spatialCap` holds, by its timestamp.
+    var spatialSince: Int64 = .min
     /// The highest spatial layer that was forwarded since the cap came down last.
     var topSpatial: UInt8 = 0
     /// The output number at which spatial layers were given up; nil when the next keyframe has come.
@@ -83,6 +85,9 @@ struct LayerSelector {
         lastLook = .zero
         mayReplay = true
     }
+
+    /// The layers that hold now.
+    @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatialCap, temporal: temporal.cap) }
 
     /// Whether a keyframe must come before the wish can be followed.
     var needsKeyframe: Bool {

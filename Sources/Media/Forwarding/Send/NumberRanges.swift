@@ -13,9 +13,17 @@ struct NumberRange {
     var temporalZeroDelta: UInt8 = 0
     var keyIndexDelta: UInt8 = 0
     var layer: UInt8 = 0
+    /// The spatial and temporal layers that were forwarded, and none above.
+    var caps = LayerCaps()
 
     /// The output number of `source`.
     @inline(__always) func output(_ source: Int64) -> Int64 { source &- sequenceDelta }
+}
+
+/// The highest layers inside a stream that are forwarded.
+struct LayerCaps: Equatable {
+    var spatial: UInt8 = .max
+    var temporal: UInt8 = .max
 }
 
 /// The last few ranges of a subscription, so that a packet that comes late (repaired uplink loss, reordering) still gets the

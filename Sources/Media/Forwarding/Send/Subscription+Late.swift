@@ -1,32 +1,75 @@
+import MediaControl
 import PayloadFormats
 import Primitives
+
+// Packets that come late, because the publisher's network lost them and they were repaired: what was decided about their picture meanwhile.
 
 extension Subscription {
     /// A picture has seldom more packets than this on either side of one that is missing; those further away are not looked at.
     private static var reach: Int64 { 16 }
 
-    /// Whether a packet that comes late belongs to a picture that was left out with its layer: a part of it must not follow then, as the
+    /// Whether a packet that comes late belongs to a picture or a layer that was left out: a part of it must not follow then, as the
     /// receiver would wait for the rest.
     ///
-    /// While it was missing nobody knew whose it was, so a number was left for it.
+    /// While it was missing nobody knew whose it was, so a number was left for it. `caps` held for its picture.
     func wasLeftOut(
-        _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>
+        _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        caps: LayerCaps
     ) -> Bool {
         let summary = record.pointee.summary
-        if summary.spatialLayer > Int(selector.spatialCap) { return true }
-        guard summary.temporalLayer > 0 else { return false }
+        guard summary.temporalLayer > 0 || summary.spatialLayer > 0 else { return false }
         for distance in 1...Self.reach {
             for other in [sequence - distance, sequence + distance] {
+                // Higher spatial layers have caps of their own.
                 guard let neighbour = layer.pointee.history.record(other),
-                    neighbour.pointee.timestamp == record.pointee.timestamp
+                    neighbour.pointee.timestamp == record.pointee.timestamp,
+                    neighbour.pointee.summary.spatialLayer <= summary.spatialLayer
                 else { continue }
                 guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: other) else { return true }
                 // What was sent of a picture is completed. A neighbour that came late itself says nothing.
-                if let place = ring.place(sentPacket(other, in: range.pointee).sequence) {
-                    return place.pointee.flags.contains(.filler)
-                }
+                guard let place = ring.place(sentPacket(other, in: range.pointee).sequence) else { continue }
+                if place.pointee.flags.contains(.filler) { return true }
+                // The picture was ended with a layer below.
+                return place.pointee.flags.contains(.marker)
+                    && neighbour.pointee.summary.spatialLayer < summary.spatialLayer
             }
         }
-        return summary.temporalLayer > Int(selector.temporal.cap)
+        return summary.spatialLayer > Int(caps.spatial) || summary.temporalLayer > Int(caps.temporal)
+    }
+
+    /// The highest layers that were forwarded of the picture of a packet that comes late.
+    func caps(
+        of record: UnsafePointer<PacketRecord>, _ layer: UnsafeMutablePointer<ReceiveLayer>,
+        in range: UnsafeMutablePointer<NumberRange>
+    ) -> LayerCaps {
+        var caps = range.pointee.caps
+        // A picture may have brought others although it is not its first packet that came first.
+        guard layer.pointee.index == Int(selector.active) else { return caps }
+        if record.pointee.timestamp >= selector.spatialSince { caps.spatial = selector.spatialCap }
+        if record.pointee.timestamp >= selector.temporal.since { caps.temporal = selector.temporal.cap }
+        return caps
+    }
+
+    /// Whether a packet that comes late is the last one that the subscriber gets of its picture, as its upper layers are left out.
+    func endsCappedPicture(_ record: UnsafePointer<PacketRecord>, caps: LayerCaps) -> Bool {
+        record.pointee.summary.endsFrame && record.pointee.summary.spatialLayer >= Int(caps.spatial)
+            && (tail.codec == .vp9 || tail.codec == .av1)
+    }
+
+    /// The range that a packet ahead of all others is numbered by; a new one where other layers are forwarded than before.
+    @inline(__always)
+    mutating func currentRange(from sequence: Int64) -> UnsafeMutablePointer<NumberRange> {
+        let range = ranges.current
+        guard range.pointee.caps != selector.caps else { return range }
+        if sequence > range.pointee.first {
+            var next = range.pointee
+            // What is missing before it is of the layers before.
+            range.pointee.last = sequence - 1
+            next.first = sequence
+            next.last = sequence - 1
+            ranges.begin(next)
+        }
+        ranges.current.pointee.caps = selector.caps
+        return ranges.current
     }
 }

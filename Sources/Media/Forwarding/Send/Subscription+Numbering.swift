@@ -15,7 +15,8 @@ extension Subscription {
         let mapping = formats[record.pointee.format]
         selector.active = Int8(layer.pointee.index)
         selector.spatialCap = selector.spatialTarget
-        selector.temporal.begin()
+        selector.spatialSince = record.pointee.timestamp
+        selector.temporal.begin(at: record.pointee.timestamp)
         var range = NumberRange()
         range.layer = UInt8(layer.pointee.index)
         range.first = start
@@ -136,7 +137,7 @@ extension Subscription {
         if !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) {
             rebase(at: arrival.sequence, record: record, of: layer, mapping: mapping)
         }
-        if held.isHolding { releaseHeld(before: arrival.sequence, record, of: layer, at: now, into: &list) }
+        if held.isHolding { releaseHeld(endsPicture: heldEndsPicture(in: layer), at: now, into: &list) }
         number(arrival.sequence, record: record, at: now, into: &list)
     }
 
@@ -146,7 +147,7 @@ extension Subscription {
         _ sequence: Int64, record: UnsafePointer<PacketRecord>, at now: MonotonicTime,
         into list: inout WorkList<SentPacket>
     ) {
-        let range = ranges.current
+        let range = currentRange(from: sequence)
         range.pointee.last = sequence
         let output = range.pointee.output(sequence)
         if output > highest { highest = output }
@@ -183,6 +184,7 @@ extension Subscription {
         {
             noteGivenUp()
             selector.spatialCap = selector.spatialTarget
+            selector.spatialSince = record.pointee.timestamp
         }
         let layer = record.pointee.summary.spatialLayer
         if layer > Int(selector.spatialCap) { return true }
@@ -260,12 +262,14 @@ extension Subscription {
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: sequence) else { return }
-        if kind == .video, wasLeftOut(sequence, record, of: layer) {
+        let caps = self.caps(of: record, layer, in: range)
+        if kind == .video, wasLeftOut(sequence, record, of: layer, caps: caps) {
             return fill(layer.pointee.index, sequence, at: now, into: &list)
         }
         var sent = sentPacket(sequence, in: range.pointee)
         guard ring.place(sent.sequence) == nil, !held.isHolding(sent.sequence), formats[record.pointee.format].isMapped
         else { return }
+        if kind == .video, endsCappedPicture(record, caps: caps) { sent.flags.insert(.marker) }
         // The subscriber has seen the gap: its requests that are on their way are answered by this.
         sent.lastRepeat = SentPacket.moment(of: now)
         append(sent, at: now, into: &list)

@@ -20,7 +20,10 @@ extension Subscription {
         var signals: Signals = []
         if kind == .video {
             selector.look(at: track, now: now)
-            if held.isDue(at: now) { releaseHeld(endsPicture: true, at: now, into: &list) }
+            if held.isDue(at: now), selector.active >= 0 {
+                let ends = heldEndsPicture(in: track.layer(Int(selector.active)))
+                releaseHeld(endsPicture: ends, at: now, into: &list)
+            }
             if selector.mayReplay { replay(track, at: now, into: &list) }
             for arrival in track.arrivals { signals.formUnion(takeVideo(arrival, of: track, at: now, into: &list)) }
             if selector.target >= 0, selector.needsKeyframe, !isRefused { signals.insert(.wantsKeyframe) }

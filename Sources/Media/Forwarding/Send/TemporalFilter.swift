@@ -13,11 +13,16 @@ struct TemporalFilter {
     private(set) var cap: UInt8 = .max
     /// The highest temporal layer that should be.
     var target: UInt8 = .max
+    /// The picture from which on `cap` holds, by its timestamp.
+    private(set) var since: Int64 = .min
     /// Timestamp of the newest picture left out; its packets count as one.
     private(set) var omitted: Int64 = .min
 
     /// A keyframe begins the stream, or another layer of it: everything may be decoded from here.
-    mutating func begin() { cap = target }
+    mutating func begin(at timestamp: Int64) {
+        cap = target
+        since = timestamp
+    }
 
     /// Whether the packet belongs to a picture that is left out. `isNewPicture`: its timestamp is not that of the last forwarded packet.
     @inline(__always)
@@ -32,7 +37,10 @@ struct TemporalFilter {
             cap = target
         } else if layer == cap &+ 1, record.pointee.summary.isSwitchingPoint {
             cap = layer
+        } else {
+            return
         }
+        since = record.pointee.timestamp
     }
 
     /// Notes that a packet is left out; true for the first of its picture.

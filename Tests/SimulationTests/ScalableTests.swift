@@ -1,0 +1,126 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+/// A codec and how its layers hang together, as browsers call it.
+struct ScalabilityMode: Sendable, CustomTestStringConvertible {
+    var codec: Codec
+    var spatial: Int
+    var temporal: Int
+    var isKey = false
+
+    var testDescription: String { "\(codec) L\(spatial)T\(temporal)\(isKey ? "_KEY" : "")" }
+    var plan: VideoPlan { .scalable(codec, spatial: spatial, temporal: temporal, keyframesOnly: isKey) }
+
+    /// G8's.
+    static let all = [Codec.vp9, .av1].flatMap {
+        [
+            ScalabilityMode(codec: $0, spatial: 1, temporal: 3), ScalabilityMode(codec: $0, spatial: 3, temporal: 3),
+            ScalabilityMode(codec: $0, spatial: 3, temporal: 3, isKey: true),
+            ScalabilityMode(codec: $0, spatial: 2, temporal: 1),
+        ]
+    }
+    static let spatial = all.filter { $0.spatial > 1 }
+
+    /// One of each codec is enough for a thousand.
+    var manyChanges: Int { spatial == 3 && isKey == (codec == .vp9) ? 1_000 : 100 }
+}
+
+@Suite("Layers inside one stream (G8)")
+struct ScalableTests {
+    /// Small pictures, a keyframe little larger than others: what is looked at is numbers, not rates.
+    private static func thin(_ mode: ScalabilityMode) -> VideoPlan {
+        var plan = mode.plan
+        plan.layers[0].bitrate = .kilobitsPerSecond(400)
+        plan.framesPerSecond = 15
+        plan.keyframeScale = 2
+        return plan
+    }
+
+    /// Lets viewers change their minds about size and frames until so many changes of size were seen; the views.
+    private static func play(
+        _ mode: ScalabilityMode, switches: Int, link: LinkModel, seed: UInt64
+    ) throws -> (world: World, views: [View], switches: Int) {
+        let world = try World(seed: seed)
+        let room = world.openRoom()
+        let alice = world.join(room, ClientSettings(link: link))
+        let camera = alice.publish(thin(mode))
+        let viewers = (0..<3).map { _ in world.join(room, ClientSettings(link: link)) }
+        let views = viewers.map { $0.subscribe(to: camera) }
+        for view in views { view.allowThinning() }
+        world.run(for: .seconds(2))
+        let made = { views.map { $0.frames.layers.count - 1 }.reduce(0, +) }
+        while made() < switches, world.now < MonotonicTime(milliseconds: 900_000) {
+            for (viewer, view) in zip(viewers, views) where Int.random(in: 0..<3, using: &world.random) == 0 {
+                viewer.prefer(.spatial(Int.random(in: 0..<mode.spatial, using: &world.random)), of: view)
+                let frames = [4.0, 8, 30].randomElement(using: &world.random)
+                viewer.wish(of: view) { $0.framesPerSecond = frames }
+            }
+            world.run(for: .milliseconds(300))
+        }
+        return (world, views, made())
+    }
+
+    @Test(
+        "G1, G8: 1,000 changes of size (some modes 100): every frame has all it refers to",
+        arguments: ScalabilityMode.spatial)
+    func thousandSwitches(mode: ScalabilityMode) throws {
+        let (world, views, switches) = try Self.play(
+            mode, switches: mode.manyChanges, link: LinkModel(delay: .milliseconds(5)), seed: Seeds.seed(71))
+        print("\(mode.testDescription): \(switches) changes of size in \(world.now.milliseconds / 1_000) s")
+        #expect(switches >= mode.manyChanges)
+        #expect(world.faults == [])
+        for view in views {
+            #expect(view.missing == 0 && view.checker.missing == 0 && view.checker.framesCut == 0)
+            print("  \(view.frames.decoded) pictures, longest freeze \(view.frames.longestFreeze.milliseconds) ms")
+            #expect(view.frames.longestFreeze < .milliseconds(600))
+        }
+    }
+
+    @Test("G1, G8: the same on lossy links", arguments: ScalabilityMode.all)
+    func lossySwitches(mode: ScalabilityMode) throws {
+        var link = LinkModel(delay: .milliseconds(20), loss: 0.02)
+        link.reorder = 0.01
+        link.jitter = .milliseconds(8)
+        let (world, views, switches) = try Self.play(
+            mode, switches: mode.spatial > 1 ? 100 : 0, link: link, seed: Seeds.seed(72))
+        if mode.spatial == 1 { world.run(for: .seconds(20)) }
+        #expect(mode.spatial == 1 || switches >= 100)
+        #expect(world.faults == [])
+        for view in views {
+            print("\(mode.testDescription): \(view.frames.decoded) pictures, missing \(view.missing)")
+            #expect(view.frames.decoded > 100)
+        }
+    }
+
+    @Test("H2, G8: 3 Mbit/s, 0.7, and 3 again", arguments: ScalabilityMode.all)
+    func steps(mode: ScalabilityMode) throws {
+        let world = try World(seed: Seeds.seed(73))
+        let room = world.openRoom()
+        let link = LinkModel(delay: .milliseconds(25))
+        let alice = world.join(room, ClientSettings(link: link))
+        let bob = world.join(
+            room,
+            ClientSettings(
+                uplink: link, downlink: LinkModel(delay: .milliseconds(25), rate: .kilobitsPerSecond(3_000))))
+        let camera = alice.publish(mode.plan)
+        let view = bob.subscribe(to: camera)
+        view.allowThinning()
+        var rates: [Double] = []
+        // Of 1.8 Mbit/s the two lower of three layers take 430 kbit/s, the lower of two 360; a quarter of the pictures 450.
+        for (rate, layer) in [(3_000, mode.spatial - 1), (700, max(mode.spatial - 2, 0)), (3_000, mode.spatial - 1)] {
+            bob.downlink.model.rate = .kilobitsPerSecond(Int64(rate))
+            world.run(for: .seconds(10))
+            let shown = view.frames.decoded
+            world.run(for: .seconds(10))
+            rates.append(Double(view.frames.decoded - shown) / 10)
+            #expect(view.frames.layers.last?.layer == layer)
+        }
+        let layers = view.frames.layers.map { "\($0.time.milliseconds):\($0.layer)" }.joined(separator: " ")
+        print("\(mode.testDescription): pictures/s \(rates), layers \(layers), \(view.frames.longestFreeze) longest")
+        #expect(rates[0] > 28 && rates[1] > 6 && rates[2] > 28)
+        #expect(view.frames.longestFreeze < .milliseconds(2_500))
+        #expect(world.faults == [])
+    }
+}
