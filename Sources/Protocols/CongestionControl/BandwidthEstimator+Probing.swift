@@ -93,7 +93,7 @@ extension BandwidthEstimator {
     mutating func plan(at now: MonotonicTime) {
         guard phase == .measuring, !probe.isBusy else { return }
         let isCongested =
-            !isOutOfDate(at: now)
+            !isStale(at: now)
             && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
                 || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)

@@ -130,7 +130,7 @@ public struct BandwidthEstimator: ~Copyable {
         case .untested: return receiver.limitAlone(at: now) != nil
         case .silent: return true
         case .measuring:
-            if isOutOfDate(at: now) { return false }
+            if isStale(at: now) { return false }
             if queue.value > Self.standingQueue { return true }
             if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
             let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
@@ -140,7 +140,7 @@ public struct BandwidthEstimator: ~Copyable {
 
     /// Whether nothing was sent for a while, perhaps because nothing fits: what was known of queues and losses is out of date, and only a probe
     /// tells.
-    func isOutOfDate(at now: MonotonicTime) -> Bool {
+    func isStale(at now: MonotonicTime) -> Bool {
         packets.bytesInFlight == 0 && now - lastFeedback >= Self.streamTimeout
     }
 
