@@ -217,6 +217,17 @@ struct BandwidthTests {
                 .layersWanted(track: sids[1], layers: [WantedLayer(rid: nil, isWanted: false)]),
             ])
         #expect(bench.takeEvents(bob).isEmpty)
+        // Layers inside the only stream.
+        bench.media(.layersWanted(ids[1], [true, false]))
+        #expect(
+            bench.takeEvents(ada) == [
+                .layersWanted(
+                    track: sids[1],
+                    layers: [
+                        WantedLayer(rid: nil, spatial: 0, isWanted: true),
+                        WantedLayer(rid: nil, spatial: 1, isWanted: false),
+                    ])
+            ])
     }
 
     @Test("I7: quality is told when it changes, and stands in the snapshot of who comes later")

@@ -123,4 +123,34 @@ struct ScalableTests {
         #expect(view.frames.longestFreeze < .milliseconds(2_500))
         #expect(world.faults == [])
     }
+
+    @Test(
+        "H10, G8: spatial layers inside a stream that nobody wants are named within 5 s, and wanted again at once",
+        arguments: [Codec.vp9, .av1])
+    func publisherHints(codec: Codec) throws {
+        let world = try World(seed: Seeds.seed(75))
+        let room = world.openRoom()
+        let camera = world.join(room).publish(.scalable(codec, spatial: 3, temporal: 3))
+        let viewer = world.join(room)
+        let view = viewer.subscribe(to: camera)
+        view.allowThinning()
+        world.run(for: .seconds(5))
+        for (wish, layers) in [
+            (LayerPreference.height(180), [true, false, false]), (.height(360), [true, true, false]),
+            (.best, [true, true, true]), (.spatial(0), [true, false, false]), (.height(400), [true, true, true]),
+        ] {
+            let start = world.now
+            viewer.prefer(wish, of: view)
+            world.run(for: .seconds(5))
+            let told = world.events.compactMap { time, event in
+                if case .layersWanted(camera.id, let layers) = event { (time: time, layers: layers) } else { nil }
+            }
+            let last = try #require(told.last)
+            #expect(last.layers == layers)
+            #expect(
+                last.time - start <= (wish == .height(180) || wish == .spatial(0) ? .seconds(5) : .milliseconds(20)))
+            #expect(view.frames.layers.last?.layer == layers.lastIndex(of: true))
+        }
+        #expect(world.faults == [])
+    }
 }

@@ -75,6 +75,8 @@ public struct PayloadSummary: Sendable, Hashable {
     public var frameNumber: UInt16 = 0
     /// Whether a dependency descriptor was at hand.
     public var hasDescriptor = false
+    /// How many spatial layers the stream has, where the packet tells (VP9's scalability structure, a descriptor's structure); else 0.
+    public var spatialLayers: UInt8 = 0
     /// What the frame is to each decode target, two bits a target from the lowest: see `DependencyDescriptor`.
     public var decodeTargetIndications: UInt64 = 0
 
@@ -145,6 +147,7 @@ extension PayloadSummary {
     /// Takes over what only a descriptor says.
     mutating func note(_ descriptor: DependencyDescriptor) {
         hasDescriptor = true
+        if descriptor.hasStructure { spatialLayers = descriptor.structureLayers }
         frameNumber = descriptor.frameNumber
         decodeTargetIndications = descriptor.decodeTargetIndications
     }

@@ -16,7 +16,8 @@ public enum MediaEvent: Sendable, Hashable {
     case trackResumed(TrackID)
     /// The picture size of a layer became known or changed (A12, D10). Layers count from 0, the smallest.
     case trackDimensions(TrackID, layer: Int, width: Int, height: Int)
-    /// Which layers of a video somebody wants, in the order of its description; told when it changes, all are wanted at first (H10).
+    /// Which layers of a video somebody wants, in the order of its description, or of its only stream the spatial layers from the smallest; told
+    /// when it changes, all are wanted at first (H10).
     case layersWanted(TrackID, [Bool])
     /// The first packet of a subscription was forwarded (D9).
     case subscriptionStarted(SubscriptionID)

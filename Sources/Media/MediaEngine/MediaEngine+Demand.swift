@@ -15,8 +15,9 @@ extension MediaEngine {
         let state = tracks[index]
         guard state.pointee.track.description.kind == .video else { return }
         let wanted = wantedLayers(of: index)
-        if wanted & ~state.pointee.toldLayers != 0 { tellLayers(wanted | state.pointee.toldLayers, of: index) }
-        guard wanted != state.pointee.toldLayers else {
+        let told = toldLayers(of: index)
+        if wanted & ~told != 0 { tellLayers(wanted | told, of: index) }
+        guard wanted != toldLayers(of: index) else {
             state.pointee.fadesAt = .distantFuture
             return
         }
@@ -60,7 +61,7 @@ extension MediaEngine {
             }
             tracks[index].pointee.fadesAt = .distantFuture
             let wanted = wantedLayers(of: index)
-            if wanted != tracks[index].pointee.toldLayers { tellLayers(wanted, of: index) }
+            if wanted != toldLayers(of: index) { tellLayers(wanted, of: index) }
         }
         rooms[room].pointee.fading = left
     }
@@ -74,14 +75,19 @@ extension MediaEngine {
         deadlines.set(DeadlineOwner.room(room), to: next)
     }
 
+    /// What the publisher knows to be wanted; all of what it has not sent yet.
+    private func toldLayers(of index: Int) -> UInt8 {
+        tracks[index].pointee.toldLayers & LayerMask.all(of: tracks[index].pointee.track)
+    }
+
     private func tellLayers(_ layers: UInt8, of index: Int) {
         let state = tracks[index]
         state.pointee.toldLayers = layers
-        let flags = (0..<state.pointee.track.layerCount).map { layers & (1 << UInt8($0)) != 0 }
+        let flags = (0..<LayerMask.count(of: state.pointee.track)).map { layers & (1 << UInt8($0)) != 0 }
         events.append(.layersWanted(state.pointee.id, flags))
     }
 
-    /// Bit by bit, the layers by their place in the description. Without any subscriber the smallest stays, so that whoever comes has a
+    /// Bit by bit, the layers by their place in the description, or the spatial ones inside the only stream. Without any subscriber the smallest stays, so that whoever comes has a
     /// picture at once; where all subscribers look away none does.
     private func wantedLayers(of index: Int) -> UInt8 {
         let track = tracks[index].pointee.track
@@ -103,14 +109,19 @@ extension MediaEngine {
     }
 }
 
-/// Layers as bits, by their place in the description.
+/// Layers as bits: by their place in the description, or where there is only one stream its spatial layers.
 private enum LayerMask {
-    static func all(of track: PublishedTrack) -> UInt8 { UInt8(1 << track.layerCount) - 1 }
+    /// How many there are: of a stream's spatial layers the most that it ever had, as its publisher may have been told to stop some.
+    static func count(of track: PublishedTrack) -> Int {
+        track.layerCount > 1 ? track.layerCount : min(track.layer(0).pointee.mostSpatialLayers, 8)
+    }
+
+    static func all(of track: PublishedTrack) -> UInt8 { UInt8(truncatingIfNeeded: 1 << count(of: track) - 1) }
 
     /// The layers up to a rank.
     static func upTo(_ rank: Int, of track: PublishedTrack) -> UInt8 {
         var mask: UInt8 = 0
-        for layer in 0..<track.layerCount where track.rank(ofLayer: layer) <= rank { mask |= 1 << UInt8(layer) }
+        for layer in 0..<count(of: track) where self.rank(of: layer, in: track) <= rank { mask |= 1 << UInt8(layer) }
         return mask
     }
 
@@ -118,10 +129,22 @@ private enum LayerMask {
     static func within(_ limits: ViewerLimits, of track: PublishedTrack) -> UInt8 {
         var top = limits.spatial ?? .max
         if let height = limits.height {
-            let filling = (0..<track.layerCount).filter { track.layer($0).pointee.height >= height }
-                .map { track.rank(ofLayer: $0) }
+            let filling = (0..<count(of: track)).filter { self.height(of: $0, in: track) >= height }
+                .map { rank(of: $0, in: track) }
             top = min(top, filling.min() ?? .max)
         }
-        return top >= track.layerCount ? all(of: track) : upTo(max(top, 0), of: track)
+        return top >= count(of: track) ? all(of: track) : upTo(max(top, 0), of: track)
+    }
+
+    private static func rank(of layer: Int, in track: PublishedTrack) -> Int {
+        track.layerCount > 1 ? track.rank(ofLayer: layer) : layer
+    }
+
+    /// Lines of a layer; of spatial ones the size of the highest is known, each is twice as large as the one below.
+    private static func height(of layer: Int, in track: PublishedTrack) -> Int {
+        guard track.layerCount == 1 else { return track.layer(layer).pointee.height }
+        let above = layer - (track.layer(0).pointee.spatialLayers - 1)
+        let highest = track.layer(0).pointee.height
+        return above > 0 ? highest << above : highest >> -above
     }
 }

@@ -75,7 +75,11 @@ extension Room {
     private mutating func setWanted(_ id: TrackID, _ flags: [Bool], _ turn: inout RoomTurn) {
         guard let track = tracks[id] else { return }
         let encodings = track.description.encodings.isEmpty ? [EncodingDescription()] : track.description.encodings
-        let layers = zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
+        let isScalable = encodings.count == 1 && flags.count > 1
+        let layers =
+            isScalable
+            ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
+            : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
         tell(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
     }
 

@@ -87,11 +87,14 @@ public struct ParticipantQuality: Sendable, Hashable {
 public struct WantedLayer: Sendable, Hashable {
     /// `a=rid`; nil for a plain stream or a layer that was announced by SSRC.
     public var rid: String?
+    /// Of a stream with layers inside: which spatial layer, 0 is the smallest.
+    public var spatial: Int?
     public var isWanted: Bool
 
     /// A layer.
-    public init(rid: String?, isWanted: Bool) {
+    public init(rid: String?, spatial: Int? = nil, isWanted: Bool) {
         self.rid = rid
+        self.spatial = spatial
         self.isWanted = isWanted
     }
 }

@@ -73,7 +73,7 @@ export class Publishing {
         return result;
     }
 
-    /** Somebody wants these layers of a track, and nobody the others: [{ rid, wanted }]. */
+    /** Somebody wants these layers of a track, and nobody the others: [{ rid, spatial, wanted }]. */
     want(sid, layers) {
         this.wanted.set(sid, layers);
         this.work = this.work.then(() => this.follow(sid)).catch((problem) => console.warn("Layers were not changed:", problem.message));
@@ -86,10 +86,16 @@ export class Publishing {
         const { sender } = found.transceiver;
         const parameters = sender.getParameters();
         let changes = false;
-        for (const encoding of parameters.encodings) {
-            const layer = this.wanted.get(sid).find(({ rid }) => rid === encoding.rid);
-            changes ||= layer && layer.wanted !== encoding.active;
-            if (layer) encoding.active = layer.wanted;
+        const layers = this.wanted.get(sid);
+        if (layers.some(({ spatial }) => spatial !== undefined)) {
+            found.whole ??= { ...parameters.encodings[0] };
+            changes = shrink(parameters.encodings[0], found.whole, layers);
+        } else {
+            for (const encoding of parameters.encodings) {
+                const layer = layers.find(({ rid }) => rid === encoding.rid);
+                changes ||= layer && layer.wanted !== encoding.active;
+                if (layer) encoding.active = layer.wanted;
+            }
         }
         if (changes) await sender.setParameters(parameters);
     }
@@ -116,6 +122,22 @@ export class Publishing {
         this.connection?.close();
         this.connection = null;
     }
+}
+
+/** Leaves the highest spatial layers inside a stream out of what its `whole` encoding has; whether that changes anything. */
+function shrink(encoding, whole, layers) {
+    const mode = /^[LS](\d)(T\d)(.*)$/.exec(whole.scalabilityMode ?? "");
+    const wanted = layers.filter((layer) => layer.wanted).length;
+    const all = mode ? Number(mode[1]) : layers.length;
+    const count = Math.min(Math.max(wanted, 1), all);
+    const active = wanted > 0;
+    const before = [encoding.active, encoding.scalabilityMode].join();
+    encoding.active = active;
+    if (mode && active) {
+        encoding.scalabilityMode = count === 1 ? `L1${mode[2]}` : `${whole.scalabilityMode[0]}${count}${mode[2]}${mode[3]}`;
+        encoding.scaleResolutionDownBy = (whole.scaleResolutionDownBy ?? 1) * 2 ** (all - count);
+    }
+    return before !== [encoding.active, encoding.scalabilityMode].join();
 }
 
 /** Puts one codec (with its retransmission) first; VP9 in its everyday profile only. */

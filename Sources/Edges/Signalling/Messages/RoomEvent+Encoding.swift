@@ -42,7 +42,7 @@ extension RoomEvent {
         case .qualityChanged(let list): try fields.set("participants", list.map(QualityModel.init))
         case .layersWanted(let track, let layers):
             try fields.set("track", track)
-            try fields.set("layers", layers.map { WantedModel(rid: $0.rid, wanted: $0.isWanted) })
+            try fields.set("layers", layers.map { WantedModel(rid: $0.rid, spatial: $0.spatial, wanted: $0.isWanted) })
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
         case .ended(let reason): try fields.set("reason", reason.rawValue)
         }
@@ -88,6 +88,7 @@ private struct SpeakerModel: Encodable {
 
 private struct WantedModel: Encodable {
     var rid: String?
+    var spatial: Int?
     var wanted: Bool
 }
 

@@ -37,6 +37,8 @@ public struct DependencyDescriptor: Sendable {
     public internal(set) var temporalLayer = 0
     /// Whether a template structure came with it: a keyframe of the stream.
     public internal(set) var hasStructure = false
+    /// Spatial layers of that structure.
+    public internal(set) var structureLayers: UInt8 = 0
     /// Indications, two bits a decode target from the lowest bits.
     public internal(set) var decodeTargetIndications: UInt64 = 0
     /// Number of decode targets.

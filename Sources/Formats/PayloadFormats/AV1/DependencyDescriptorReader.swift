@@ -57,6 +57,7 @@ public struct DependencyDescriptorReader: Sendable {
 
     private mutating func adopt(_ new: DependencyStructure, _ descriptor: inout DependencyDescriptor) {
         descriptor.hasStructure = true
+        descriptor.structureLayers = UInt8(new.spatialLayerCount)
         descriptor.structureDimensions = new.resolutions.last
         activeDecodeTargets = UInt32(truncatingIfNeeded: (UInt64(1) << UInt64(new.decodeTargetCount)) - 1)
         structure = new

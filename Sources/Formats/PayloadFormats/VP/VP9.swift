@@ -38,6 +38,7 @@ public enum VP9 {
             guard let structure = ScalabilityStructure(payload, at: offset) else { return nil }
             summary.containsParameterSets = true
             summary.dimensions = structure.highestDimensions
+            summary.spatialLayers = UInt8(structure.spatialLayers)
             offset += structure.length
         }
         guard offset < count else { return nil }

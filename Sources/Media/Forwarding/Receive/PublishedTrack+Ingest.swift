@@ -97,7 +97,7 @@ extension PublishedTrack {
         }
         layer.pointee.noteFrame(record, at: now)
         layer.pointee.noteKeyframe(record)
-        if layer.pointee.noteDimensions(record.summary.dimensions) {
+        if layer.pointee.noteDimensions(record.summary.dimensions, spatialLayers: record.summary.spatialLayers) {
             events.append(
                 .trackDimensions(
                     state.pointee.description.id, layer: rank(ofLayer: index), width: layer.pointee.width,

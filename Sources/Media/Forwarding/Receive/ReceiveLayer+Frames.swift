@@ -48,8 +48,17 @@ extension ReceiveLayer {
         return first
     }
 
-    /// Takes the picture size that a keyframe tells; true when it changed.
-    mutating func noteDimensions(_ dimensions: PictureDimensions?) -> Bool {
+    /// Takes the picture size and the layers that a keyframe tells; true when they changed.
+    mutating func noteDimensions(_ dimensions: PictureDimensions?, spatialLayers told: UInt8) -> Bool {
+        let isOther = told > 0 && Int(told) != spatialLayers
+        if isOther {
+            spatialLayers = Int(told)
+            mostSpatialLayers = max(mostSpatialLayers, spatialLayers)
+        }
+        return noteDimensions(dimensions) || isOther && width > 0
+    }
+
+    private mutating func noteDimensions(_ dimensions: PictureDimensions?) -> Bool {
         guard let dimensions, dimensions.width != width || dimensions.height != height else { return false }
         width = dimensions.width
         height = dimensions.height

@@ -34,6 +34,9 @@ public struct ReceiveLayer: ~Copyable {
     /// Picture size by the last keyframe; 0 while unknown.
     public internal(set) var width = 0
     public internal(set) var height = 0
+    /// Spatial layers inside the stream by its last keyframe, and the most that it ever had.
+    public internal(set) var spatialLayers = 1
+    public internal(set) var mostSpatialLayers = 1
     /// H.264 parameter sets in force (E5).
     public internal(set) var parameterSets = ParameterSetCache()
     /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.

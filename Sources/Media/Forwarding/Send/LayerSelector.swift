@@ -151,7 +151,8 @@ struct LayerSelector {
     private static func spatialLayer(reaching height: Int, of track: PublishedTrack) -> UInt8 {
         let full = track.layer(0).pointee.height
         guard full > 0, height > 0 else { return .max }
-        for layer in 0..<3 where full >> (2 - layer) >= height { return UInt8(layer) }
+        let top = track.layer(0).pointee.spatialLayers - 1
+        for layer in 0..<top where full >> (top - layer) >= height { return UInt8(layer) }
         return .max
     }
 }

@@ -18,7 +18,7 @@ struct TrackState: ~Copyable {
     /// It has packets of this turn.
     var isDirty = false
     /// The layers that its publisher knows to be wanted, bit by bit: all of them to begin with.
-    var toldLayers: UInt8
+    var toldLayers = UInt8.max
     /// When layers that nobody wants any more are told.
     var fadesAt = MonotonicTime.distantFuture
     /// The last packet of this turn did not end its picture, and several wait for it.
@@ -27,7 +27,6 @@ struct TrackState: ~Copyable {
     init(id: TrackID, track: PublishedTrack, peer: Int) {
         self.id = id
         self.track = track
-        toldLayers = UInt8(1 << track.layerCount) - 1
         unmanaged = .passUnretained(track)
         self.peer = peer
         isVideo = track.description.kind == .video
