@@ -153,4 +153,27 @@ struct ScalableTests {
         }
         #expect(world.faults == [])
     }
+
+    @Test("G2, G8: the dependency descriptor tells a subscriber which decode targets it gets, and all of them again")
+    func activeTargets() throws {
+        let world = try World(seed: Seeds.seed(76))
+        let room = world.openRoom()
+        let camera = world.join(room).publish(.scalable(.av1, spatial: 3, temporal: 3))
+        let viewer = world.join(room)
+        let view = viewer.subscribe(to: camera)
+        view.allowThinning()
+        world.run(for: .seconds(5))
+        #expect(view.activeDecodeTargets == 0b111_111_111)
+        // Three targets a spatial layer, the slowest first.
+        for (spatial, frames, mask) in [
+            (0, nil, 0b000_000_111), (1, nil, 0b000_111_111), (1, 8.0, 0b000_001_001), (2, 8, 0b001_001_001),
+            (2, nil, 0b111_111_111),
+        ] as [(Int, Double?, UInt32)] {
+            viewer.prefer(.spatial(spatial), of: view)
+            viewer.wish(of: view) { $0.framesPerSecond = frames }
+            world.run(for: .seconds(3))
+            #expect(view.activeDecodeTargets == mask)
+        }
+        #expect(world.faults == [])
+    }
 }

@@ -43,6 +43,8 @@ public final class View {
     var faults: [String] { checker.faults + frames.references.faults }
     /// As of what the server sent, and of what came.
     var sentDescriptors = DependencyDescriptorReader()
+    /// The decode targets that the server says there are, one bit each; 0 before it has said any.
+    public var activeDecodeTargets: UInt32 { sentDescriptors.activeDecodeTargets }
     private var descriptors = DependencyDescriptorReader()
     var repairs = RepairList()
     var report = ReceptionState()

@@ -76,6 +76,7 @@ struct LayerSelector {
         topSpatial = 0
         refreshBefore = nil
         wantsRefresh = false
+        hasToldTargets = false
     }
 
     /// Forgets the active layer: the next packet comes from a keyframe.
@@ -88,6 +89,9 @@ struct LayerSelector {
 
     /// The layers that hold now.
     @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatialCap, temporal: temporal.cap) }
+
+    /// The subscriber was told that some decode targets are not there, since the last keyframe.
+    var hasToldTargets = false
 
     /// Whether a keyframe must come before the wish can be followed.
     var needsKeyframe: Bool {

@@ -20,13 +20,14 @@ struct PacketRenderer {
     @inline(__always)
     func write(
         _ sent: SentPacket, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
-        repeatedAs rtxSequence: UInt16?, into slot: UnsafeMutableRawPointer
+        of layer: UnsafeMutablePointer<ReceiveLayer>, repeatedAs rtxSequence: UInt16?,
+        into slot: UnsafeMutableRawPointer
     ) -> Int {
         let timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ sent.timestampDelta
         let marker = record.pointee.hasMarker || sent.flags.contains(.marker)
         writeHeader(sent, timestamp: timestamp, marker: marker, repeatedAs: rtxSequence, into: slot)
         let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
-        var offset = writeExtensions(sent, record: record, packet: packet, into: slot)
+        var offset = writeExtensions(sent, record: record, packet: packet, of: layer, into: slot)
         if rtxSequence != nil {
             slot.storeBytes(
                 of: UInt16(truncatingIfNeeded: sent.sequence).bigEndian, toByteOffset: offset, as: UInt16.self)
@@ -49,7 +50,7 @@ struct PacketRenderer {
     /// How long `write` makes the packet before padding; nil where only writing tells.
     @inline(__always)
     func length(of sent: SentPacket, record: UnsafePointer<PacketRecord>) -> Int? {
-        guard mapping.codec != .red, !mapping.stripsRED else { return nil }
+        guard mapping.codec != .red, !mapping.stripsRED, sent.keyIndexDelta & ToldTargets.flag == 0 else { return nil }
         var elements = wire.ownElements(withMID: sent.flags.contains(.mid))
         var isTwoByte = wire.hasLargeIDs
         for index in 0..<record.pointee.extensions.count {
@@ -83,7 +84,7 @@ struct PacketRenderer {
     @inline(__always)
     private func writeExtensions(
         _ sent: SentPacket, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
-        into slot: UnsafeMutableRawPointer
+        of layer: UnsafeMutablePointer<ReceiveLayer>, into slot: UnsafeMutableRawPointer
     ) -> Int {
         let count = record.pointee.extensions.count
         var isTwoByte = wire.hasLargeIDs
@@ -91,12 +92,24 @@ struct PacketRenderer {
             let place = record.pointee.extensions[index]
             isTwoByte = (place.length > 16 || place.length == 0) && wire.extensions[place.meaning] != 0
         }
+        var told: ToldTargets?
+        if sent.keyIndexDelta & ToldTargets.flag != 0 {
+            told = ToldTargets(sent.keyIndexDelta, record, packet: packet, of: layer)
+            isTwoByte = isTwoByte || told?.length ?? 0 > 16
+        }
         var writer = ExtensionBlockWriter(slot: slot, isTwoByte: isTwoByte)
         writeOwn(sent, with: &writer)
         for index in 0..<count {
             let place = record.pointee.extensions[index]
             let id = wire.extensions[place.meaning]
             guard id != 0, SubscriptionWire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
+            if place.meaning == .dependencyDescriptor, let told {
+                let value = UnsafeMutableRawBufferPointer(
+                    start: writer.element(id, length: told.length), count: told.length)
+                told.write(packet, place, to: value)
+                DependencyDescriptorRewriter.moveFrameNumber(value, by: sent.frameDelta)
+                continue
+            }
             let value = writer.element(id, length: Int(place.length))
             value.copyMemory(from: packet.baseAddress! + Int(place.offset), byteCount: Int(place.length))
             switch place.meaning {

@@ -152,6 +152,7 @@ extension Subscription {
         let output = range.pointee.output(sequence)
         if output > highest { highest = output }
         var sent = sentPacket(sequence, in: range.pointee)
+        if record.pointee.summary.hasDescriptor { tellTargets(in: &sent, record) }
         tail.timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ range.pointee.timestampDelta
         tail.sourceTimestamp = record.pointee.timestamp
         tail.sourceSequence = sequence

@@ -79,7 +79,7 @@ extension Subscription {
         let packet = layer.pointee.history.packet(record)
         totals.payloadBytes &+= UInt64(packet.count &- Int(record.pointee.payloadOffset))
         return renderer.write(
-            sent, record: record, packet: packet, repeatedAs: rtxSequence, into: slot.baseAddress!)
+            sent, record: record, packet: packet, of: layer, repeatedAs: rtxSequence, into: slot.baseAddress!)
     }
 
     /// The stored packet behind a number of the output.
