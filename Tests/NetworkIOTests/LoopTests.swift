@@ -36,6 +36,25 @@ struct LoopTests {
         #expect(taken == [3])
     }
 
+    @Test("What is put back comes first again, and wakes the owner")
+    func putBack() throws {
+        let wake = try WakeSignal()
+        let mailbox = Mailbox<Int>(wake: wake)
+        let poller = try Poller()
+        try poller.add(wake.descriptor)
+        for number in 0..<4 { #expect(mailbox.post(number)) }
+        wake.clear()
+        var taken: [Int] = []
+        mailbox.take(into: &taken)
+        #expect(mailbox.post(4))
+        wake.clear()
+        mailbox.putBack(&taken, from: 2)
+        #expect(taken.isEmpty)
+        expect(poller.wait(until: .zero, now: .zero), 1)
+        mailbox.take(into: &taken)
+        #expect(taken == [2, 3, 4])
+    }
+
     @Test("A sleeper wakes at its deadline, not before")
     func deadline() throws {
         let poller = try Poller()

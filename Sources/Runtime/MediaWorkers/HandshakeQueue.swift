@@ -6,8 +6,8 @@ import Primitives
 /// are up must not wait for them: a turn does a few handshakes and leaves the rest for the turns that follow at once. The order of
 /// what waits is kept. What does not fit is not dropped but done at once.
 struct HandshakeQueue: ~Copyable {
-    /// Handshake datagrams of one turn: 1.3 ms of work at most, which is what forwarding may be late by.
-    static let perTurn = 4
+    /// Handshake datagrams of one turn: a third of a millisecond of work, which is what forwarding may be late by.
+    static let perTurn = 1
     /// 500 joins in one second send 1,000 datagrams; a quarter of them at one moment.
     private static let capacity = 256
     /// What clients send is cut to their path's size; a larger one is not kept.

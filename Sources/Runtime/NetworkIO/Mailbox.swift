@@ -32,6 +32,13 @@ public final class Mailbox<Element: Sendable>: Sendable {
         state.withLock { swap(&$0.queue, &taken) }
     }
 
+    /// Puts back what was taken and not handled, from `index` on, before what was posted since, and wakes the owner again.
+    public func putBack(_ taken: inout [Element], from index: Int) {
+        state.withLock { $0.queue.insert(contentsOf: taken[index...], at: 0) }
+        taken.removeAll(keepingCapacity: true)
+        wake.signal()
+    }
+
     /// Takes no more; what was posted is still there to be taken.
     public func close() { state.withLock { $0.isClosed = true } }
 }

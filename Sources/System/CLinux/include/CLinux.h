@@ -51,6 +51,9 @@ int clinux_event_fd(const struct epoll_event *event);
 /// Adds a descriptor to an epoll set, with itself as its mark.
 int clinux_epoll_add(int epoll, int fd, uint32_t events);
 
+/// Lets the calling thread go first where processors are short: a nice value, where the process may, and time slices of `slice`
+/// nanoseconds (Linux 6.12), by which it is woken sooner. Threads that it makes are ordinary ones. The nice value in force.
+int clinux_prefer_thread(int nice, uint64_t slice);
 /// Binds the calling thread to one processor.
 int clinux_pin_thread(int cpu);
 /// The number of processors that the process may use.
