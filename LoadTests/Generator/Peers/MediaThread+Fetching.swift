@@ -34,6 +34,13 @@ extension MediaThread {
         }
     }
 
+    /// Asks for the memory of the peer whose timer comes after the next.
+    func warm(timer key: UInt64) {
+        let index = Int(key >> 3)
+        guard key & 7 != Timer.frame.rawValue, index < places.count, let place = places[index] else { return }
+        Prefetch.lines(place, Peer.hotBytes)
+    }
+
     private func receive(_ run: loadio_run, _ socket: Int) {
         guard let found = receiver(run, socket), found < peers.count, let peer = peers[found] else { return }
         let time = run.time > 0 ? run.time - clockDifference : now

@@ -77,7 +77,10 @@ final class MediaThread {
             now = loadio_monotonic()
             for command in shared.takeCommands() { obey(command) }
             wheel.advance(to: now, into: &due)
-            for key in due { fire(key) }
+            for (index, key) in due.enumerated() {
+                if index + 2 < due.count { warm(timer: due[index + 2]) }
+                fire(key)
+            }
             flush()
             if now >= nextSnapshot { publish() }
         }

@@ -15,6 +15,7 @@ public enum CommandLineTool {
           --server-pid PID[,PID] the server's processes (who listens on the URL's port)
           --threads N            media threads of the generator (1)
           --peer-addresses A     first address of the peers (127.1.0.1), or "ports" for a port each on any address
+          --srtp aes-cm          peers offer AES_CM_128_HMAC_SHA1_80 and nothing else, as older clients do (aes-gcm: nothing but that)
           --room NAME            prefix of the rooms' names (load)
           --json FILE            write the report as JSON
           --html FILE            write it as a page with plots
@@ -107,6 +108,7 @@ struct ParsedLine {
             case "--server-pid": options.serverProcesses = value.split(separator: ",").compactMap { Int32($0) }
             case "--threads": options.threads = Int(value) ?? 1
             case "--room": options.roomPrefix = value
+            case "--srtp": overrides.append(("srtpProfiles", try Self.profiles(value)))
             case "--json": json = value
             case "--html": html = value
             case "--label": options.label = value
@@ -122,5 +124,13 @@ struct ParsedLine {
             }
         }
         if let key, let secret { options.key = APIKey(name: key, secret: secret) }
+    }
+
+    private static func profiles(_ name: String) throws(LoadError) -> String {
+        switch name {
+        case "aes-cm": return "SRTP_AES128_CM_SHA1_80"
+        case "aes-gcm": return "SRTP_AEAD_AES_128_GCM"
+        default: throw .usage("--srtp is aes-cm or aes-gcm, not '\(name)'")
+        }
     }
 }
