@@ -54,6 +54,7 @@ links:
 	Tests/Support/install.sh test
 	Tests/Support/install.sh compare
 	swift build $(STRICT) -c release --product martlet
+	swift build $(STRICT) -c release --product loadtest
 	.venv/bin/python LoadTests/Links/links.py $(ONLY)
 
 format:

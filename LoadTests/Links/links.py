@@ -22,7 +22,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT / "Tests/InteropTests"), str(HERE)]
 
-from cases import CASES  # noqa: E402
+import peers  # noqa: E402
+from cases import CASES, PEERS  # noqa: E402
 from figures import Figures, table  # noqa: E402
 from page import write_page  # noqa: E402
 from support.chromium import EXECUTABLE, chromium, one_stream, open_room, until  # noqa: E402
@@ -176,20 +177,25 @@ def main():
     options.add_argument("--out", type=pathlib.Path, default=ROOT / ".build/links")
     options.add_argument("--servers", nargs="+", default=["martlet", "janus"])
     chosen = options.parse_args()
-    known = {case.name: case for case in CASES}
+    known = {case.name: case for case in CASES + PEERS}
     if unknown := [name for name in chosen.cases if name not in known]:
         sys.exit(f"links: no case is called {', '.join(unknown)}; there are {', '.join(known)}")
     chosen.out.mkdir(parents=True, exist_ok=True)
     all_figures = []
-    for cases in together([known[name] for name in chosen.cases] or CASES):
+    wanted = [known[name] for name in chosen.cases] or CASES + PEERS
+    for cases in together([case for case in wanted if case in CASES]):
         for name in [one for one in cases[0].servers if one in chosen.servers]:
             print(f"{', '.join(case.name for case in cases)} through {name}: {cases[0].seconds:.0f} s ...", file=sys.stderr, flush=True)
             all_figures += asyncio.run(run(cases, name))
             print(table(all_figures[-len(cases):]), flush=True)
-    (chosen.out / "links.json").write_text(json.dumps([one.as_json() for one in all_figures], indent=1))
-    write_page(all_figures, chosen.out / "links.html")
-    print(table(all_figures))
-    print(f"The plots are in {chosen.out / 'links.html'}")
+    if all_figures:
+        (chosen.out / "links.json").write_text(json.dumps([one.as_json() for one in all_figures], indent=1))
+        write_page(all_figures, chosen.out / "links.html")
+        print(table(all_figures))
+        print(f"The plots are in {chosen.out / 'links.html'}")
+    if found := [peers.play(case) for case in wanted if case in PEERS]:
+        (chosen.out / "peers.json").write_text(json.dumps([one.as_json() for one in found], indent=1))
+        print(peers.table(found))
 
 
 if __name__ == "__main__":

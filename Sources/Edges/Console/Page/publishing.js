@@ -136,6 +136,8 @@ function shrink(encoding, whole, layers) {
     if (mode && active) {
         encoding.scalabilityMode = count === 1 ? `L1${mode[2]}` : `${whole.scalabilityMode[0]}${count}${mode[2]}${mode[3]}`;
         encoding.scaleResolutionDownBy = (whole.scaleResolutionDownBy ?? 1) * 2 ** (all - count);
+        // What is left would be given all of it.
+        if (whole.maxBitrate) encoding.maxBitrate = Math.round(whole.maxBitrate / 4 ** (all - count));
     }
     return before !== [encoding.active, encoding.scalabilityMode].join();
 }
