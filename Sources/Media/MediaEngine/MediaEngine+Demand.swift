@@ -87,14 +87,15 @@ extension MediaEngine {
         events.append(.layersWanted(state.pointee.id, flags))
     }
 
-    /// Bit by bit, the layers by their place in the description, or the spatial ones inside the only stream. Without any subscriber the smallest stays, so that whoever comes has a
-    /// picture at once; where all subscribers look away none does.
+    /// Bit by bit, the layers by their place in the description, or the spatial ones inside the only stream. Without any subscriber the smallest
+    /// of a description stays, so that whoever comes has a picture at once; where all subscribers look away none does.
     private func wantedLayers(of index: Int) -> UInt8 {
         let track = tracks[index].pointee.track
         let all = LayerMask.all(of: track)
         var wanted: UInt8 = 0
         var next = tracks[index].pointee.firstSubscription
-        guard next >= 0 else { return LayerMask.upTo(0, of: track) }
+        // Layers inside a stream come back slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate begin anew.
+        guard next >= 0 else { return track.layerCount > 1 ? LayerMask.upTo(0, of: track) : all }
         while next >= 0, wanted != all {
             let state = subscriptions[next]
             next = state.pointee.nextOfTrack
