@@ -97,15 +97,6 @@ extension MediaEngine {
         for layer in 0..<track.layerCount where wanted & 1 << UInt8(layer) != 0 { requestKeyframe(index, layer: layer) }
     }
 
-    /// Asks for the memory of the subscriptions that come next: for one what its own memory names, for the one behind it that memory.
-    @inline(__always) private func prefetchSubscriptions(
-        from next: UnsafeMutablePointer<SubscriptionState>, _ base: UnsafeMutablePointer<SubscriptionState>
-    ) {
-        let following = next.pointee.nextOfTrack
-        if following >= 0 { Prefetch.lines(base + following, MemoryLayout<SubscriptionState>.size) }
-        next.pointee.subscription.prefetch()
-    }
-
     private func handle(
         _ signals: Subscription.Signals, of state: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime
     ) {

@@ -19,7 +19,24 @@ extension MediaEngine {
         let peer = peers[index]
         peer.pointee.packetsReceived &+= 1
         peer.pointee.bytesReceived &+= UInt64(datagram.count)
-        let transport = peer.pointee.transport
+        if let received = peer.pointee.media.pointee.receive(datagram, from: source, at: now) {
+            switch received {
+            case .rtp(let length): receiveRTP(datagram, length, of: index, at: now)
+            case .rtcp(let length): receiveRTCP(datagram, length, of: index, at: now)
+            case .nothing: break
+            case .dropped(let reason): counters.drops.count(reason)
+            }
+        } else {
+            receiveByTransport(datagram, from: source, of: index, at: now, into: &batch)
+        }
+    }
+
+    /// What is not media from where the peer's media goes, or is encrypted by what only the transport knows.
+    private func receiveByTransport(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, of index: Int, at now: MonotonicTime,
+        into batch: inout OutboundBatch
+    ) {
+        let transport = peers[index].pointee.transport
         switch transport.receive(datagram, from: source, at: now, into: &batch) {
         case .rtp(let length): receiveRTP(datagram, length, of: index, at: now)
         case .rtcp(let length): receiveRTCP(datagram, length, of: index, at: now)
@@ -30,8 +47,6 @@ extension MediaEngine {
             handleTransportEvents(of: index, at: now)
         } else if datagram.isEmpty || datagram[0] < 128 {
             touch(index)
-        } else {
-            touchByMedia(index)
         }
     }
 
@@ -67,6 +82,7 @@ extension MediaEngine {
         var track: PublishedTrack?
         let result = peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
         if peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }
+        touchByMedia(index)
         switch result {
         case .stored:
             // RFC 3550 section 5.1: the marker ends a picture, and any packet of sound is complete.
@@ -94,15 +110,36 @@ extension MediaEngine {
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
         let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+        if isTransportFeedback(packet), peers[index].pointee.downlink != nil {
+            receiveFeedback(packet, of: index, at: now)
+            return lookAfter(index, at: now)
+        }
         peers[index].pointee.uplink.receiveRTCP(packet.bytes, at: now)
         noteCaptureOffset(of: index)
         if peers[index].pointee.downlink != nil { receiveFeedback(packet, of: index, at: now) }
+        touchByMedia(index)
+    }
+
+    /// Whether a compound is transport-wide feedback and nothing else, as twenty a second of each subscriber are: nothing of it
+    /// concerns the uplink.
+    @inline(__always) private func isTransportFeedback(_ packet: UnsafeRawBufferPointer) -> Bool {
+        // draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: format 15 of type 205.
+        packet[0] & 0x1f == 15 && packet[1] == 205
+            && 4 &* (Int(packet[2]) << 8 | Int(packet[3])) &+ 4 == packet.count
+    }
+
+    /// Puts the peer on the list for the end of the turn where feedback has given something to do, which is seldom; else the rest of its
+    /// deadlines are as they were.
+    @inline(__always) private func lookAfter(_ index: Int, at now: MonotonicTime) {
+        guard let downlink = peers[index].pointee.downlink, let control = downlink.pointee.control else { return }
+        let next = min(control.pointee.nextDeadline(at: now), downlink.pointee.allocation.nextLook)
+        if next <= now { touchByMedia(index) } else { deadlines.hasten(DeadlineOwner.peer(index), to: next) }
     }
 
     /// The first sender report fixes how the publisher's clock stands to the server's, for all of its streams.
     private func noteCaptureOffset(of index: Int) {
         let peer = peers[index]
-        guard peer.pointee.captureOffset == nil else { return }
+        guard peer.pointee.captureOffset == nil, peer.pointee.trackCount > 0 else { return }
         for case let track? in peer.pointee.uplink.tracks {
             for layer in 0..<track.layerCount {
                 guard let clock = track.layer(layer).pointee.clock else { continue }

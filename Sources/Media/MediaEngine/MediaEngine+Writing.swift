@@ -30,28 +30,6 @@ extension MediaEngine {
         return true
     }
 
-    /// Asks for the memory of the peers whose turn comes, each a step further along the pointers than the one behind it: peer; what it
-    /// points to; what that points to; the place of its next packet in the log of what was sent.
-    @inline(__always) private func prefetchPeers(behind cursor: Int) {
-        let count = pendingPeers.count
-        if cursor &+ 3 < count {
-            Prefetch.lines(peers[Int(pendingPeers[cursor &+ 3])], MemoryLayout<PeerState>.size)
-        }
-        if cursor &+ 2 < count {
-            let peer = peers[Int(pendingPeers[cursor &+ 2])]
-            if let downlink = peer.pointee.downlink { Prefetch.lines(downlink, MemoryLayout<DownlinkState>.size) }
-            Prefetch.lines(peer.pointee.media, MemoryLayout<OutboundMedia>.size)
-        }
-        if cursor &+ 1 < count {
-            let peer = peers[Int(pendingPeers[cursor &+ 1])]
-            peer.pointee.media.pointee.prefetch()
-            if let control = peer.pointee.downlink?.pointee.control { SendControl.prefetch(control) }
-        }
-        if let downlink = peers[Int(pendingPeers[cursor])].pointee.downlink {
-            downlink.pointee.control?.pointee.prefetch(next: downlink.pointee.transportSequence &+ 1)
-        }
-    }
-
     /// Turns to the first packet of a subscription, whose packets are made alike in length; -1 for none.
     @inline(__always)
     private func begin(

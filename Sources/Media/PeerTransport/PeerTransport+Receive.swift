@@ -22,6 +22,7 @@ extension PeerTransport {
     ) -> Received {
         guard !isOver else { return .dropped(.unknownSource) }
         guard datagram.count >= 2 else { return .dropped(.truncated) }
+        noteSignOfLife()
         switch datagram[0] {
         case 128...191: return receiveMedia(datagram, source, now, &output)
         case 0...3:

@@ -20,11 +20,12 @@ public final class PeerTransport {
     var srtp: SRTPSession? {
         didSet {
             media.pointee.sender = srtp?.sender
+            media.pointee.receiver = srtp?.receiver
             media.pointee.session = srtp.map { Unmanaged.passUnretained($0) }
         }
     }
     /// For the packet path; valid as long as the transport.
-    public let media: UnsafeMutablePointer<OutboundMedia>
+    public let media: UnsafeMutablePointer<MediaPath>
     var remote: RemoteTransport?
     /// DTLS that came before the peer's description; empty as soon as that is known.
     var earlyFlight: [[UInt8]] = []
@@ -37,7 +38,7 @@ public final class PeerTransport {
     public init(description: PeerDescription, context: TransportContext, at now: MonotonicTime) {
         id = description.id
         media = .allocate(capacity: 1)
-        media.initialize(to: OutboundMedia())
+        media.initialize(to: MediaPath())
         self.context = context
         let local = description.localICE
         ice = ICELiteAgent(
@@ -64,6 +65,7 @@ public final class PeerTransport {
     /// When `advance` wants to be called.
     public var nextDeadline: MonotonicTime {
         if isOver { return .distantFuture }
+        noteSignOfLife()
         guard let dtls else { return ice.nextDeadline }
         return min(ice.nextDeadline, dtls.nextDeadline)
     }
@@ -119,9 +121,17 @@ public final class PeerTransport {
         end(.removed)
     }
 
+    /// Tells ICE of packets that came along the media path.
+    func noteSignOfLife() {
+        guard let selected = ice.selected, media.pointee.lastReceived > .zero else { return }
+        ice.noteAuthenticPacket(from: selected, at: media.pointee.lastReceived)
+        media.pointee.lastReceived = .zero
+    }
+
     /// Fires timers that are due at `now`.
     public func advance(to now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
+        noteSignOfLife()
         ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
         takeICEEvents(at: now, into: &output)
         guard !isOver, let dtls, now >= dtls.nextDeadline, let destination = ice.selected else { return }

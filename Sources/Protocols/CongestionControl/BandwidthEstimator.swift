@@ -176,6 +176,9 @@ public struct BandwidthEstimator: ~Copyable {
     /// Asks for the place that the packet `sequence` will be noted in.
     @inline(__always) public func prefetch(next sequence: UInt16) { packets.prefetch(sequence) }
 
+    /// Asks for the entries that the next feedback tells of.
+    @inline(__always) public func prefetchReported() { packets.prefetchReported() }
+
     private mutating func begin(at now: MonotonicTime) {
         firstSent = now
         lastFeedback = now

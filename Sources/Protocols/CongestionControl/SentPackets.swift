@@ -30,6 +30,8 @@ struct SentPackets: ~Copyable {
     private var mask: Int
     /// Bytes that wait to be told about.
     private(set) var bytesInFlight = 0
+    /// The newest number that was told about.
+    private var lastTold: UInt16 = 0
 
     init() {
         entries = Self.allocate(Self.least)
@@ -68,6 +70,14 @@ struct SentPackets: ~Copyable {
         Prefetch.lines(entries + (Int(sequence) & mask), 2 * MemoryLayout<Entry>.stride)
     }
 
+    /// Packets of one feedback: 50 ms of 200 packets a second.
+    private static let usuallyTold = 10
+
+    /// Asks for the entries behind those that were told about last.
+    @inline(__always) func prefetchReported() {
+        Prefetch.lines(entries + (Int(lastTold) & mask), Self.usuallyTold * MemoryLayout<Entry>.stride)
+    }
+
     /// The entry of `sequence`; nil when it was never sent, is forgotten, or has been told as received.
     @inline(__always) func open(_ sequence: UInt16) -> UnsafeMutablePointer<Entry>? {
         let entry = entries + (Int(sequence) & mask)
@@ -81,6 +91,7 @@ struct SentPackets: ~Copyable {
     @inline(__always) mutating func close(_ entry: UnsafeMutablePointer<Entry>, as state: State) {
         if entry.pointee.state == .waiting { bytesInFlight &-= Int(entry.pointee.size) }
         entry.pointee.state = state
+        lastTold = entry.pointee.sequence
     }
 
     /// Forgets what waits, after an outage: nothing more will be heard of it.

@@ -42,30 +42,36 @@ enum KnownAnswers {
     }
 
     /// Whether two kernels give the same bytes for texts of every length up to two blocks past a full packet's, each once under
-    /// another IV: lengths are where vector code has its corners.
+    /// another IV, open what the other sealed and refuse a wrong tag: lengths are where vector code has its corners.
     static func agree(_ one: UnsafePointer<csrtp_gcm_kernel>, _ other: UnsafePointer<csrtp_gcm_kernel>) -> Bool {
         let key = (0..<16).map { UInt8($0 * 17) }
-        guard let first = SealedTexts(one, key: key), let second = SealedTexts(other, key: key) else { return false }
+        guard let first = KeyedKernel(one, key: key, seals: true),
+            let second = KeyedKernel(other, key: key, seals: true),
+            let opener = KeyedKernel(one, key: key, seals: false)
+        else { return false }
         var random = RandomSource(seed: 0x5eed)
         for length in Array(0...320) + [1_050, 1_100, 1_171, 1_172, 1_173, 1_200, 1_452, 1_484] {
             let text = (0..<length).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             let header = (0..<(12 + 4 * (length % 9))).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             let iv = (0..<12).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-            guard let sealed = first.seal(iv, header, text), sealed == second.seal(iv, header, text) else {
+            guard let sealed = second.seal(iv, header, text), sealed == first.seal(iv, header, text) else {
                 return false
             }
+            var forged = sealed
+            forged[length + length % 16] ^= 0x10
+            guard opener.open(iv, header, sealed) == text, opener.open(iv, header, forged) == nil else { return false }
         }
         return true
     }
 
     /// One keyed state of a kernel, for comparing.
-    private struct SealedTexts: ~Copyable {
+    private struct KeyedKernel: ~Copyable {
         let kernel: UnsafePointer<csrtp_gcm_kernel>
         let state: UnsafeMutableRawPointer
 
-        init?(_ kernel: UnsafePointer<csrtp_gcm_kernel>, key: [UInt8]) {
+        init?(_ kernel: UnsafePointer<csrtp_gcm_kernel>, key: [UInt8], seals: Bool) {
             let state = UnsafeMutableRawPointer.allocate(byteCount: max(64, kernel.pointee.state_size), alignment: 64)
-            guard kernel.pointee.key(state, key) == 1 else {
+            guard kernel.pointee.key(state, key, seals ? 1 : 0) == 1 else {
                 state.deallocate()
                 return nil
             }
@@ -86,6 +92,17 @@ enum KnownAnswers {
                     state, iv, header, header.count, buffer.baseAddress!, text.count, buffer.baseAddress! + text.count)
             }
             return done == 1 ? output : nil
+        }
+
+        /// The text of text and tag; nil when the tag is wrong.
+        func open(_ iv: [UInt8], _ header: [UInt8], _ sealed: [UInt8]) -> [UInt8]? {
+            var output = sealed
+            let length = sealed.count - 16
+            let done = output.withUnsafeMutableBufferPointer { buffer in
+                kernel.pointee.open(
+                    state, iv, header, header.count, buffer.baseAddress!, length, buffer.baseAddress! + length)
+            }
+            return done == 1 ? Array(output[..<length]) : nil
         }
     }
 

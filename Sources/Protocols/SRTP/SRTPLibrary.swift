@@ -29,7 +29,7 @@ public enum SRTPLibrary {
         return KnownAnswers.check()
     }()
 
-    /// What encrypts RTP under AES-128 GCM: the fastest that is here and gives OpenSSL's answers.
+    /// What serves AES-128 GCM: the fastest that is here and gives OpenSSL's answers.
     nonisolated(unsafe) static let kernel: UnsafePointer<csrtp_gcm_kernel> = {
         let sure: UnsafePointer<csrtp_gcm_kernel> = csrtp_gcm_openssl()
         guard let fast = csrtp_gcm_ipsec_mb(), KnownAnswers.agree(fast, sure) else { return sure }
@@ -46,9 +46,9 @@ public enum SRTPLibrary {
         }
     }
 
-    /// Which implementation serves AES-128 GCM in libsrtp2; for the log line at start.
+    /// Which implementation serves the other profiles, in libsrtp2; for the log line at start.
     public static var cipherDescription: String { String(cString: csrtp_gcm_description()) }
 
-    /// Which implementation encrypts what is forwarded; for the log line at start.
+    /// Which implementation serves AES-128 GCM, which nearly all peers use; for the log line at start.
     public static var senderDescription: String { String(cString: kernel.pointee.name) }
 }

@@ -1,51 +1,19 @@
 internal import Primitives
 
-/// The packet indices that one SSRC has used: its newest, and which of the 1,024 before it.
+/// One SSRC that is sent, and the packet indices that it has used.
 struct SendingStream {
     let ssrc: UInt32
-    /// The newest 48-bit index (ROC and sequence number, RFC 3711 section 3.3.1); -1 before the first packet.
-    private var newest: Int64 = -1
-    /// Bit n of the window is index n modulo 1,024.
-    private var used = InlineArray<16, UInt64>(repeating: 0)
+    private var packets = PacketWindow()
 
     init(ssrc: UInt32) { self.ssrc = ssrc }
 
     /// The index of a packet with this sequence number, which counts as used from now on; -1 when it already is, or is too old to
     /// tell.
     @inline(__always) mutating func take(_ sequence: UInt16) -> Int64 {
-        guard newest >= 0 else {
-            newest = Int64(sequence)
-            mark(newest)
-            return newest
-        }
-        let step = Int64(Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: newest)))
-        let index = newest &+ step
-        if step > 0 {
-            if step == 1 {
-                unmark(index)
-            } else if step >= Int64(SRTPSender.window) {
-                used = InlineArray(repeating: 0)
-            } else {
-                for skipped in (newest &+ 1)...index { unmark(skipped) }
-            }
-            newest = index
-        } else if index < 0 || step <= -Int64(SRTPSender.window) || isMarked(index) {
-            return -1
-        }
-        mark(index)
+        let index = packets.index(of: sequence)
+        guard packets.isFresh(index) else { return -1 }
+        packets.use(index)
         return index
-    }
-
-    @inline(__always) private func isMarked(_ index: Int64) -> Bool {
-        used[Int(index >> 6) & 15] & (1 << UInt64(index & 63)) != 0
-    }
-
-    @inline(__always) private mutating func mark(_ index: Int64) {
-        used[Int(index >> 6) & 15] |= 1 << UInt64(index & 63)
-    }
-
-    @inline(__always) private mutating func unmark(_ index: Int64) {
-        used[Int(index >> 6) & 15] &= ~(1 << UInt64(index & 63))
     }
 }
 

@@ -20,6 +20,8 @@ struct WorkerCore: ~Copyable {
     private var waited = TimeInterval.zero
     private var socket: UDPSocket
     private var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
+    /// The peers that sent what was fetched; see `prefetch`.
+    private let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
     private var handshakes = HandshakeQueue()
     /// Handshake datagrams done in this turn.
     private var handshakesDone = 0
@@ -35,6 +37,8 @@ struct WorkerCore: ~Copyable {
         self.gatherLimit = gatherLimit
         self.socket = socket
     }
+
+    deinit { owners.deallocate() }
 
     /// Carries out commands; what they send leaves with the turn that follows.
     mutating func apply(_ commands: [MediaCommand], at now: MonotonicTime) {
@@ -78,13 +82,34 @@ struct WorkerCore: ~Copyable {
     }
 
     private mutating func receive(at now: MonotonicTime) {
-        for _ in 0..<Self.receivesPerTurn {
-            guard let run = socket.receive() else { return }
-            for index in 0..<run.count where !postpone(run[index], from: run.source) {
-                makeRoom()
-                engine.receive(run[index], from: run.source, at: now, into: &batch)
+        var fetched = 0
+        while fetched < Self.receivesPerTurn {
+            let count = socket.receiveSome()
+            fetched += count
+            for index in 0..<count {
+                prefetch(behind: index, of: count)
+                let run = socket.received(index)
+                for part in 0..<run.count where !postpone(run[part], from: run.source) {
+                    makeRoom()
+                    engine.receive(run[part], from: run.source, at: now, into: &batch)
+                }
             }
+            // The kernel had no more.
+            if count < UDPSocket.receiveSlots { return }
         }
+    }
+
+    /// Asks for the memory of the senders of the datagrams that come next, each a step further along the pointers than the one behind it.
+    @inline(__always) private func prefetch(behind index: Int, of count: Int) {
+        guard count > 1 else { return }
+        let steps = MediaEngine.prefetchSteps
+        if index == 0 {
+            for ahead in 1..<min(steps, count) { owners[ahead] = engine.owner(of: socket.received(ahead).source) }
+        }
+        for step in 1..<steps where index &+ steps &- step < count {
+            engine.prefetch(step, of: owners[index &+ steps &- step])
+        }
+        if index &+ steps < count { owners[index &+ steps] = engine.owner(of: socket.received(index &+ steps).source) }
     }
 
     /// Whether a datagram is a handshake's that waits until this turn's media has left. Strangers' never wait: they are dropped

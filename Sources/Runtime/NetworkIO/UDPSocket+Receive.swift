@@ -28,7 +28,25 @@ extension UDPSocket {
     }
 
     /// The next datagram or joined run; nil when none waits.
-    public mutating func receive() -> ReceivedRun? {
+    public mutating func receive() -> ReceivedRun? { fetch(into: 0) }
+
+    /// Fetches up to `receiveSlots` datagrams or joined runs; how many there were. Whoever takes several at once can ask for the memory of
+    /// the later ones' senders while it works on the first.
+    public mutating func receiveSome() -> Int {
+        var count = 0
+        while count < Self.receiveSlots, let run = fetch(into: count) {
+            runs[count] = run
+            count &+= 1
+        }
+        return count
+    }
+
+    /// Number `index` of what `receiveSome` fetched, valid until the next call.
+    @inline(__always) public borrowing func received(_ index: Int) -> ReceivedRun { runs[index] }
+
+    private mutating func fetch(into slot: Int) -> ReceivedRun? {
+        let start = slot &* Self.slotStride
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: receiveBuffer[start..<(start &+ Self.receiveCapacity)])
         var high: UInt64 = 0
         var low: UInt64 = 0
         var port: UInt16 = 0
@@ -37,16 +55,15 @@ extension UDPSocket {
         while true {
             counters.receiveCalls &+= 1
             let length = clinux_receive(
-                descriptor, isIPv6 ? 1 : 0, receiveBuffer.baseAddress, receiveBuffer.count, &high, &low, &port,
-                &segment, &truncated)
+                descriptor, isIPv6 ? 1 : 0, buffer.baseAddress, buffer.count, &high, &low, &port, &segment, &truncated)
             if length < 0 {
                 // Anything but a signal means: nothing to fetch now. A broken socket shows as silence and in the logs of peers.
                 if errno == EINTR { continue }
                 return nil
             }
-            let bytes = UnsafeMutableRawBufferPointer(rebasing: receiveBuffer[0..<length])
             let run = ReceivedRun(
-                bytes: bytes, segment: segment == 0 ? length : Int(segment),
+                bytes: UnsafeMutableRawBufferPointer(rebasing: buffer[0..<length]),
+                segment: segment == 0 ? length : Int(segment),
                 source: SocketAddress(high: high, low: low, port: port))
             counters.received &+= UInt64(run.count)
             return run

@@ -58,6 +58,11 @@ public struct UDPSocket: ~Copyable {
 
     /// The largest run that the kernel joins, which is also the largest datagram.
     static let receiveCapacity = 65_536
+    /// Runs fetched before the first of them is looked at.
+    public static let receiveSlots = 16
+    /// Not a power of two, or the beginnings of all slots would share the same few places of the cache.
+    static let slotStride = receiveCapacity + 17 * 64
+    let runs: UnsafeMutablePointer<ReceivedRun>
     let receiveBuffer: UnsafeMutableRawBufferPointer
     let messages: UnsafeMutablePointer<clinux_message>
     let joinsReceived: Bool
@@ -88,13 +93,15 @@ public struct UDPSocket: ~Copyable {
         port = UInt16(clinux_bound_port(descriptor))
         joinsReceived = configuration.joinsReceived && clinux_enable_gro(descriptor, 1) == 0
         segmentsSent = configuration.segmentsSent
-        receiveBuffer = .allocate(byteCount: Self.receiveCapacity, alignment: 64)
+        receiveBuffer = .allocate(byteCount: Self.receiveSlots * Self.slotStride, alignment: 64)
+        runs = .allocate(capacity: Self.receiveSlots)
         messages = .allocate(capacity: Int(CLINUX_SEND_LIMIT))
     }
 
     deinit {
         close(descriptor)
         receiveBuffer.deallocate()
+        runs.deallocate()
         messages.deallocate()
     }
 

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <intel-ipsec-mb.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
 static const IMB_MGR *manager;
 static csrtp_gcm_kernel intel_kernel;
 
-static int intel_key(void *state, const uint8_t key[16]) {
+static int intel_key(void *state, const uint8_t key[16], int seals) {
+    (void)seals;  // One state serves both directions.
     manager->gcm128_pre(key, state);
     return 1;
 }
@@ -26,6 +28,15 @@ static int intel_seal(
     return 1;
 }
 
+static int intel_open(
+    void *state, const uint8_t iv[12], const uint8_t *additional, size_t additional_length, uint8_t *text, size_t length,
+    const uint8_t tag[16]) {
+    struct gcm_context_data scratch;
+    uint8_t right[16];
+    manager->gcm128_dec(state, &scratch, text, text, length, iv, additional, additional_length, right, 16);
+    return CRYPTO_memcmp(right, tag, 16) == 0;
+}
+
 static void load(void) {
     // Soname 1 keeps the manager's layout (1.0 to 2.0); older versions have other sonames.
     void *library = dlopen("libIPSec_MB.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -38,7 +49,8 @@ static void load(void) {
     if (!made) return;
     IMB_ARCH arch = IMB_ARCH_NONE;
     initialise(made, &arch);
-    if (arch == IMB_ARCH_NONE || arch == IMB_ARCH_NOAESNI || !made->gcm128_pre || !made->gcm128_enc) return;
+    if (arch == IMB_ARCH_NONE || arch == IMB_ARCH_NOAESNI || !made->gcm128_pre || !made->gcm128_enc || !made->gcm128_dec)
+        return;
     intel_kernel = (csrtp_gcm_kernel){
         .name = arch == IMB_ARCH_AVX512 ? "Intel IPsec MB (AVX512)"
                 : arch == IMB_ARCH_AVX2 ? "Intel IPsec MB (AVX2)"
@@ -47,6 +59,7 @@ static void load(void) {
         .key = intel_key,
         .wipe = intel_wipe,
         .seal = intel_seal,
+        .open = intel_open,
     };
     manager = made;
 }

@@ -6,11 +6,11 @@
 
 #include "GCMKernel.h"
 
-static int openssl_key(void *state, const uint8_t key[16]) {
+static int openssl_key(void *state, const uint8_t key[16], int seals) {
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     *(EVP_CIPHER_CTX **)state = context;
     // The key is scheduled once; a packet only sets its IV. The IV length is GCM's default, 12.
-    return context && EVP_CipherInit_ex(context, EVP_aes_128_gcm(), NULL, key, NULL, 1) == 1;
+    return context && EVP_CipherInit_ex(context, EVP_aes_128_gcm(), NULL, key, NULL, seals) == 1;
 }
 
 static void openssl_wipe(void *state) {
@@ -33,9 +33,21 @@ static int openssl_seal(
     return EVP_CIPHER_CTX_get_params(context, parameters) == 1;
 }
 
+static int openssl_open(
+    void *state, const uint8_t iv[12], const uint8_t *additional, size_t additional_length, uint8_t *text, size_t length,
+    const uint8_t tag[16]) {
+    EVP_CIPHER_CTX *context = *(EVP_CIPHER_CTX **)state;
+    if (EVP_DecryptInit_ex2(context, NULL, NULL, iv, NULL) != 1) return 0;
+    if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, (void *)tag) != 1) return 0;
+    if (EVP_Cipher(context, NULL, additional, (unsigned)additional_length) < 0) return 0;
+    if (length > 0 && EVP_Cipher(context, text, text, (unsigned)length) < 0) return 0;
+    // The end compares the tag: 0 when it is right, -1 when it is not.
+    return EVP_Cipher(context, NULL, NULL, 0) >= 0;
+}
+
 static const csrtp_gcm_kernel openssl_kernel = {
     .name = "OpenSSL", .state_size = sizeof(EVP_CIPHER_CTX *), .key = openssl_key, .wipe = openssl_wipe,
-    .seal = openssl_seal,
+    .seal = openssl_seal, .open = openssl_open,
 };
 
 const csrtp_gcm_kernel *csrtp_gcm_openssl(void) { return &openssl_kernel; }

@@ -9,7 +9,7 @@ public import RTP
 public struct SendControl: ~Copyable {
     // What a packet that leaves touches comes first: `hotBytes`.
     private var pacer = Pacer()
-    private var estimator = BandwidthEstimator()
+    var estimator = BandwidthEstimator()
     private var clock = FeedbackClock()
     /// Bytes of probes that have left.
     public private(set) var probeBytes: UInt64 = 0
@@ -31,17 +31,6 @@ public struct SendControl: ~Copyable {
 
     /// Bytes of memory beside the struct itself.
     public var memoryBytes: Int { estimator.memoryBytes + pacer.memoryBytes }
-
-    /// The pacer, and the beginning of the estimator.
-    private static let hotBytes = 384
-
-    /// Asks for the memory that `refill`, `sent` and `spend` use.
-    @inline(__always) public static func prefetch(_ control: UnsafePointer<SendControl>) {
-        Prefetch.lines(control, hotBytes)
-    }
-
-    /// Asks for the place that `sent` will fill.
-    @inline(__always) public func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
 
     // MARK: - What is known
 

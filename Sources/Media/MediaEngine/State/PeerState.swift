@@ -11,7 +11,7 @@ struct PeerState: ~Copyable {
     let profile: PeerProfile
     let transport: PeerTransport
     /// The transport's, for the packet path.
-    let media: UnsafeMutablePointer<OutboundMedia>
+    let media: UnsafeMutablePointer<MediaPath>
     let uplink: Uplink
     /// Everything that only a receiver needs; nil for publish-only peers (B1 to B3).
     var downlink: UnsafeMutablePointer<DownlinkState>?

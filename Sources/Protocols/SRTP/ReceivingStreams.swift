@@ -1,0 +1,112 @@
+internal import Primitives
+
+/// What one SSRC of a peer has sent: which packets, and which reports.
+struct ReceivingStream {
+    var packets = PacketWindow()
+    /// The newest report's index, and which of the 64 up to it came; bit n is n before the newest.
+    private var newestReport: UInt32 = 0
+    private var reports: UInt64 = 0
+    /// When it was released, as a count; 0 while it is in use.
+    var released: UInt64 = 0
+
+    /// Whether a report with this index is known not to have come before.
+    @inline(__always) func isFresh(report index: UInt32) -> Bool {
+        guard reports != 0, index <= newestReport else { return true }
+        let back = newestReport &- index
+        return back < 64 && reports & (1 << UInt64(back)) == 0
+    }
+
+    /// Notes a fresh report.
+    @inline(__always) mutating func use(report index: UInt32) {
+        guard reports != 0, index <= newestReport else {
+            let step = reports == 0 ? 64 : index &- newestReport
+            reports = (step < 64 ? reports << UInt64(step) : 0) | 1
+            newestReport = index
+            return
+        }
+        reports |= 1 << UInt64(newestReport &- index)
+    }
+}
+
+/// The streams of one peer by SSRC. There are few, so that looking through a line of numbers beats a table; and they are bounded, because
+/// any peer may make them up.
+struct ReceivingStreams: ~Copyable {
+    private var ssrcs: UnsafeMutablePointer<UInt32>
+    private var streams: UnsafeMutablePointer<ReceivingStream>
+    private var capacity = 2
+    private var count = 0
+    private var releases: UInt64 = 0
+    private var releasedCount = 0
+
+    init() {
+        ssrcs = .allocate(capacity: 2)
+        streams = .allocate(capacity: 2)
+    }
+
+    deinit {
+        ssrcs.deallocate()
+        streams.deallocate()
+    }
+
+    /// The stream of an SSRC that an authentic packet came from; valid until the next `add`.
+    @inline(__always) func find(_ ssrc: UInt32) -> UnsafeMutablePointer<ReceivingStream>? {
+        for index in 0..<count where ssrcs[index] == ssrc { return streams + index }
+        return nil
+    }
+
+    /// Whether another SSRC may be added.
+    @inline(__always) var hasRoom: Bool { count < SRTPSession.maximumReceivingStreams || releasedCount > 0 }
+
+    /// Adds an SSRC after an authentic packet of it: a stranger's packets must not push streams out. Where no room is left, the one goes that
+    /// was released first.
+    mutating func add(_ ssrc: UInt32) -> UnsafeMutablePointer<ReceivingStream> {
+        var index = count
+        if count == SRTPSession.maximumReceivingStreams {
+            let oldest = (0..<count).filter { streams[$0].released > 0 }.min {
+                streams[$0].released < streams[$1].released
+            }
+            index = oldest ?? 0
+            releasedCount -= 1
+        } else {
+            if count == capacity { grow() }
+            count += 1
+        }
+        ssrcs[index] = ssrc
+        (streams + index).initialize(to: ReceivingStream())
+        return streams + index
+    }
+
+    /// Lets an SSRC go when room is needed. Its window stays until then, so that old packets cannot be played again.
+    mutating func release(_ ssrc: UInt32) {
+        guard let stream = find(ssrc), stream.pointee.released == 0 else { return }
+        releases += 1
+        stream.pointee.released = releases
+        releasedCount += 1
+    }
+
+    /// Takes `release` back.
+    mutating func retain(_ ssrc: UInt32) {
+        guard let stream = find(ssrc), stream.pointee.released > 0 else { return }
+        stream.pointee.released = 0
+        releasedCount -= 1
+    }
+
+    /// Asks for the heads of the first streams.
+    @inline(__always) func prefetch() {
+        Prefetch.lines(ssrcs, 64)
+        Prefetch.lines(streams, min(count, 2) &* MemoryLayout<ReceivingStream>.stride)
+    }
+
+    private mutating func grow() {
+        let places = capacity * 2
+        let moreSSRCs = UnsafeMutablePointer<UInt32>.allocate(capacity: places)
+        let moreStreams = UnsafeMutablePointer<ReceivingStream>.allocate(capacity: places)
+        moreSSRCs.moveInitialize(from: ssrcs, count: count)
+        moreStreams.moveInitialize(from: streams, count: count)
+        ssrcs.deallocate()
+        streams.deallocate()
+        ssrcs = moreSSRCs
+        streams = moreStreams
+        capacity = places
+    }
+}
