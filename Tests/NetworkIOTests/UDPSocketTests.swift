@@ -215,4 +215,51 @@ struct UDPSocketTests {
         #expect(arrived < 100)
         #expect(receiver.receiveBufferDrops == UInt64(100 - arrived))
     }
+
+    @Test(
+        "Of two sockets on one port the second gets transport-wide feedback and the first all else; nobody else gets in"
+    )
+    func splitFeedback() throws {
+        let configuration = UDPSocketConfiguration(address: Self.loopback, port: 0)
+        var media = try UDPSocket(configuration)
+        var feedback = try UDPSocket(feedbackOf: media, configuration)
+        #expect(feedback.port == media.port)
+        // Feedback, padded feedback, a NACK, a report, RTP, STUN, nothing.
+        let reports: [[UInt8]] = [[0x8f, 205, 0, 3, 1], [0xaf, 205, 0, 3, 2]]
+        let others: [[UInt8]] = [
+            [0x81, 205, 0, 3], [0x81, 201, 0, 1], [0x90, 111, 1], [0x8f, 206], [0, 1, 0, 0], [0x8f], [],
+        ]
+        // Several senders: without the choice by content the kernel would spread them.
+        for _ in 0..<20 {
+            // Datagrams that left in one piece come in one piece, wherever the first of them goes.
+            var apart = UDPSocketConfiguration(port: 0)
+            apart.segmentsSent = false
+            var sender = try UDPSocket(apart)
+            var batch = OutboundBatch(datagrams: 16, bytes: 1_000)
+            for datagram in reports + others { Self.append(datagram, to: Self.address(media), &batch) }
+            sender.send(batch)
+        }
+        #expect(Self.drain(&feedback) == Array(repeating: reports, count: 20).flatMap { $0 })
+        #expect(Self.drain(&media) == Array(repeating: others, count: 20).flatMap { $0 })
+        var taken = configuration
+        taken.port = media.port
+        #expect(throws: SystemError.self) { _ = try UDPSocket(taken) }
+    }
+
+    @Test("A datagram that is longer than its path carries is cut, from the first on that meets such a path")
+    func fragments() throws {
+        // Loopback carries 65,536 bytes; nothing longer fits UDP. What is refused here is refused for good, and ends nothing.
+        var receiver = try Self.receiver()
+        var sender = try Self.sender()
+        let isAllowed = sender.mayFragment
+        #expect(!isAllowed)
+        var batch = OutboundBatch(datagrams: 16, bytes: 200_000)
+        Self.append(Self.datagram(0, 65_508), to: Self.address(receiver), &batch)
+        Self.append(Self.datagram(1, 100), to: Self.address(receiver), &batch)
+        sender.send(batch)
+        let isAllowedNow = sender.mayFragment
+        #expect(isAllowedNow)
+        #expect(sender.counters.sendRefused == 1)
+        #expect(Self.drain(&receiver) == [Self.datagram(1, 100)])
+    }
 }

@@ -133,7 +133,8 @@ extension MediaEngine {
     @inline(__always) private func lookAfter(_ index: Int, at now: MonotonicTime) {
         guard let downlink = peers[index].pointee.downlink, let control = downlink.pointee.control else { return }
         let next = min(control.pointee.nextDeadline(at: now), downlink.pointee.allocation.nextLook)
-        if next <= now { touchByMedia(index) } else { deadlines.hasten(DeadlineOwner.peer(index), to: next) }
+        guard next > now else { return touchByMedia(index) }
+        deadlines.hasten(DeadlineOwner.peer(index), to: Self.relaxed(next, at: now))
     }
 
     /// The first sender report fixes how the publisher's clock stands to the server's, for all of its streams.

@@ -10,21 +10,23 @@ struct DeliveryWindow: Sendable {
         var arrived: Double
     }
 
+    /// 16 bytes: the window is read at each feedback, mostly out of cold memory. Only differences of times are used, so half an hour's
+    /// wrap does no harm.
     private struct Packet {
-        var sent: Int64 = 0
-        var arrival: Int64 = 0
-        var size = 0
+        var sent: Int32 = 0
+        var arrival: Int32 = 0
+        var size: Int32 = 0
         /// Bytes that left before it and were lost.
-        var lost = 0
+        var lost: Int32 = 0
     }
 
     private static let capacity = 64
     /// Microseconds looked at.
-    private static let span: Int64 = 250_000
+    private static let span: Int32 = 250_000
     /// Where packets are rare, so long at most.
-    private static let longest: Int64 = 500_000
+    private static let longest: Int32 = 500_000
     /// Below this a rate is noise.
-    private static let least: Int64 = 30_000
+    private static let least: Int32 = 30_000
     private static let leastPackets = 6
 
     private var packets = InlineArray<64, Packet>(repeating: Packet())
@@ -37,7 +39,9 @@ struct DeliveryWindow: Sendable {
     mutating func takeLost(_ size: Int) { lost += size }
 
     mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
-        packets[position] = Packet(sent: sent, arrival: arrival, size: size, lost: lost)
+        packets[position] = Packet(
+            sent: Int32(truncatingIfNeeded: sent), arrival: Int32(truncatingIfNeeded: arrival),
+            size: Int32(truncatingIfNeeded: size), lost: Int32(clamping: lost))
         lost = 0
         position = (position + 1) % Self.capacity
         count = min(count + 1, Self.capacity)
@@ -49,23 +53,23 @@ struct DeliveryWindow: Sendable {
         // A subscript of the array itself copies all of it.
         let packets = packets.span
         let newest = packets[(position + Self.capacity - 1) % Self.capacity]
-        var oldest = newest, bytes = 0, lost = 0, used = 1
+        var oldest = newest, bytes: Int32 = 0, lost: Int32 = 0, used = 1
         for back in 2...count {
             let packet = packets[(position + 2 * Self.capacity - back) % Self.capacity]
             // Low rates need longer to have packets enough.
-            let age = newest.arrival - packet.arrival
+            let age = newest.arrival &- packet.arrival
             guard age <= Self.span || (used < Self.leastPackets && age <= Self.longest) else { break }
             // A pause of the sender is no property of the link.
-            guard oldest.sent - packet.sent <= Self.span / 2 else { break }
-            bytes += oldest.size
-            lost += oldest.lost
+            guard oldest.sent &- packet.sent <= Self.span / 2 else { break }
+            bytes &+= oldest.size
+            lost &+= oldest.lost
             oldest = packet
             used += 1
         }
-        let arrivedIn = newest.arrival - oldest.arrival
+        let arrivedIn = newest.arrival &- oldest.arrival
         guard used >= Self.leastPackets, arrivedIn >= Self.least else { return nil }
-        let sentIn = max(newest.sent - oldest.sent, 1)
+        let sentIn = max(newest.sent &- oldest.sent, 1)
         return Rates(
-            sent: Double(bytes + lost) * 8e6 / Double(sentIn), arrived: Double(bytes) * 8e6 / Double(arrivedIn))
+            sent: Double(bytes &+ lost) * 8e6 / Double(sentIn), arrived: Double(bytes) * 8e6 / Double(arrivedIn))
     }
 }

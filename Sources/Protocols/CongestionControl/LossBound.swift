@@ -20,6 +20,9 @@ struct LossBound: Sendable {
     /// What a link may lose by itself: 12 %, and more at low rates where one packet is much.
     private static let inherentOffset = 0.12
     private static let inherentBalance = 75_000.0
+    private static let leastInherent = 0.001
+    /// Candidates as shares of the present bandwidth; the last one is what comes through.
+    private static let factors = [1.3, 1.02, 1.0, 0.95, 0.85, 0]
 
     private var observations = InlineArray<20, Observation>(repeating: Observation())
     private var count = 0
@@ -90,11 +93,18 @@ struct LossBound: Sendable {
 
     private mutating func choose(estimate: Double, delivered: Double?) {
         let current = min(bandwidth ?? estimate, estimate)
+        guard averageLoss > 0 else {
+            // Where nothing was lost the highest candidate is the likeliest, and the link loses nothing by itself.
+            inherent = Self.leastInherent
+            let highest = max(min(current * Self.factors[0], estimate), 1)
+            bandwidth = highest
+            limit = highest < estimate * 0.999 ? highest : nil
+            return
+        }
         var best = current, bestScore = -Double.infinity, bestInherent = inherent
         // Below what comes through there is no need to go.
         let floor = min(delivered ?? 0, current)
-        for factor in [1.3, 1.02, 1.0, 0.95, 0.85, 0] {
-            // The last one is what comes through.
+        for factor in Self.factors {
             let candidate = max(min(current * factor, estimate), floor, 1)
             let share = likelyInherent(for: candidate)
             let score = likelihood(of: candidate, inherent: share)
@@ -114,7 +124,7 @@ struct LossBound: Sendable {
 
     /// One Newton step on the likelihood of the loss that does not come from the rate.
     private func likelyInherent(for candidate: Double) -> Double {
-        var share = min(max(inherent, 0.001), bound(on: candidate))
+        var share = min(max(inherent, Self.leastInherent), bound(on: candidate))
         var first = 0.0, second = 0.0, weight = 1.0
         let observations = observations.span
         for back in 1...count {
@@ -125,7 +135,7 @@ struct LossBound: Sendable {
             weight *= Self.fading
         }
         if second != 0 { share -= 0.75 * first / second }
-        return min(max(share, 0.001), bound(on: candidate))
+        return min(max(share, Self.leastInherent), bound(on: candidate))
     }
 
     private func likelihood(of candidate: Double, inherent share: Double) -> Double {

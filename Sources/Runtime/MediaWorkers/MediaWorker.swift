@@ -23,14 +23,15 @@ public actor MediaWorker {
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
-        index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket, executor: WorkerExecutor,
-        gatherLimit: TimeInterval, publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
+        index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket,
+        configuration: UDPSocketConfiguration, executor: WorkerExecutor, gatherLimit: TimeInterval,
+        publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
         self.index = index
         self.executor = executor
         self.publishEvents = publishEvents
         port = socket.port
-        core = WorkerCore(engine: engine, socket: socket, gatherLimit: gatherLimit)
+        core = WorkerCore(engine: engine, socket: socket, configuration: configuration, gatherLimit: gatherLimit)
     }
 
     /// Carries commands out in their order; returns when they have been.
@@ -65,12 +66,19 @@ public actor MediaWorker {
             let poller = try Poller()
             try poller.add(executor.wake.descriptor)
             try poller.add(assumeIsolated { $0.core.descriptor })
-            var deadline: MonotonicTime? = .zero
-            while let next = deadline {
+            let feedback = assumeIsolated { $0.core.feedbackDescriptor }
+            if let feedback { try poller.add(feedback) }
+            var last = TurnEnd(deadline: .zero, watchesFeedback: feedback != nil)
+            while let next = last.deadline {
                 let ready = poller.wait(until: next, now: MonotonicClock.now())
                 if poller.isReady(executor.wake.descriptor, of: ready) { executor.wake.clear() }
                 executor.runJobs(&jobs)
-                deadline = assumeIsolated { $0.turn() }
+                let hasFeedback = feedback.map { poller.isReady($0, of: ready) } ?? false
+                let end = assumeIsolated { $0.turn(hasFeedback: hasFeedback) }
+                if let feedback, end.watchesFeedback != last.watchesFeedback {
+                    poller.watch(feedback, end.watchesFeedback)
+                }
+                last = end
             }
         } catch {
             preconditionFailure("a worker cannot wait for its socket: \(error)")
@@ -78,13 +86,19 @@ public actor MediaWorker {
         executor.retire(&jobs)
     }
 
-    /// One turn; when to wake for the next, or nil to stop.
-    private func turn() -> MonotonicTime? {
+    /// What the loop does after a turn.
+    private struct TurnEnd {
+        /// When to wake for the next at the latest; nil to stop.
+        var deadline: MonotonicTime?
+        var watchesFeedback: Bool
+    }
+
+    private func turn(hasFeedback: Bool) -> TurnEnd {
         let start = MonotonicClock.now()
-        core.turn(at: start)
+        core.turn(at: start, hasFeedback: hasFeedback)
         let events = core.takeEvents()
         if !events.isEmpty { publishEvents(events) }
         core.addBusy(MonotonicClock.now() - start)
-        return isStopping ? nil : core.nextDeadline
+        return TurnEnd(deadline: isStopping ? nil : core.nextDeadline, watchesFeedback: core.watchesFeedback)
     }
 }

@@ -117,7 +117,7 @@ public final class MediaWorkerPool: Sendable {
             let engine = try MediaEngine(configuration: configuration.engine, certificate: certificate, seed: seed)
             let socket = try UDPSocket(address)
             return MediaWorker(
-                index: index, engine: engine, socket: socket, executor: try WorkerExecutor(),
+                index: index, engine: engine, socket: socket, configuration: address, executor: try WorkerExecutor(),
                 gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)), publishEvents: publishEvents)
         } catch let error as SystemError {
             throw .system(index: index, error)

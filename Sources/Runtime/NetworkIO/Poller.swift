@@ -4,7 +4,7 @@ public import Primitives
 
 /// A level-triggered epoll set of few descriptors.
 public struct Poller: ~Copyable {
-    /// Descriptors a loop waits for: its socket, its wake signal, and two to spare for ICE-TCP.
+    /// Descriptors a loop waits for: its sockets, its wake signal, and one to spare for ICE-TCP.
     private static let capacity = 4
     private let descriptor: Int32
     private let events: UnsafeMutablePointer<epoll_event>
@@ -25,6 +25,12 @@ public struct Poller: ~Copyable {
     /// Waits for `fd` to become readable from now on.
     public func add(_ fd: Int32) throws(SystemError) {
         guard clinux_epoll_add(descriptor, fd, EPOLLIN.rawValue) == 0 else { throw SystemError("epoll_ctl") }
+    }
+
+    /// Goes on or ceases to wait for a descriptor that was added.
+    public borrowing func watch(_ fd: Int32, _ isWatched: Bool) {
+        // It was added, so this cannot fail.
+        _ = clinux_epoll_change(descriptor, fd, isWatched ? EPOLLIN.rawValue : 0)
     }
 
     /// Sleeps until a descriptor is readable or `deadline` has come; how many descriptors are ready.

@@ -41,8 +41,10 @@ extension UDPSocket {
         return count
     }
 
-    /// Number `index` of what `receiveSome` fetched, valid until the next call.
-    @inline(__always) public borrowing func received(_ index: Int) -> ReceivedRun { runs[index] }
+    /// The first `count` of what `receiveSome` fetched, valid until the next call.
+    @inline(__always) public borrowing func received(_ count: Int) -> UnsafeBufferPointer<ReceivedRun> {
+        UnsafeBufferPointer(start: runs, count: count)
+    }
 
     private mutating func fetch(into slot: Int) -> ReceivedRun? {
         let start = slot &* Self.slotStride

@@ -79,6 +79,10 @@ extension UDPSocket {
             let datagrams = Self.datagrams(in: messages[done])
             switch errno {
             case EINTR: continue
+            case EMSGSIZE where !mayFragment:
+                mayFragment = true
+                clinux_set_fragments(descriptor, isIPv6 ? 1 : 0, 1)
+                continue
             case EAGAIN, ENOBUFS:
                 if mayWait, waitForRoom() {
                     mayWait = false

@@ -67,22 +67,31 @@ public struct UDPSocket: ~Copyable {
     let messages: UnsafeMutablePointer<clinux_message>
     let joinsReceived: Bool
     var segmentsSent: Bool
+    /// Whether the kernel may cut datagrams: only once a path turned out to be narrower than what is sent.
+    var mayFragment = false
 
     /// Opens and binds a socket.
     public init(_ configuration: UDPSocketConfiguration) throws(SystemError) {
+        try self.init(configuration, besides: nil)
+    }
+
+    private init(_ configuration: UDPSocketConfiguration, besides first: Int32?) throws(SystemError) {
         let wantsIPv6 = configuration.address.map { !$0.isIPv4 } ?? true
         var isIPv6 = wantsIPv6
         var descriptor = clinux_udp_socket(isIPv6 ? 1 : 0, configuration.address == nil ? 1 : 0)
+        if first != nil { _ = clinux_share_port(descriptor) }
         var bound = descriptor >= 0 ? Self.bind(descriptor, isIPv6, configuration) : -1
         if bound != 0, configuration.address == nil, errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL {
             // IPv6 is switched off: serve IPv4 alone.
             if descriptor >= 0 { close(descriptor) }
             isIPv6 = false
             descriptor = clinux_udp_socket(0, 0)
+            if first != nil { _ = clinux_share_port(descriptor) }
             bound = descriptor >= 0 ? Self.bind(descriptor, isIPv6, configuration) : -1
         }
-        guard bound == 0 else {
-            let error = SystemError(descriptor < 0 ? "socket" : "bind")
+        let isSplit = bound != 0 || first.map { clinux_split_feedback($0) == 0 } ?? true
+        guard bound == 0, isSplit else {
+            let error = SystemError(descriptor < 0 ? "socket" : isSplit ? "bind" : "setsockopt")
             if descriptor >= 0 { close(descriptor) }
             throw error
         }
@@ -93,6 +102,7 @@ public struct UDPSocket: ~Copyable {
         port = UInt16(clinux_bound_port(descriptor))
         joinsReceived = configuration.joinsReceived && clinux_enable_gro(descriptor, 1) == 0
         segmentsSent = configuration.segmentsSent
+        clinux_set_fragments(descriptor, isIPv6 ? 1 : 0, 0)
         receiveBuffer = .allocate(byteCount: Self.receiveSlots * Self.slotStride, alignment: 64)
         runs = .allocate(capacity: Self.receiveSlots)
         messages = .allocate(capacity: Int(CLINUX_SEND_LIMIT))
@@ -103,6 +113,18 @@ public struct UDPSocket: ~Copyable {
         receiveBuffer.deallocate()
         runs.deallocate()
         messages.deallocate()
+    }
+
+    /// A second socket on the port of `first`: the kernel gives it transport-wide feedback and leaves all else to `first`.
+    ///
+    /// So feedback, which may wait, need not wake the loop that media wakes. What the kernel has joined goes where the first datagram of
+    /// it belongs. Fails where the kernel has no such choice (before Linux 4.5).
+    public init(feedbackOf first: borrowing UDPSocket, _ configuration: UDPSocketConfiguration) throws(SystemError) {
+        // Only now: another process must not have been able to bind to the port before `first`.
+        guard clinux_share_port(first.descriptor) == 0 else { throw SystemError("setsockopt") }
+        var own = configuration
+        own.port = first.port
+        try self.init(own, besides: first.descriptor)
     }
 
     private static func bind(_ descriptor: Int32, _ isIPv6: Bool, _ configuration: UDPSocketConfiguration) -> Int32 {

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -83,7 +84,35 @@ int clinux_set_buffer(int fd, int is_send, int bytes) {
     return size;
 }
 
+void clinux_set_fragments(int fd, int is_ipv6, int allowed) {
+    // An IPv6 socket carries IPv4 too and has both settings. The "do not fragment" bit is set either way.
+    int mode = allowed ? IP_PMTUDISC_WANT : IP_PMTUDISC_DO, mode6 = allowed ? IPV6_PMTUDISC_WANT : IPV6_PMTUDISC_DO;
+    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &mode, sizeof mode);
+    if (is_ipv6) setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &mode6, sizeof mode6);
+}
+
 int clinux_enable_gro(int fd, int on) { return setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on); }
+
+int clinux_share_port(int fd) {
+    int on = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+}
+
+int clinux_split_feedback(int fd) {
+    // The program's result is the place of a socket among those that share the port, in the order in which they were bound. Offsets count from
+    // the UDP payload; a load beyond its end ends the program with 0.
+    struct sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 205, 0, 4),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xdf),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x8f, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    struct sock_fprog filter = {.len = sizeof program / sizeof program[0], .filter = program};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &filter, sizeof filter);
+}
 
 uint32_t clinux_receive_drops(int fd) {
     uint32_t info[MEMINFO_VARS] = {0};
@@ -183,6 +212,11 @@ int clinux_event_fd(const struct epoll_event *event) { return event->data.fd; }
 int clinux_epoll_add(int epoll, int fd, uint32_t events) {
     struct epoll_event event = {.events = events, .data = {.fd = fd}};
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int clinux_epoll_change(int epoll, int fd, uint32_t events) {
+    struct epoll_event event = {.events = events, .data = {.fd = fd}};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
 }
 
 int clinux_pin_thread(int cpu) {

@@ -28,8 +28,16 @@ int clinux_bind(int fd, int is_ipv6, uint64_t high, uint64_t low, uint16_t port)
 int clinux_bound_port(int fd);
 /// Sets a socket buffer, past the system's limit where the process may; gives the size in force.
 int clinux_set_buffer(int fd, int is_send, int bytes);
+/// Lets the kernel cut datagrams that are longer than what it knows of their path, or not. Where it may not, it gives none a number, which
+/// costs 0.1 us each, and refuses (EMSGSIZE) those too long.
+void clinux_set_fragments(int fd, int is_ipv6, int allowed);
 /// Asks the kernel to hand over runs of equal datagrams in one piece (UDP_GRO).
 int clinux_enable_gro(int fd, int on);
+/// Lets sockets of this user bind to the port that `fd` has or will have.
+int clinux_share_port(int fd);
+/// Of two sockets that share a port, gives the second one transport-wide feedback and the first one all else; 0, or -1 and errno.
+/// Feedback is told by its first two bytes, which SRTCP leaves clear: version 2, format 15, packet type 205.
+int clinux_split_feedback(int fd);
 /// Datagrams that the kernel dropped because the receive buffer was full.
 uint32_t clinux_receive_drops(int fd);
 
@@ -50,6 +58,8 @@ int clinux_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64
 int clinux_event_fd(const struct epoll_event *event);
 /// Adds a descriptor to an epoll set, with itself as its mark.
 int clinux_epoll_add(int epoll, int fd, uint32_t events);
+/// Changes what a descriptor of an epoll set waits for.
+int clinux_epoll_change(int epoll, int fd, uint32_t events);
 
 /// Lets the calling thread go first where processors are short: a nice value, where the process may, and time slices of `slice`
 /// nanoseconds (Linux 6.12), by which it is woken sooner. Threads that it makes are ordinary ones. The nice value in force.

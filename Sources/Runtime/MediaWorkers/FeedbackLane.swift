@@ -1,0 +1,75 @@
+import NetworkIO
+import Primitives
+
+/// A worker's socket for transport-wide feedback, and when to look at it.
+///
+/// Each subscriber reports twenty times a second. A report may wait some milliseconds, as it did in its sender and on its way; a wake-up of the
+/// loop for each costs three times what the report does. So where many come they are fetched together, at the turns of media
+/// and else by a timer; where few come each wakes the loop, which costs less than a timer.
+struct FeedbackLane: ~Copyable {
+    /// A report waits so long at most. Feedback intervals are 50 ms and more.
+    private static let longestWait = TimeInterval.milliseconds(8)
+    /// Turns of media look no more often than this.
+    private static let leastPause = TimeInterval.milliseconds(4)
+    /// Reports are counted over this …
+    private static let window = TimeInterval.milliseconds(100)
+    /// … and so many are two for each look of the timer.
+    private static let busy = 25
+
+    private var socket: UDPSocket?
+    /// For the poller, while `isWatched`; nil where the kernel cannot split a port, and feedback comes with all else.
+    let descriptor: Int32?
+    /// Whether the loop is to be woken by a report.
+    private(set) var isWatched = true
+    private var lastLook = MonotonicTime.zero
+    private var windowStart = MonotonicTime.zero
+    private var count = 0
+
+    init(besides media: borrowing UDPSocket, _ configuration: UDPSocketConfiguration) {
+        do throws(SystemError) {
+            let split = try UDPSocket(feedbackOf: media, configuration)
+            descriptor = split.descriptor
+            socket = consume split
+        } catch {
+            descriptor = nil
+            socket = nil
+        }
+    }
+
+    var receiveCalls: UInt64 {
+        switch socket {
+        case .some(let socket): socket.counters.receiveCalls
+        case nil: 0
+        }
+    }
+    var receiveBufferDrops: UInt64 {
+        switch socket {
+        case .some(let socket): socket.receiveBufferDrops
+        case nil: 0
+        }
+    }
+
+    /// Fetches some of what waits; valid until the next call.
+    mutating func receiveSome() -> UnsafeBufferPointer<ReceivedRun> {
+        guard descriptor != nil else { return UnsafeBufferPointer(start: nil, count: 0) }
+        let count = socket!.receiveSome()
+        return socket!.received(count)
+    }
+
+    /// When the loop must look without being woken.
+    var nextLook: MonotonicTime { isWatched ? .distantFuture : lastLook + Self.longestWait }
+
+    /// Whether a turn that goes on anyway should look.
+    func isDue(at now: MonotonicTime) -> Bool { !isWatched && now - lastLook >= Self.leastPause }
+
+    /// Notes a look that found so many reports.
+    mutating func looked(found: Int, at now: MonotonicTime) {
+        lastLook = now
+        count += found
+        guard now - windowStart >= Self.window else { return }
+        // A window that ended long ago says little about now; the next one will tell.
+        isWatched = count < Self.busy
+        windowStart = now
+        count = 0
+    }
+}

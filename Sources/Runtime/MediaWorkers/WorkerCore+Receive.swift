@@ -1,0 +1,52 @@
+import MediaEngine
+import NetworkIO
+import Primitives
+
+// Step 1 of the way of a packet: datagrams are fetched some at a time, so that the memory of the later ones' senders is on its way while the
+// first is worked on.
+
+extension WorkerCore {
+    /// Hands what waits at one of the sockets to the engine; how many runs of datagrams that were.
+    @discardableResult
+    mutating func receive(isFeedback: Bool, at now: MonotonicTime) -> Int {
+        var fetched = 0
+        while fetched < Self.receivesPerTurn {
+            let runs = isFeedback ? feedback.receiveSome() : socket.received(socket.receiveSome())
+            fetched += runs.count
+            for index in runs.indices {
+                prefetchSenders(of: runs, behind: index)
+                let run = runs[index]
+                for part in 0..<run.count where !postpone(run[part], from: run.source) {
+                    makeRoom()
+                    engine.receive(run[part], from: run.source, at: now, into: &batch)
+                }
+            }
+            // The kernel had no more.
+            if runs.count < UDPSocket.receiveSlots { break }
+        }
+        return fetched
+    }
+
+    /// Asks for the memory of the senders of the runs that come next, each a step further along the pointers than the one behind it.
+    @inline(__always)
+    private func prefetchSenders(of runs: UnsafeBufferPointer<ReceivedRun>, behind index: Int) {
+        let count = runs.count, steps = MediaEngine.prefetchSteps
+        guard count > 1 else { return }
+        if index == 0 { for ahead in 1..<min(steps, count) { owners[ahead] = engine.owner(of: runs[ahead].source) } }
+        for step in 1..<steps where index &+ steps &- step < count {
+            engine.prefetch(step, of: owners[index &+ steps &- step])
+        }
+        if index &+ steps < count { owners[index &+ steps] = engine.owner(of: runs[index &+ steps].source) }
+    }
+
+    /// Whether a datagram is a handshake's that waits until this turn's media has left. Strangers' never wait: they are dropped
+    /// unread (F5), and must not take the places of those that are expected.
+    private mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
+        guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
+        if handshakes.count == 0, handshakesDone < HandshakeQueue.perTurn {
+            handshakesDone += 1
+            return false
+        }
+        return handshakes.push(datagram, from: source)
+    }
+}

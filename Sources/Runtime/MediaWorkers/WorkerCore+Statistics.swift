@@ -1,0 +1,41 @@
+import MediaControl
+import MediaEngine
+import NetworkIO
+import Primitives
+
+// What the control plane asks a worker.
+
+extension WorkerCore {
+    /// The engine's counters with those of the socket and the loop.
+    var statistics: WorkerStatistics {
+        var statistics = engine.statistics
+        let counters = socket.counters
+        let lost = counters.sendBufferFull &+ counters.sendRefused
+        statistics.receiveBufferDrops = socket.receiveBufferDrops &+ feedback.receiveBufferDrops
+        statistics.sendDrops = lost
+        statistics.drops[.sendFailed] = lost
+        statistics.packetsSegmented = counters.segmented
+        statistics.socketCalls = counters.sendCalls &+ counters.receiveCalls &+ feedback.receiveCalls
+        statistics.turns = turns
+        statistics.transit = transit
+        statistics.busyTime = busy
+        return statistics
+    }
+
+    /// Everything about one room; nil for a room that is not here.
+    func roomStatistics(_ room: RoomID) -> RoomStatistics? { engine.roomStatistics(room) }
+
+    /// The last decisions about the pictures of these peers, oldest first.
+    func decisions(of peers: [PeerID]) -> [DecisionRecord] {
+        peers.flatMap { engine.decisions(of: $0) ?? [] }.sorted { $0.time < $1.time }
+    }
+
+    /// How the bandwidth of these peers is shared out now.
+    func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { peers.compactMap { engine.downlinkReport(of: $0) } }
+
+    /// How much there is to do, for placing rooms: every stream in and out counts one.
+    var load: Int {
+        let statistics = engine.statistics
+        return statistics.rooms + statistics.peers + statistics.tracks + statistics.subscriptions
+    }
+}
