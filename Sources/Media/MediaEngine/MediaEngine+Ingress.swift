@@ -132,9 +132,9 @@ extension MediaEngine {
     /// deadlines are as they were.
     @inline(__always) private func lookAfter(_ index: Int, at now: MonotonicTime) {
         guard let downlink = peers[index].pointee.downlink, let control = downlink.pointee.control else { return }
-        let next = min(control.pointee.nextDeadline(at: now), downlink.pointee.allocation.nextLook)
-        guard next > now else { return touchByMedia(index) }
-        deadlines.hasten(DeadlineOwner.peer(index), to: Self.relaxed(next, at: now))
+        let next = control.pointee.nextDeadline(at: now)
+        guard next > now, downlink.pointee.allocation.nextLook > now else { return touchByMedia(index) }
+        deadlines.hasten(DeadlineOwner.peer(index), to: next)
     }
 
     /// The first sender report fixes how the publisher's clock stands to the server's, for all of its streams.

@@ -77,21 +77,9 @@ extension MediaEngine {
         let transport = peer.pointee.transportDeadline
         guard peer.pointee.transport.isConnected else { return transport }
         let uplink = peer.pointee.uplink.nextDeadline
-        guard let downlink = peer.pointee.downlink else { return min(uplink, Self.relaxed(transport, at: now)) }
+        guard let downlink = peer.pointee.downlink else { return min(uplink, transport.coalesced) }
         let control = downlink.pointee.control?.pointee.nextDeadline(at: now) ?? .distantFuture
-        let own = min(min(downlink.pointee.nextReport, downlink.pointee.allocation.nextLook), control)
-        return min(uplink, Self.relaxed(min(transport, own), at: now))
+        let calm = min(transport, min(downlink.pointee.nextReport, downlink.pointee.allocation.nextLook))
+        return min(min(uplink, control), calm.coalesced)
     }
-
-    /// A deadline that is not near is put off to the next step of a grid that all peers share, so that they wake the loop together: a hundred
-    /// receivers have some 300 deadlines a second, and waking up costs more than most of what is done at them.
-    @inline(__always) static func relaxed(_ deadline: MonotonicTime, at now: MonotonicTime) -> MonotonicTime {
-        guard deadline != .distantFuture, deadline - now > near else { return deadline }
-        return MonotonicTime(nanoseconds: (deadline.nanoseconds | (grid - 1)) + 1)
-    }
-
-    /// Probes, pacing and repeats are due within this.
-    private static let near = TimeInterval.milliseconds(50)
-    /// Nanoseconds: 16.8 ms.
-    private static let grid: Int64 = 1 << 24
 }

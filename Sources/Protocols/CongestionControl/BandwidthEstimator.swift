@@ -204,12 +204,12 @@ public struct BandwidthEstimator: ~Copyable {
     /// When `advance` wants to be called next.
     public var nextDeadline: MonotonicTime {
         guard firstSent != nil else { return .distantFuture }
-        var deadline = min(probe.nextDeadline, nextSilentStep)
+        var calm = nextSilentStep
         if phase == .measuring {
-            if !probe.isBusy { deadline = min(deadline, planner.nextDeadline) }
-            if packets.bytesInFlight > 0 { deadline = min(deadline, lastFeedback + silenceLimit) }
+            if !probe.isBusy { calm = min(calm, planner.nextDeadline) }
+            if packets.bytesInFlight > 0 { calm = min(calm, lastFeedback + silenceLimit) }
         }
-        return deadline
+        return min(probe.nextDeadline, calm.coalesced)
     }
 
     private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
