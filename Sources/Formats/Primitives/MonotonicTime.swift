@@ -22,8 +22,8 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
     /// Whole microseconds since the clock's start.
     @inlinable public var microseconds: Int64 { nanoseconds / 1_000 }
 
-    /// The next step of a grid of 16.8 ms that all deadlines share which need not be met exactly: so that they wake a loop together. A hundred
-    /// receivers have some 300 such deadlines a second, and waking up costs more than most of what is done at them (measured).
+    /// The next step of a grid of 16.8 ms that all deadlines share which need not be met exactly: so that they wake a loop together. Waking up
+    /// costs more than most of what is done at them (measured).
     @inlinable public var coalesced: Self {
         self == .distantFuture ? self : Self(nanoseconds: (nanoseconds | ((1 << 24) - 1)) &+ 1)
     }

@@ -79,7 +79,8 @@ extension MediaEngine {
         let uplink = peer.pointee.uplink.nextDeadline
         guard let downlink = peer.pointee.downlink else { return min(uplink, transport.coalesced) }
         let control = downlink.pointee.control?.pointee.nextDeadline(at: now) ?? .distantFuture
-        let calm = min(transport, min(downlink.pointee.nextReport, downlink.pointee.allocation.nextLook))
-        return min(min(uplink, control), calm.coalesced)
+        // Not the looks at bandwidth: their rhythm is part of how estimates and pictures move.
+        let calm = min(transport, downlink.pointee.nextReport).coalesced
+        return min(min(uplink, control), min(calm, downlink.pointee.allocation.nextLook))
     }
 }

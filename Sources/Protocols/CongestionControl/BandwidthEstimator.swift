@@ -209,7 +209,7 @@ public struct BandwidthEstimator: ~Copyable {
             if !probe.isBusy { calm = min(calm, planner.nextDeadline) }
             if packets.bytesInFlight > 0 { calm = min(calm, lastFeedback + silenceLimit) }
         }
-        return min(probe.nextDeadline, calm.coalesced)
+        return min(probe.nextDeadline, calm)
     }
 
     private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
