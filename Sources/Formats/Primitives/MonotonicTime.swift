@@ -22,12 +22,6 @@ public struct MonotonicTime: Hashable, Comparable, Sendable {
     /// Whole microseconds since the clock's start.
     @inlinable public var microseconds: Int64 { nanoseconds / 1_000 }
 
-    /// The next step of a grid of 16.8 ms that all deadlines share which need not be met exactly: so that they wake a loop together. Waking up
-    /// costs more than most of what is done at them (measured).
-    @inlinable public var coalesced: Self {
-        self == .distantFuture ? self : Self(nanoseconds: (nanoseconds | ((1 << 24) - 1)) &+ 1)
-    }
-
     @inlinable public static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
     /// Saturates at `distantFuture`, so that "never" stays never.

@@ -76,11 +76,9 @@ extension MediaEngine {
         }
         let transport = peer.pointee.transportDeadline
         guard peer.pointee.transport.isConnected else { return transport }
-        let uplink = peer.pointee.uplink.nextDeadline
-        guard let downlink = peer.pointee.downlink else { return min(uplink, transport.coalesced) }
+        let receiving = min(transport, peer.pointee.uplink.nextDeadline)
+        guard let downlink = peer.pointee.downlink else { return receiving }
         let control = downlink.pointee.control?.pointee.nextDeadline(at: now) ?? .distantFuture
-        // Not the looks at bandwidth: their rhythm is part of how estimates and pictures move.
-        let calm = min(transport, downlink.pointee.nextReport).coalesced
-        return min(min(uplink, control), min(calm, downlink.pointee.allocation.nextLook))
+        return min(receiving, min(min(downlink.pointee.nextReport, downlink.pointee.allocation.nextLook), control))
     }
 }

@@ -7,12 +7,13 @@ import Primitives
 /// loop for each costs three times what the report does. So where many come they are fetched together, at the turns of media
 /// and else by a timer; where few come each wakes the loop, which costs less than a timer.
 struct FeedbackLane: ~Copyable {
-    /// Turns of media look no more often than this; the timer goes with all deadlines that need not be met exactly, so that a report
-    /// waits 21 ms at most and some 6 ms in the mean. Feedback intervals are 50 ms and more.
+    /// A report waits so long at most. Feedback intervals are 50 ms and more.
+    private static let longestWait = TimeInterval.milliseconds(8)
+    /// Turns of media look no more often than this.
     private static let leastPause = TimeInterval.milliseconds(4)
     /// Reports are counted over this …
     private static let window = TimeInterval.milliseconds(100)
-    /// … and so many are four for each look of the timer.
+    /// … and so many are two for each look of the timer.
     private static let busy = 25
 
     private var socket: UDPSocket?
@@ -56,7 +57,7 @@ struct FeedbackLane: ~Copyable {
     }
 
     /// When the loop must look without being woken.
-    var nextLook: MonotonicTime { isWatched ? .distantFuture : (lastLook + Self.leastPause).coalesced }
+    var nextLook: MonotonicTime { isWatched ? .distantFuture : lastLook + Self.longestWait }
 
     /// Whether a turn that goes on anyway should look.
     func isDue(at now: MonotonicTime) -> Bool { !isWatched && now - lastLook >= Self.leastPause }
