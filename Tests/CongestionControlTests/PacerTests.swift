@@ -103,6 +103,24 @@ struct PacerTests {
         #expect(!isStillOpen)
     }
 
+    @Test("Repeats take half of the estimate at most: where more is asked for, they are what the path loses")
+    func repeats() {
+        var pacer = Pacer()
+        pacer.setEstimate(.kilobitsPerSecond(1_000))
+        var repeated = 0
+        // Everything is asked for again and again, for ten seconds.
+        for step in 0..<2_000 {
+            pacer.refill(at: at(Int64(step) * 5))
+            while pacer.isOpenForRepeats {
+                pacer.spend(1_200)
+                pacer.spendOnRepeat(1_200)
+                repeated += 1_200
+            }
+        }
+        // Half of 125,000 bytes a second, and a second's at once.
+        #expect((600_000...700_000).contains(repeated))
+    }
+
     private func limit(_ estimator: borrowing BandwidthEstimator, at now: Int64) -> Int64? {
         estimator.isEstablished(at: at(now)) ? estimator.estimate(at: at(now)).bitsPerSecond / 1_000 : nil
     }

@@ -68,6 +68,21 @@ struct SharedTests {
         scenario.judge(Thresholds.steady, from: 10, wanted: ScenarioTests.all, layer: 1)
     }
 
+    @Test("Keyframes of twelve pictures' size every 4 s, as people join: always a picture")
+    func largeKeyframes() throws {
+        let scenario = try Scenario("Large keyframes", seed: 66, link: Scenario.link(2_500))
+        var plan = VideoPlan.simulcast()
+        plan.keyframeScale = 12
+        let camera = scenario.show(plan)
+        scenario.hear()
+        scenario.run(8)
+        for _ in 0..<10 {
+            scenario.run(4)
+            camera.makeKeyframes()
+        }
+        scenario.judge(Thresholds.keyframes, from: 8, wanted: ScenarioTests.all)
+    }
+
     @Test("Twenty-five publish, one joins behind 5 Mbit/s: all are seen within 3 s, none flaps, no queue stays")
     func manyVideos() throws {
         let scenario = try Scenario("Join of 25", seed: 63, link: Scenario.link(5_000))

@@ -48,68 +48,35 @@ struct TraceTests {
         scenario.judge(kind == 0 ? Thresholds.stalls : Thresholds.dips, from: 10, wanted: ScenarioTests.all)
     }
 
-    @Test("H5: a TCP-like flow on the same link; neither starves")
-    func crossTraffic() throws {
-        let scenario = try Scenario("H5 TCP-like cross traffic", seed: 51, link: Scenario.link(3_000))
-        scenario.show(.simulcast())
+    @Test(
+        "H5, H9: a TCP flow comes to the same link and goes again; neither starves, nothing flaps",
+        arguments: [(.newReno, 300), (.cubic, 300), (.cubic, 100)] as [(TCPFlow.Control, Int64)])
+    func crossTraffic(control: TCPFlow.Control, queue: Int64) throws {
+        let scenario = try Scenario(
+            "H5 \(control.rawValue), queue of \(queue) ms", seed: 51, link: Scenario.link(3_000))
+        scenario.viewer.downlink.model.queueLimit = .milliseconds(queue)
+        for _ in 0..<2 { scenario.show(.simulcast()) }
         scenario.run(15)
-        let flow = GreedyFlow(scenario.world, over: scenario.viewer)
-        flow.start(for: 60)
+        let flow = TCPFlow(control, scenario.world, over: scenario.viewer)
+        flow.start()
+        // The fight of the first seconds is no steady state.
+        scenario.run(15)
+        let before = flow.bits, start = scenario.seconds
         scenario.run(60)
-        let own = scenario.settled(from: 20).map(\.rate).reduce(0, +) / Double(scenario.settled(from: 20).count)
-        let other = Double(flow.delivered) * 1_428 * 8 / 60
+        let span = scenario.seconds - start, other = (flow.bits - before) / span
+        let settled = scenario.settled(from: start)
         // The meter counts both.
-        print("H5: picture \(Int((own - other) / 1e3)) kbit/s, TCP-like \(Int(other / 1e3)) kbit/s")
-        scenario.judge(Thresholds.crossTraffic, from: 25, wanted: 3_000e3)
-        // A picture in its smallest size survives; a quarter of the link would be fair.
-        #expect(own - other >= 100e3)
-        #expect(other >= 600e3)
-    }
-}
-
-/// A flow that grows until it loses and then halves, as Reno does, over a client's downlink.
-final class GreedyFlow {
-    private let world: World
-    private let client: VirtualClient
-    private var window = 4.0
-    private var threshold = 1e9
-    private var outstanding = 0
-    private var lastLoss = MonotonicTime.zero
-    private var random = RandomSource(seed: 5)
-    private(set) var delivered = 0
-
-    init(_ world: World, over client: VirtualClient) {
-        self.world = world
-        self.client = client
-    }
-
-    func start(for seconds: Int) {
-        world.repeat(every: .milliseconds(2), count: seconds * 500) { [self] _ in send() }
-    }
-
-    private func send() {
-        while Double(outstanding) < window {
-            outstanding += 1
-            let arrivals = client.downlink.arrivals(of: 1_400, at: world.now, random: &random)
-            if let time = arrivals.first {
-                world.plan(at: time + client.uplink.model.delay) { [self] in acknowledged() }
-            } else {
-                world.plan(in: .milliseconds(150)) { [self] in lost() }
-            }
-        }
-    }
-
-    private func acknowledged() {
-        outstanding = max(0, outstanding - 1)
-        delivered += 1
-        window += window < threshold ? 1 : 1 / window
-    }
-
-    private func lost() {
-        outstanding = max(0, outstanding - 1)
-        guard world.now - lastLoss > .milliseconds(150) else { return }
-        lastLoss = world.now
-        window = max(2, window / 2)
-        threshold = window
+        let own = settled.map(\.rate).reduce(0, +) / Double(settled.count) - other
+        let share = own / 3_000e3, rest = other / 3_000e3
+        print("H5 \(control) \(queue): pictures \(Int(share * 100)) %, TCP \(Int(rest * 100)) % of the link")
+        scenario.judge(Thresholds.crossTraffic, from: start, wanted: 3_000e3)
+        #expect(share >= Thresholds.fairShare, "pictures")
+        #expect(rest >= Thresholds.fairShare, "TCP")
+        #expect(scenario.settled(from: start).allSatisfy { $0.layers.allSatisfy { $0 >= 0 } }, "all are seen")
+        flow.stop()
+        scenario.change { _ in }
+        scenario.run(15)
+        let back = [0, 1].compactMap { scenario.timeToLayer(2, view: $0) }.min()
+        print("H5 \(control) \(queue): the largest layer again after \(back ?? -1) s")
     }
 }

@@ -55,5 +55,6 @@ extension MediaEngine {
         counters.bytesSent &+= UInt64(total)
         counters.retransmissionsSent &+= 1
         noteSent(stamp, size: total, isNumbered: isNumbered, downlink, at: now)
+        downlink.pointee.control?.pointee.spendOnRepeat(total)
     }
 }

@@ -52,7 +52,7 @@ extension BandwidthEstimator {
         }
         acknowledged.take(size, arrival: arrival, isApplicationLimited: application.isLimited)
         delivery.take(size, sent: sent, arrival: arrival)
-        queue.take(sent: sent, arrival: arrival)
+        queue.take(sent: sent, arrival: arrival, isContested: foreign.isForeign)
         if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
             measure.take(size, sent: sent, arrival: arrival)
         }
@@ -81,6 +81,10 @@ extension BandwidthEstimator {
         let rates = delivery.rates
         // A full queue has no slope any more: what does not come through tells.
         if queue.value > Self.flood, let rates, rates.arrived < 0.8 * rates.sent { usage = .over }
+        let isCarried = isCarried(rates)
+        // Where others keep the queue full, losses alone tell (draft-ietf-rmcat-gcc-02 section 6).
+        if foreign.isForeign { usage = isCarried ? .normal : .over }
+        judgeQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
         let before = control.bitsPerSecond
         if let rate = measure.takeResult() {
@@ -89,13 +93,35 @@ extension BandwidthEstimator {
             control.update(
                 .init(
                     usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: rates,
-                    queueDelay: queue.value, roundTrip: roundTrip ?? .milliseconds(100),
-                    isApplicationLimited: application.isLimited), at: now)
+                    queueDelay: foreign.isForeign ? 0 : queue.value, roundTrip: roundTrip ?? .milliseconds(100),
+                    isApplicationLimited: application.isLimited,
+                    isCarried: isCarried), at: now)
         }
         if control.bitsPerSecond < 0.7 * before { planner.dropped(from: before, at: now) }
         if queue.newest < Self.drained, digest.groups > 0 { planner.drained(at: now) }
         losses.update(estimate: control.bitsPerSecond, delivered: acknowledged.bitsPerSecond)
         plan(at: now)
+    }
+
+    /// Whether the path delivers what is sent. Too few packets to tell are no proof of the opposite, and neither is a short queue: jitter makes
+    /// and unmakes one as long.
+    private func isCarried(_ rates: DeliveryWindow.Rates?) -> Bool {
+        if foreign.isForeign { return losses.averageLoss <= Self.mostForeignLoss }
+        return rates.map { $0.arrived >= 0.8 * $0.sent || queue.value < 100_000 } ?? true
+    }
+
+    /// Keeps book of whose queue it is.
+    private mutating func judgeQueue(
+        _ usage: DelayTrend.Usage, _ rates: DeliveryWindow.Rates?, isCarried: Bool, at now: MonotonicTime
+    ) {
+        foreign.noteEstimate(control.bitsPerSecond, at: now)
+        guard queue.standing >= Self.drained else { return foreign.forget() }
+        guard let delivered = rates?.arrived ?? acknowledged.bitsPerSecond else { return }
+        if usage == .over, !foreign.isKnown || !isCarried {
+            foreign.forget()
+            foreign.alarm(delivered: delivered)
+        }
+        foreign.update(wait: queue.standing, delivered: delivered, at: now)
     }
 
     /// Feedback comes again after an outage: begin in the middle and let probes find the rest.

@@ -92,12 +92,18 @@ extension BandwidthEstimator {
 
     mutating func plan(at now: MonotonicTime) {
         guard phase == .measuring, !probe.isBusy else { return }
+        // Another's queue does not end for our waiting, and what is out of date says nothing.
         let isCongested =
-            !isStale(at: now)
-            && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
-                || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
+            foreign.isForeign
+            ? control.bitsPerSecond >= foreign.share
+            : !isStale(at: now)
+                && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
+                    || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
-        guard let rate = planner.plan(estimate: estimate, isCongested: isCongested, at: now) else { return }
+        guard
+            let rate = planner.plan(
+                estimate: estimate, isCongested: isCongested, isContested: foreign.isForeign, at: now)
+        else { return }
         beginProbe(rate: min(rate, control.most), at: now)
     }
 
@@ -106,9 +112,11 @@ extension BandwidthEstimator {
         measure.begin(probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded)
     }
 
-    mutating func takeProbe(_ result: Double, at now: MonotonicTime) {
+    mutating func takeProbe(_ measured: Double, at now: MonotonicTime) {
         let before = control.bitsPerSecond
         let rate = probe.rate
+        // A probe of some milliseconds may fall into a pause of the others'.
+        let result = foreign.isForeign ? min(measured, max(foreign.share, before)) : measured
         probe.end()
         // A probe may find less than is believed only where it found the bottleneck, and then not below what comes through.
         let floor = acknowledged.bitsPerSecond ?? 0

@@ -48,6 +48,8 @@ public struct BandwidthEstimator: ~Copyable {
     static let standingQueue: Int64 = 50_000
     /// Microseconds of waiting that are none.
     static let drained: Int64 = 15_000
+    /// Share of lost packets beside others that fill the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
+    static let mostForeignLoss = 0.1
     static let silentStep = TimeInterval.milliseconds(500)
     /// Bits a second of the few packets that ask, in a silence, whether the path is back: where nothing fits any more, nothing else is sent that
     /// could be answered.
@@ -72,6 +74,7 @@ public struct BandwidthEstimator: ~Copyable {
     var groups = ArrivalGroups()
     var trend = DelayTrend()
     var queue = QueueDelay()
+    var foreign = ForeignQueue()
     var acknowledged = AcknowledgedRate()
     var delivery = DeliveryWindow()
     var control: RateControl
@@ -130,7 +133,7 @@ public struct BandwidthEstimator: ~Copyable {
         case .untested: return receiver.limitAlone(at: now) != nil
         case .silent: return true
         case .measuring:
-            if isStale(at: now) { return false }
+            if isStale(at: now) || isContested { return false }
             if queue.value > Self.standingQueue { return true }
             if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
             let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
@@ -146,6 +149,9 @@ public struct BandwidthEstimator: ~Copyable {
 
     /// When the rate fell for what soon afterwards turned out to be a stall, as radio links have them, the last time; nil before one.
     public var wrongFall: MonotonicTime? { planner.wrongFall }
+
+    /// Others keep the queue of the path full.
+    public var isContested: Bool { foreign.isForeign }
 
     /// When the first packet left; nil before it.
     public var sendingSince: MonotonicTime? { firstSent }

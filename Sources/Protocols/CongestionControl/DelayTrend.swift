@@ -1,7 +1,8 @@
 /// Whether queues on the path grow, by the slope of the one-way delay.
 ///
 /// Follows libwebrtc's `TrendlineEstimator` (window 20, smoothing 0.9, gain 4) and, for the threshold that adapts so that a competing flow
-/// that fills queues does not starve this one, draft-ietf-rmcat-gcc-02 section 5.4 with libwebrtc's constants.
+/// that fills queues does not starve this one, draft-ietf-rmcat-gcc-02 section 5.4 with libwebrtc's constants. The draft's own, which let the threshold come
+/// down over seconds, keep more beside TCP and less peace among several of these on one queue; `ForeignQueue` does the former without the latter.
 struct DelayTrend: Sendable {
     private static let window = 20
     private static let leastGroups = 6

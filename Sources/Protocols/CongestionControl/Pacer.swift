@@ -40,6 +40,10 @@ public struct Pacer: ~Copyable {
     private var credit = 0
     private var depth = 0
     private var bytesPerSecond = 0.0
+    /// What repeats may take: half of the estimate, and that of a second at once. Where more is asked for, the path loses because too
+    /// much is sent, and repeats would keep it so (libwebrtc bounds them by the target rate over a second).
+    private var repeatCredit = 0
+    private var repeatDepth = 0
     private var last = MonotonicTime.zero
     private(set) var queuedBytes = 0
     /// No limit is known: everything passes.
@@ -62,7 +66,11 @@ public struct Pacer: ~Copyable {
         isUnlimited = false
         bytesPerSecond = Double(estimate.bitsPerSecond) / 8 * factor
         depth = max(Int(bytesPerSecond * Self.burst), Self.leastBurst)
-        if isFirst { credit = depth }
+        repeatDepth = max(Int(Double(estimate.bitsPerSecond) / 8 * 0.5), Self.leastBurst)
+        if isFirst {
+            credit = depth
+            repeatCredit = repeatDepth
+        }
     }
 
     /// Lets time pass.
@@ -70,14 +78,18 @@ public struct Pacer: ~Copyable {
         guard !isUnlimited, now > last else { return }
         var rate = bytesPerSecond
         if queuedBytes > 0 { rate = max(rate, Double(queuedBytes) / Self.longestWait) }
-        credit = min(credit + Int(min((now - last).seconds, 1) * rate), depth)
+        let elapsed = min((now - last).seconds, 1)
+        credit = min(credit + Int(elapsed * rate), depth)
+        repeatCredit = min(repeatCredit + Int(elapsed * Double(repeatDepth)), repeatDepth)
         last = now
     }
 
     /// Whether a packet of video may leave now, ahead of nothing that waits.
     @inline(__always) public var isOpen: Bool { isUnlimited || (credit > 0 && queuedBytes == 0) }
     /// Whether a repeat may leave now: it may overdraw as much again.
-    @inline(__always) public var isOpenForRepeats: Bool { isUnlimited || credit > -depth }
+    @inline(__always) public var isOpenForRepeats: Bool { isUnlimited || (credit > -depth && repeatCredit > 0) }
+    /// `size` bytes were a repeat.
+    @inline(__always) public mutating func spendOnRepeat(_ size: Int) { repeatCredit &-= size }
 
     /// `size` bytes have left. Sound never waits but counts, as long as it is about the present: a minute of it without any picture is
     /// no debt that the next picture pays.

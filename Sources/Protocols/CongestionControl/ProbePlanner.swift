@@ -67,7 +67,7 @@ struct ProbePlanner: Sendable {
     }
 
     /// The rate to probe at now; nil when it is not time or nothing is to be gained.
-    mutating func plan(estimate: Double, isCongested: Bool, at now: MonotonicTime) -> Double? {
+    mutating func plan(estimate: Double, isCongested: Bool, isContested: Bool, at now: MonotonicTime) -> Double? {
         guard hasStarted, now >= nextDue, let next = demand.next else { return nil }
         guard !isCongested else {
             nextDue = now + Self.shortest
@@ -84,8 +84,10 @@ struct ProbePlanner: Sendable {
         nextDue = now + interval
         interval = min(interval + interval / 2, Self.longest)
         // A quarter above what the next layer takes, so that it fits with room to spare; never so little that it could not show growth.
-        let goal = max(next * 1.25, estimate * 1.3)
-        let all = max(demand.wanted * 1.3, next * 1.25)
+        // In a queue that others keep full a probe gets its share of the link; a rate is fair where that share suffices.
+        let margin = isContested ? 1.5 : 1.25
+        let goal = max(next * margin, estimate * 1.3)
+        let all = max(demand.wanted * 1.3, next * margin)
         return min(min(goal, all), estimate * Self.mostFactor)
     }
 

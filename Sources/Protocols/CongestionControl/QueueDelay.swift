@@ -3,6 +3,7 @@
 /// The slope of `DelayTrend` tells that queues grow, not how long they are; a standing queue has no slope.
 struct QueueDelay: Sendable {
     private static let half: Int64 = 10_000_000
+    private static let halfContested: Int64 = 60_000_000
 
     private var least: Int64 = .max
     private var leastBefore: Int64 = .max
@@ -12,18 +13,35 @@ struct QueueDelay: Sendable {
     /// Of the newest packet, microseconds.
     private(set) var newest: Int64 = 0
 
+    /// The least wait of the last quarter to half second, in two halves.
+    private var low: Int64 = 0
+    private var lowBefore: Int64 = 0
+    private var lowTurned: Int64 = 0
+    private static let moment: Int64 = 250_000
+
     init() {}
 
+    /// What waits all the time, microseconds: the least wait of the last quarter to half second, which CoDel judges a queue by, too (RFC 8289 section 3).
+    /// What jitter and single pictures make and unmake is no queue.
+    var standing: Int64 { min(low, lowBefore) }
+
     /// Takes one packet; microseconds, each on its own clock.
-    mutating func take(sent: Int64, arrival: Int64) {
+    /// While others keep the queue full its floor is not seen, and remembered for longer: `isContested`.
+    mutating func take(sent: Int64, arrival: Int64, isContested: Bool) {
         let delay = arrival - sent
-        if arrival - turned > Self.half || arrival < turned {
+        if arrival - turned > (isContested ? Self.halfContested : Self.half) || arrival < turned {
             turned = arrival
             leastBefore = least
             least = delay
         }
         least = min(least, delay)
         newest = delay - min(least, leastBefore)
+        if arrival - lowTurned > Self.moment || arrival < lowTurned {
+            lowBefore = arrival - lowTurned > 4 * Self.moment ? newest : low
+            lowTurned = arrival
+            low = newest
+        }
+        low = min(low, newest)
         // A path that became shorter or a clock that jumped shows as a step down, and the floor follows at once.
         value += (newest - value) / 8
     }

@@ -37,6 +37,8 @@ struct RateControl: Sendable {
         var queueDelay: Int64
         var roundTrip: TimeInterval
         var isApplicationLimited: Bool
+        /// The path delivers what is sent.
+        var isCarried: Bool
     }
 
     /// Takes one feedback's verdict.
@@ -69,18 +71,12 @@ struct RateControl: Sendable {
         guard let lastDecrease else { return true }
         let interval = min(max(input.roundTrip, .milliseconds(10)), .milliseconds(200))
         // One burst, a keyframe's, is one alarm.
-        if isCarried(input) { return now - lastDecrease >= Self.carriedInterval }
+        if input.isCarried { return now - lastDecrease >= Self.carriedInterval }
         if now - lastDecrease >= interval { return true }
         return (input.rates?.arrived ?? input.acknowledged ?? .infinity) < 0.5 * bitsPerSecond
     }
 
     private static let carriedInterval = TimeInterval.milliseconds(500)
-
-    /// Whether the link delivers what is sent. Too few packets to tell are no proof of the opposite, and neither is a short queue: jitter makes
-    /// and unmakes one as long.
-    private func isCarried(_ input: Input) -> Bool {
-        input.rates.map { $0.arrived >= 0.8 * $0.sent || input.queueDelay < 100_000 } ?? true
-    }
 
     private mutating func decrease(_ input: Input, at now: MonotonicTime) {
         defer {
@@ -96,13 +92,12 @@ struct RateControl: Sendable {
         let factor = 0.9 - 0.2 * depth
         // Too few packets to tell, and little used: nothing shows that the link became slower.
         if input.rates == nil, delivered < 0.5 * bitsPerSecond, input.queueDelay < 100_000 { return }
-        let isCarried = isCarried(input)
         var lowered = factor * delivered
-        if isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
+        if input.isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
         // A queue that drains faster than the estimate is a burst's, not the estimate's.
         guard lowered < bitsPerSecond else { return }
         bitsPerSecond = max(lowered, least)
-        guard !isCarried else { return }
+        guard !input.isCarried else { return }
         if delivered < capacity.lowerBound { capacity.forget() }
         capacity.wasFull(at: delivered)
     }

@@ -80,6 +80,11 @@ public final class Publication {
     /// Another camera under the same stream (A15): its first frame is a keyframe of the new plan's size.
     public func replaceSource(_ plan: VideoPlan) {
         video = plan
+        makeKeyframes()
+    }
+
+    /// The next frame will be a keyframe of every layer, as somebody else's joining makes it.
+    public func makeKeyframes() {
         for layer in streams.indices { wantsKeyframe(ofLayer: layer) }
     }
 

@@ -114,7 +114,9 @@ public struct SendControl: ~Copyable {
         // The start value limits layers, not bursts: a keyframe to begin with is not held up on a guess.
         // Where packets already wait on the way, bursts only make them wait longer; where the queue is full, it must drain.
         let delay = estimator.queueDelay
-        let factor = delay < .milliseconds(75) ? Pacer.factor : delay < .milliseconds(150) ? 1.5 : 0.9
+        // Another's queue does not drain for our waiting.
+        let isDraining = delay >= .milliseconds(150) && !estimator.isContested
+        let factor = delay < .milliseconds(75) ? Pacer.factor : isDraining ? 0.9 : 1.5
         // What policy sends beyond the estimate must not wait for ever (libwebrtc paces by the greater of both, too).
         pacer.setEstimate(
             estimator.isEstablished(at: now) ? max(estimator.estimate(at: now), allocated) : nil, factor: factor)
@@ -138,6 +140,9 @@ public struct SendControl: ~Copyable {
         sentBytes &+= UInt64(size)
         pacer.spend(size)
     }
+
+    /// Counts bytes that left and were a repeat.
+    @inline(__always) public mutating func spendOnRepeat(_ size: Int) { pacer.spendOnRepeat(size) }
 
     /// Lets packet `sequence` of subscription `index` wait; false when there is no room.
     public mutating func wait(subscription index: Int, sequence: UInt32, size: Int, at now: MonotonicTime) -> Bool {
