@@ -164,7 +164,7 @@ let testTargets: [Target] = [
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
-    tests(of: "NetworkIO"),
+    tests(of: "NetworkIO", also: ["CLinux"]),
     tests(of: "MediaWorkers", also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging"]),
     tests(
         of: "RoomService",

@@ -70,7 +70,7 @@ extension UDPSocket {
         var entry = first
         while done < count {
             counters.sendCalls &+= 1
-            let sent = Int(clinux_send(descriptor, isIPv6 ? 1 : 0, messages + done, UInt32(count - done)))
+            let sent = transmit(messages + done, count - done)
             if sent > 0 {
                 for index in done..<(done + sent) { entry += account(messages[index]) }
                 done += sent
@@ -110,7 +110,7 @@ extension UDPSocket {
                 bytes: UnsafeRawPointer(arena + entry.offset), length: UInt32(entry.length), segment: 0,
                 port: entry.destination.port, high: entry.destination.high, low: entry.destination.low)
             counters.sendCalls &+= 1
-            if clinux_send(descriptor, isIPv6 ? 1 : 0, &message, 1) == 1 {
+            if transmit(&message, 1) == 1 {
                 counters.sent &+= 1
             } else if errno == EAGAIN || errno == ENOBUFS {
                 counters.sendBufferFull &+= 1
@@ -118,6 +118,19 @@ extension UDPSocket {
                 counters.sendRefused &+= 1
             }
         }
+    }
+
+    /// Hands messages to the kernel, which stops at the first that it refuses; how many it took, -1 and `errno` for none.
+    private func transmit(_ messages: UnsafePointer<clinux_message>, _ count: Int) -> Int {
+        guard let refusal else { return Int(clinux_send(descriptor, isIPv6 ? 1 : 0, messages, UInt32(count))) }
+        for index in 0..<count {
+            let error = refusal(messages[index])
+            guard error != 0 else { continue }
+            if index > 0 { return transmit(messages, index) }
+            errno = error
+            return -1
+        }
+        return Int(clinux_send(descriptor, isIPv6 ? 1 : 0, messages, UInt32(count)))
     }
 
     private mutating func account(_ message: clinux_message) -> Int {

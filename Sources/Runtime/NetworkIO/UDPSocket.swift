@@ -69,6 +69,8 @@ public struct UDPSocket: ~Copyable {
     var segmentsSent: Bool
     /// Whether the kernel may cut datagrams: only once a path turned out to be narrower than what is sent.
     var mayFragment = false
+    /// The error that the kernel is to refuse a message with, 0 for none: for tests of what no loopback refuses.
+    var refusal: ((clinux_message) -> Int32)?
 
     /// Opens and binds a socket.
     public init(_ configuration: UDPSocketConfiguration) throws(SystemError) {
