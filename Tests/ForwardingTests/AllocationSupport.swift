@@ -29,6 +29,11 @@ enum Offers {
     static let film = [
         offer(0, 0, 100, 360, 12), offer(0, 1, 160, 360, 24), offer(1, 0, 500, 720, 12), offer(1, 1, 800, 720, 24),
     ]
+    /// Two temporal layers of an encoder on a busy machine, as Chromium sent them: 27 frames, of which the lower layer has less than half.
+    static let wavering = [
+        offer(0, 0, 100, 180, 13.2), offer(0, 1, 136, 180, 27.2), offer(1, 0, 300, 360, 13.2),
+        offer(1, 1, 482, 360, 27.2),
+    ]
     /// A still camera: the large picture costs less than the small one at full rate.
     static let still = [offer(0, 0, 60, 180, 15), offer(0, 1, 120, 180, 30), offer(1, 0, 80, 720, 30)]
 
@@ -104,14 +109,16 @@ struct AllocationCase: Sendable, CustomTestStringConvertible {
 func camera(
     _ offers: [LayerOffer] = Offers.simulcast, height: Int? = nil, spatial: Int? = nil, frames: Double? = nil,
     priority: TrackPriority? = nil, publisher: TrackPriority = .standard, pinned: Bool = false, dominant: Bool = false,
-    blocked: AllocationRequest.Blocked? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true
+    blocked: AllocationRequest.Blocked? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true, failedRises: Int = 0
 ) -> AllocationRequest {
-    AllocationRequest(
+    var request = AllocationRequest(
         id: SubscriptionID(0), offers: offers,
         limits: ViewerLimits(height: height, spatial: spatial, framesPerSecond: frames),
         publisherPriority: publisher, viewerPriority: priority, isPinned: pinned, isDominant: dominant,
         blocked: blocked,
         current: current.map { .init(spatial: $0.0, temporal: $0.1) }, mayRise: mayRise)
+    request.failedRises = failedRises
+    return request
 }
 
 /// A screen of the table.

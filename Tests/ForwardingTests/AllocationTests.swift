@@ -163,6 +163,13 @@ struct AllocationTests {
             AllocationCase("does not rise without the margin", 1_640, [camera(at: (2, 1))], "720p15"),
             AllocationCase("rises with it", 1_650, [camera(at: (2, 1))], "720p30"),
             AllocationCase(
+                "a failed attempt doubles the margin", 1_790, [camera(at: (2, 1), failedRises: 1)], "720p15"),
+            AllocationCase("which may be there", 1_800, [camera(at: (2, 1), failedRises: 1)], "720p30"),
+            AllocationCase("many treble it, no more", 1_950, [camera(at: (2, 1), failedRises: 9)], "720p30"),
+            AllocationCase(
+                "keeps its size while rates waver", 511, [camera(Offers.wavering, at: (1, 0))], "360p13",
+                why: "bandwidth"),
+            AllocationCase(
                 "waits after a step down", 5_000, [camera(at: (1, 2), mayRise: false)], "360p30", why: "settling"),
             AllocationCase("but steps down at once", 200, [camera(at: (1, 2), mayRise: false)], "180p30"),
             AllocationCase(

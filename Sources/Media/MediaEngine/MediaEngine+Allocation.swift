@@ -1,14 +1,14 @@
 import Forwarding
-public import MediaControl
+import MediaControl
 import PeerTransport
-public import Primitives
+import Primitives
 
 // Estimate -> layers: what each picture of a peer gets, how probing is told what for, and what is remembered of it.
 
 extension MediaEngine {
     /// What a packet costs beyond what layers are measured by: IP and UDP headers, protection and the server's own extensions, 50 of
     /// some 1,000 bytes.
-    private static let overhead = 1.05
+    static let overhead = 1.05
 
     /// Looks at the peer's pictures soon after `moment`.
     func scheduleAllocation(of peer: Int, at moment: MonotonicTime) {
@@ -78,91 +78,6 @@ extension MediaEngine {
         return total * 3 < estimate.bitsPerSecond * 2
     }
 
-    /// What the path carries; the start value where feedback is agreed and nothing has left yet, nil where nothing limits.
-    private func pathEstimate(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Bitrate? {
-        if let control = downlink.pointee.control { return control.pointee.estimate(at: now) }
-        let promisesFeedback = requestedBy.contains {
-            subscriptions[$0].pointee.subscription.usesTransportSequence
-                && subscriptions[$0].pointee.subscription.promisesTransportFeedback
-        }
-        return promisesFeedback ? downlink.pointee.makeControl().pointee.estimate(at: now) : nil
-    }
-
-    private func rules(
-        of downlink: UnsafeMutablePointer<DownlinkState>, estimate: Bitrate?, sound: Double
-    ) -> AllocationRules {
-        let policy = downlink.pointee.allocation.policy
-        // Nothing known is no limit.
-        let isSettled = downlink.pointee.control?.pointee.isSettled(at: clock) ?? true
-        let budget = estimate.map { max(Double($0.bitsPerSecond) - sound, 0) / Self.overhead } ?? 1e12
-        return AllocationRules(
-            mode: policy.mode, shortage: isSettled ? policy.shortage : .oversend(.bitsPerSecond(1 << 40)),
-            maximumVideos: policy.maximumVideos,
-            estimate: .bitsPerSecond(Int64(budget)), cap: policy.maximumBitrate,
-            isCongested: downlink.pointee.control?.pointee.isCongested(at: clock) ?? false)
-    }
-
-    /// Fills `requests` and `requestedBy` with the peer's pictures in order of their ids; what its sound takes on the wire.
-    private func collectRequests(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Double {
-        requestedBy.removeAll(keepingCapacity: true)
-        var sound = 0.0
-        var next = downlink.pointee.firstSubscription
-        while next >= 0 {
-            let state = subscriptions[next]
-            if state.pointee.subscription.kind == .audio {
-                // 50 packets a second of 50 bytes' headers.
-                let rate = Double(state.pointee.subscription.bitrate(at: now).bitsPerSecond)
-                if rate > 0 { sound += rate + 14_000 }
-            } else if state.pointee.track >= 0 {
-                requestedBy.append(next)
-            }
-            next = state.pointee.nextOfPeer
-        }
-        requestedBy.sort { subscriptions[$0].pointee.subscription.id < subscriptions[$1].pointee.subscription.id }
-        let estimate = downlink.pointee.control?.pointee.estimate(at: now)
-        for index in requestedBy { requests.append(request(of: subscriptions[index], estimate: estimate, at: now)) }
-        return sound
-    }
-
-    private func request(
-        of state: UnsafeMutablePointer<SubscriptionState>, estimate: Bitrate?, at now: MonotonicTime
-    ) -> AllocationRequest {
-        let owner = tracks[state.pointee.track]
-        let track = owner.pointee.track
-        let isScreen = track.description.source == .screen
-        if let moment = peers[state.pointee.peer].pointee.downlink?.pointee.control?.pointee.wrongFall {
-            state.pointee.picture.forgive(moment)
-        }
-        let picture = state.pointee.picture
-        var request = AllocationRequest(
-            id: state.pointee.subscription.id, offers: [], isScreen: isScreen)
-        track.appendOffers(at: now, to: &request.offers)
-        if let current = picture.layer {
-            for index in request.offers.indices
-            where request.offers[index].spatial == current.spatial && request.offers[index].temporal == current.temporal
-            {
-                request.offers[index].bitrate = picture.cost(request.offers[index].bitrate, at: now)
-            }
-        }
-        request.limits = state.pointee.subscription.limits(of: track)
-        request.limits.framesPerSecond = picture.wish.framesPerSecond
-        request.hint = owner.pointee.traits.hint ?? (isScreen ? .detail : .motion)
-        request.publisherPriority = owner.pointee.traits.priority
-        request.viewerPriority = picture.wish.priority
-        request.isPinned = picture.wish.isPinned
-        request.isDominant = rooms[peers[owner.pointee.peer].pointee.room].pointee.dominantPeer == owner.pointee.peer
-        request.current = picture.layer
-        request.mayRise = picture.mayRise(on: estimate, at: now)
-        if state.pointee.subscription.isPaused {
-            request.blocked = .paused
-        } else if picture.wish.isHidden {
-            request.blocked = .hidden
-        } else if track.isMuted {
-            request.blocked = .notSent
-        }
-        return request
-    }
-
     /// Lets a decision hold.
     private func take(
         _ decision: AllocationDecision, of index: Int, _ downlink: UnsafeMutablePointer<DownlinkState>,
@@ -230,7 +145,7 @@ extension MediaEngine {
             if case .oversent = decision.reason { next = own * 1.05 }
             guard next > own else { continue }
             // The margin that rising asks for is part of what must be there.
-            let cost = next - own + next * Allocation.riseMargin
+            let cost = next - own + next * requests[position].riseMargin
             rise = min(rise ?? .infinity, cost)
         }
         downlink.pointee.allocation.estimate = estimate
@@ -241,74 +156,5 @@ extension MediaEngine {
             allocated: .bitsPerSecond(Int64(total)),
             next: rise.map { .bitsPerSecond(Int64(total + $0 * Self.overhead)) }, wanted: .bitsPerSecond(Int64(all)),
             at: now)
-    }
-
-    // MARK: - Commands and questions
-
-    func setPolicy(_ policy: DownlinkPolicy, of id: PeerID, at now: MonotonicTime) -> Bool {
-        guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return false }
-        downlink.pointee.allocation.policy = policy
-        scheduleAllocation(of: index, at: now)
-        return true
-    }
-
-    func setTraits(_ traits: TrackTraits, of id: TrackID, at now: MonotonicTime) -> Bool {
-        guard let index = trackIndex[id.rawValue] else { return false }
-        tracks[index].pointee.traits = traits
-        forEachSubscription(of: index) { self.scheduleAllocation(of: $0.pointee.peer, at: now) }
-        return true
-    }
-
-    func setWish(_ wish: ViewerWish, of id: SubscriptionID, at now: MonotonicTime) -> Bool {
-        guard let index = subscriptionIndex[id.rawValue] else { return false }
-        subscriptions[index].pointee.picture.wish = wish
-        scheduleAllocation(of: subscriptions[index].pointee.peer, at: now)
-        demandChanged(by: index, at: now)
-        return true
-    }
-
-    /// Another speaker dominates the room: its viewers' pictures are looked at at once.
-    func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
-        let owner = track.flatMap { trackIndex[$0.rawValue] }.map { tracks[$0].pointee.peer } ?? -1
-        guard rooms[room].pointee.dominantPeer != owner else { return }
-        rooms[room].pointee.dominantPeer = owner
-        for index in 0..<peers.end where peers.contains(index) && peers[index].pointee.room == room {
-            guard let downlink = peers[index].pointee.downlink else { continue }
-            if downlink.pointee.control != nil || downlink.pointee.allocation.policy.maximumVideos != nil {
-                scheduleAllocation(of: index, at: now)
-            }
-        }
-    }
-
-    /// What holds now for each picture of a peer, and what for all together; nil for a peer that is not here or receives nothing.
-    public func downlinkReport(of id: PeerID) -> DownlinkReport? {
-        guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return nil }
-        var report = DownlinkReport()
-        if let control = downlink.pointee.control, control.pointee.isEstablished(at: clock) {
-            report.estimate = control.pointee.estimate(at: clock)
-        }
-        report.allocated = downlink.pointee.allocation.allocated
-        report.wanted = downlink.pointee.allocation.wanted
-        var next = downlink.pointee.firstSubscription
-        while next >= 0 {
-            if subscriptions[next].pointee.track >= 0, var record = subscriptions[next].pointee.picture.latest {
-                record.age = clock - record.time
-                report.pictures.append(record)
-            }
-            next = subscriptions[next].pointee.nextOfPeer
-        }
-        report.pictures.sort { $0.subscription < $1.subscription }
-        return report
-    }
-
-    /// The last decisions about the pictures of a peer, oldest first; nil for a peer that is not here or receives nothing.
-    public func decisions(of id: PeerID) -> [DecisionRecord]? {
-        guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return nil }
-        let now = clock
-        return downlink.pointee.allocation.decisions.all.map { record in
-            var record = record
-            record.age = now - record.time
-            return record
-        }
     }
 }

@@ -9,11 +9,11 @@ import Primitives
 /// 3. Then more: one step at a time goes to whom it costs least per weight, until nothing fits. With weights of one class that is
 ///    max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
 ///
-/// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, so that a layer whose bitrate wavers
+/// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, more after attempts that failed, so that a layer whose bitrate wavers
 /// does not come and go (H9).
 public enum Allocation {
     /// Share of a step's bitrate that must be free beyond it before it is climbed: VP8's rate strays by a tenth from second to second (measured).
-    public static let riseMargin = 0.1
+    static let riseMargin = 0.1
     /// Share of the budget by which a sum that is already being sent may exceed it before somebody steps down: the estimate
     /// itself wavers by as much on a steady link (H1 asks for 85 to 105 %).
     public static let staySlack = 0.05
@@ -168,7 +168,7 @@ private struct AllocationRound {
         }
         // A first picture, however small, is worth more than its margin.
         guard step > 0 else { return budget }
-        let margin = Int64(Double(entry.ladder.steps[step].bitrate.bitsPerSecond) * Allocation.riseMargin)
+        let margin = Int64(Double(entry.ladder.steps[step].bitrate.bitsPerSecond) * requests[entry.request].riseMargin)
         return budget - margin - flowing(besides: entry)
     }
 

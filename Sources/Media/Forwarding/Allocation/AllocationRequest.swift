@@ -32,6 +32,8 @@ public struct AllocationRequest: Sendable, Hashable {
     public var current: CurrentLayer?
     /// False for some time after a step down: rising again would flap (H9). The caller keeps the time.
     public var mayRise: Bool
+    /// How often it lately rose and had to come down again soon: each time asks for more room before the next (H9).
+    public var failedRises = 0
 
     /// The layers that are being forwarded.
     public struct CurrentLayer: Sendable, Hashable {
@@ -63,6 +65,10 @@ public struct AllocationRequest: Sendable, Hashable {
         self.current = current
         self.mayRise = mayRise
     }
+
+    /// Share of a step's bitrate that must be free beyond it before it is climbed: up to three tenths, where the path seemed to carry the step
+    /// and did not.
+    public var riseMargin: Double { Allocation.riseMargin * Double(1 + min(failedRises, 2)) }
 
     var priority: TrackPriority { viewerPriority ?? publisherPriority }
 }

@@ -59,6 +59,7 @@ struct PictureState {
     /// … and twice as long each time that a rise was followed by a fall within this.
     static let trial = TimeInterval.seconds(15)
     private static let mostDoublings = 3
+    private static let memory = TimeInterval.seconds(60)
     private static let fitting = TimeInterval.seconds(3)
     /// A picture begins with a keyframe, which makes a rate measured since then look too high for so long.
     private static let youth = TimeInterval.seconds(2)
@@ -82,8 +83,17 @@ struct PictureState {
     /// Whether it may rise again; a path that carries twice as much is another one, and the attempts on the old one say nothing of it.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
         guard fell != .zero else { return true }
-        let isOtherPath = fellUnder.map { (estimate?.bitsPerSecond ?? .max) / 2 >= $0.bitsPerSecond } ?? false
-        return now - fell >= Self.settling * Int64(isOtherPath ? 1 : 1 << min(falls, Self.mostDoublings))
+        return now - fell >= Self.settling * Int64(isOtherPath(estimate) ? 1 : 1 << falls)
+    }
+
+    /// How many attempts to rise failed of late; after each `memory` without another one they count for one less.
+    func failedRises(on estimate: Bitrate?, at now: MonotonicTime) -> Int {
+        guard falls > 0, !isOtherPath(estimate) else { return 0 }
+        return max(falls - Int((now - fell).nanoseconds / Self.memory.nanoseconds), 0)
+    }
+
+    private func isOtherPath(_ estimate: Bitrate?) -> Bool {
+        fellUnder.map { (estimate?.bitsPerSecond ?? .max) / 2 >= $0.bitsPerSecond } ?? false
     }
 
     /// Takes a decision; true when it is another than before.
@@ -97,7 +107,7 @@ struct PictureState {
         if layer != nil, self.layer == nil { began = now }
         // In its first seconds a picture is being fitted in: that is no failed attempt.
         if hasDecision, new < old, isShort, now - began >= Self.fitting {
-            falls = rose != .zero && now - rose < Self.trial ? falls + 1 : 0
+            falls = rose != .zero && now - rose < Self.trial ? min(falls + 1, Self.mostDoublings) : 0
             fell = now
             fellUnder = estimate
         } else if new > old {

@@ -1,0 +1,93 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+// What the allocation is asked: the path, the rules, and each picture with its layers and wishes.
+
+extension MediaEngine {
+    /// What the path carries; the start value where feedback is agreed and nothing has left yet, nil where nothing limits.
+    func pathEstimate(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Bitrate? {
+        if let control = downlink.pointee.control { return control.pointee.estimate(at: now) }
+        let promisesFeedback = requestedBy.contains {
+            subscriptions[$0].pointee.subscription.usesTransportSequence
+                && subscriptions[$0].pointee.subscription.promisesTransportFeedback
+        }
+        return promisesFeedback ? downlink.pointee.makeControl().pointee.estimate(at: now) : nil
+    }
+
+    func rules(
+        of downlink: UnsafeMutablePointer<DownlinkState>, estimate: Bitrate?, sound: Double
+    ) -> AllocationRules {
+        let policy = downlink.pointee.allocation.policy
+        // Nothing known is no limit.
+        let isSettled = downlink.pointee.control?.pointee.isSettled(at: clock) ?? true
+        let budget = estimate.map { max(Double($0.bitsPerSecond) - sound, 0) / Self.overhead } ?? 1e12
+        return AllocationRules(
+            mode: policy.mode, shortage: isSettled ? policy.shortage : .oversend(.bitsPerSecond(1 << 40)),
+            maximumVideos: policy.maximumVideos,
+            estimate: .bitsPerSecond(Int64(budget)), cap: policy.maximumBitrate,
+            isCongested: downlink.pointee.control?.pointee.isCongested(at: clock) ?? false)
+    }
+
+    /// Fills `requests` and `requestedBy` with the peer's pictures in order of their ids; what its sound takes on the wire.
+    func collectRequests(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Double {
+        requestedBy.removeAll(keepingCapacity: true)
+        var sound = 0.0
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            let state = subscriptions[next]
+            if state.pointee.subscription.kind == .audio {
+                // 50 packets a second of 50 bytes' headers.
+                let rate = Double(state.pointee.subscription.bitrate(at: now).bitsPerSecond)
+                if rate > 0 { sound += rate + 14_000 }
+            } else if state.pointee.track >= 0 {
+                requestedBy.append(next)
+            }
+            next = state.pointee.nextOfPeer
+        }
+        requestedBy.sort { subscriptions[$0].pointee.subscription.id < subscriptions[$1].pointee.subscription.id }
+        let estimate = downlink.pointee.control?.pointee.estimate(at: now)
+        for index in requestedBy { requests.append(request(of: subscriptions[index], estimate: estimate, at: now)) }
+        return sound
+    }
+
+    func request(
+        of state: UnsafeMutablePointer<SubscriptionState>, estimate: Bitrate?, at now: MonotonicTime
+    ) -> AllocationRequest {
+        let owner = tracks[state.pointee.track]
+        let track = owner.pointee.track
+        let isScreen = track.description.source == .screen
+        if let moment = peers[state.pointee.peer].pointee.downlink?.pointee.control?.pointee.wrongFall {
+            state.pointee.picture.forgive(moment)
+        }
+        let picture = state.pointee.picture
+        var request = AllocationRequest(
+            id: state.pointee.subscription.id, offers: [], isScreen: isScreen)
+        track.appendOffers(at: now, to: &request.offers)
+        if let current = picture.layer {
+            for index in request.offers.indices
+            where request.offers[index].spatial == current.spatial && request.offers[index].temporal == current.temporal
+            {
+                request.offers[index].bitrate = picture.cost(request.offers[index].bitrate, at: now)
+            }
+        }
+        request.limits = state.pointee.subscription.limits(of: track)
+        request.limits.framesPerSecond = picture.wish.framesPerSecond
+        request.hint = owner.pointee.traits.hint ?? (isScreen ? .detail : .motion)
+        request.publisherPriority = owner.pointee.traits.priority
+        request.viewerPriority = picture.wish.priority
+        request.isPinned = picture.wish.isPinned
+        request.isDominant = rooms[peers[owner.pointee.peer].pointee.room].pointee.dominantPeer == owner.pointee.peer
+        request.current = picture.layer
+        request.mayRise = picture.mayRise(on: estimate, at: now)
+        request.failedRises = picture.failedRises(on: estimate, at: now)
+        if state.pointee.subscription.isPaused {
+            request.blocked = .paused
+        } else if picture.wish.isHidden {
+            request.blocked = .hidden
+        } else if track.isMuted {
+            request.blocked = .notSent
+        }
+        return request
+    }
+}
