@@ -30,8 +30,8 @@ public final class TestPlane: MediaPlane {
     public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
         statistics.withLock { $0[room] } ?? RoomStatistics()
     }
-    /// One decision, about nothing that is known.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] {
+    /// One decision, about nothing that is known, and one estimate.
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory {
         var record = DecisionRecord(
             time: .zero, subscription: SubscriptionID(0), track: nil,
             layer: .init(
@@ -39,7 +39,12 @@ public final class TestPlane: MediaPlane {
             estimate: .kilobitsPerSecond(900), reason: "bandwidth")
         record.needed = .kilobitsPerSecond(700)
         record.available = .kilobitsPerSecond(320)
-        return [record]
+        var history = DecisionHistory()
+        history.decisions = [record]
+        history.estimates = [
+            EstimateRecord(age: .seconds(30), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))
+        ]
+        return history
     }
     public func now() -> MonotonicTime { clock.withLock { $0 } }
     public func pass(_ interval: TimeInterval) { clock.withLock { $0 = $0 + interval } }

@@ -35,7 +35,7 @@ struct Figures {
 extension Scenario {
     /// Every sample as a line, for a look at one run.
     func dump() {
-        for record in world.nodes[0].engine.decisions(of: viewer.id) ?? [] {
+        for record in world.nodes[0].engine.decisions(of: viewer.id)?.decisions ?? [] {
             print(
                 "DECISION", record.time.milliseconds - start.milliseconds, record.subscription,
                 record.layer?.spatial ?? -1, record.reason,

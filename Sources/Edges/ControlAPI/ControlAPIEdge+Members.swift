@@ -40,7 +40,7 @@ extension ControlAPIEdge {
         let decisions = try await asking { () async throws(RoomError) in
             try await context.rooms.decisions(about: name, in: room)
         }
-        return .json(["decisions": decisions.map { DecisionModel($0) }])
+        return .json(DecisionsModel(decisions))
     }
 
     func listTracks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

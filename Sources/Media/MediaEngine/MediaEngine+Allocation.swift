@@ -32,6 +32,7 @@ extension MediaEngine {
         guard let downlink = peers[index].pointee.downlink, downlink.pointee.allocation.nextLook <= now else { return }
         downlink.pointee.allocation.nextLook = .distantFuture
         guard peers[index].pointee.transport.isConnected else { return }
+        noteEstimate(of: downlink, at: now)
         if downlink.pointee.allocation.isCalm, fitsWithRoom(downlink, at: now) {
             downlink.pointee.allocation.nextLook = now + AllocationState.calmInterval
             return
@@ -52,6 +53,13 @@ extension MediaEngine {
             // What is not sent yet may begin.
             downlink.pointee.allocation.isCalm = !decisions.contains { $0.reason == .blocked(.notSent) }
         }
+    }
+
+    private func noteEstimate(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) {
+        guard let control = downlink.pointee.control, control.pointee.isEstablished(at: now),
+            let estimate = control.pointee.estimate(at: now)
+        else { return }
+        downlink.pointee.allocation.estimates.note(estimate, at: now)
     }
 
     /// Whether all that is sent to the peer, in the largest layers, takes less than two thirds of its path: then there is nothing to decide, and

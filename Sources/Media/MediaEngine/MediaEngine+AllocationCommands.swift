@@ -61,14 +61,17 @@ extension MediaEngine {
         return report
     }
 
-    /// The last decisions about the pictures of a peer, oldest first; nil for a peer that is not here or receives nothing.
-    public func decisions(of id: PeerID) -> [DecisionRecord]? {
+    /// The last decisions about the pictures of a peer and the estimates of its path; nil for a peer that is not here or receives nothing.
+    public func decisions(of id: PeerID) -> DecisionHistory? {
         guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return nil }
         let now = clock
-        return downlink.pointee.allocation.decisions.all.map { record in
+        var history = DecisionHistory()
+        history.decisions = downlink.pointee.allocation.decisions.all.map { record in
             var record = record
             record.age = now - record.time
             return record
         }
+        history.estimates = downlink.pointee.allocation.estimates.records(at: now)
+        return history
     }
 }

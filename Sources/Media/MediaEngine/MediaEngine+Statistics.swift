@@ -84,7 +84,7 @@ extension MediaEngine {
     private func downlinkStateBytes(_ index: Int) -> Int {
         guard let downlink = peers[index].pointee.downlink else { return 0 }
         var bytes = MemoryLayout<DownlinkState>.size
-        bytes += downlink.pointee.allocation.decisions.memoryBytes
+        bytes += downlink.pointee.allocation.decisions.memoryBytes + downlink.pointee.allocation.estimates.memoryBytes
         if let control = downlink.pointee.control {
             bytes += MemoryLayout<SendControl>.size + control.pointee.memoryBytes
         }

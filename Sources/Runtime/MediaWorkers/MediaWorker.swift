@@ -43,8 +43,8 @@ public actor MediaWorker {
     /// Everything about one room; nil for a room that is not here.
     public func roomStatistics(_ room: RoomID) -> RoomStatistics? { core.roomStatistics(room) }
 
-    /// The last decisions about the pictures of these peers, oldest first.
-    public func decisions(of peers: [PeerID]) -> [DecisionRecord] { core.decisions(of: peers) }
+    /// The last decisions about the pictures of these peers and the estimates of their paths, oldest first.
+    public func decisions(of peers: [PeerID]) -> DecisionHistory { core.decisions(of: peers) }
 
     /// How the bandwidth of these peers is shared out now.
     public func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { core.downlinkReports(of: peers) }

@@ -25,9 +25,16 @@ extension WorkerCore {
     /// Everything about one room; nil for a room that is not here.
     func roomStatistics(_ room: RoomID) -> RoomStatistics? { engine.roomStatistics(room) }
 
-    /// The last decisions about the pictures of these peers, oldest first.
-    func decisions(of peers: [PeerID]) -> [DecisionRecord] {
-        peers.flatMap { engine.decisions(of: $0) ?? [] }.sorted { $0.time < $1.time }
+    /// The last decisions about the pictures of these peers and the estimates of their paths, oldest first.
+    func decisions(of peers: [PeerID]) -> DecisionHistory {
+        var all = DecisionHistory()
+        for history in peers.compactMap({ engine.decisions(of: $0) }) {
+            all.decisions += history.decisions
+            all.estimates += history.estimates
+        }
+        all.decisions.sort { $0.time < $1.time }
+        all.estimates.sort { $0.age > $1.age }
+        return all
     }
 
     /// How the bandwidth of these peers is shared out now.

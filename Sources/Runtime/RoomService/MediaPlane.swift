@@ -27,8 +27,8 @@ public protocol MediaPlane: Sendable {
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async
     /// Everything about one room; nil where the worker does not know it.
     func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics?
-    /// The last decisions about the pictures that these peers receive, oldest first.
-    func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord]
+    /// The last decisions about the pictures that these peers receive and the estimates of their paths, oldest first.
+    func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory
     /// How the bandwidth of these peers is shared out now; nothing of those that are gone.
     func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport]
     /// What happened, from each worker, in order.
@@ -41,7 +41,7 @@ public protocol MediaPlane: Sendable {
 
 extension MediaPlane {
     /// A plane that shares nothing out has decided nothing.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] { [] }
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory { DecisionHistory() }
     /// A plane that shares nothing out has nothing to tell.
     public func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport] { [] }
 }

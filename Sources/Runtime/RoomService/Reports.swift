@@ -57,6 +57,34 @@ public struct SubscriptionReport: Sendable {
     public var statistics: SubscriptionStatistics
 }
 
+/// What is remembered of how a participant's bandwidth was shared out, oldest first.
+public struct DecisionsReport: Sendable {
+    public var decisions: [DecisionReport]
+    /// What the path was believed to carry in the last hour.
+    public var estimates: [EstimateReport]
+
+    /// These decisions and estimates.
+    public init(decisions: [DecisionReport], estimates: [EstimateReport]) {
+        self.decisions = decisions
+        self.estimates = estimates
+    }
+}
+
+/// The lowest and the highest estimate of some seconds.
+public struct EstimateReport: Sendable, Hashable {
+    /// When they began: milliseconds since 1970.
+    public var at: Int64
+    public var least: Bitrate
+    public var most: Bitrate
+
+    /// Estimates from `at` on.
+    public init(at: Int64, least: Bitrate, most: Bitrate) {
+        self.at = at
+        self.least = least
+        self.most = most
+    }
+}
+
 /// One decision about one picture, with the names that the control plane knows.
 public struct DecisionReport: Sendable {
     /// Milliseconds since 1970.

@@ -10,15 +10,20 @@ extension RoomService {
         return Self.report(on: hosted.room, statistics)
     }
 
-    /// The last decisions about what one participant, named by sid or identity, is shown; oldest first.
-    public func decisions(about participant: String, in name: String) async throws(RoomError) -> [DecisionReport] {
+    /// The last decisions about what one participant, named by sid or identity, is shown, and the estimates of its path; oldest first.
+    public func decisions(about participant: String, in name: String) async throws(RoomError) -> DecisionsReport {
         let hosted = try hosted(named: name)
         guard let session = hosted.room.find(participant) else {
             throw counted(RoomError(.participantNotFound, "there is no such participant"))
         }
         let peers = hosted.room.connections(of: session).map(\.peer)
-        let records = await media.decisions(of: peers, on: hosted.worker)
-        return records.map { named($0, of: session, in: hosted.room) }
+        let history = await media.decisions(of: peers, on: hosted.worker)
+        let now = media.wallClockMilliseconds()
+        return DecisionsReport(
+            decisions: history.decisions.map { named($0, of: session, in: hosted.room) },
+            estimates: history.estimates.map {
+                EstimateReport(at: now - $0.age.milliseconds, least: $0.least, most: $0.most)
+            })
     }
 
     /// What one session is shown now, and why not more.

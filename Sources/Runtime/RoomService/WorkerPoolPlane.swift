@@ -32,7 +32,7 @@ public struct WorkerPoolPlane: MediaPlane {
     }
 
     /// Asks the worker.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> [DecisionRecord] {
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory {
         await pool.workers[worker.rawValue].decisions(of: peers)
     }
 

@@ -15,6 +15,7 @@ struct AllocationState {
     var allocated = Bitrate.zero
     var wanted = Bitrate.zero
     var decisions = DecisionLog()
+    var estimates = EstimateLog()
 
     /// Layers' rates are measured over a second; looking four times in it is soon enough for what no estimate hastens.
     static let interval = TimeInterval.milliseconds(250)
