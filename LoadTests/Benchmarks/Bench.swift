@@ -22,6 +22,7 @@ enum Bench {
         try ProtectBenchmarks.run(runner)
         try ForwardBenchmarks.run(runner)
         try FeedbackBenchmarks.run(runner)
+        try SocketBenchmarks.run(runner)
         try MemoryBenchmarks.run(runner)
         let failures = try Thresholds().report(runner.figures)
         print(String(format: "reference packet: %.0f ns (%d samples)", reference.nanoseconds, reference.samples.count))

@@ -60,7 +60,7 @@ extension MediaEngine {
         from next: UnsafeMutablePointer<SubscriptionState>, _ base: UnsafeMutablePointer<SubscriptionState>
     ) {
         let following = next.pointee.nextOfTrack
-        if following >= 0 { Prefetch.lines(base + following, MemoryLayout<SubscriptionState>.size) }
+        if following >= 0 { Prefetch.lines(base + following, SubscriptionState.hotBytes) }
         next.pointee.subscription.prefetch()
     }
 }

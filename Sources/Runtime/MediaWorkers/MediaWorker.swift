@@ -71,8 +71,11 @@ public actor MediaWorker {
             var last = TurnEnd(deadline: .zero, watchesFeedback: feedback != nil)
             while let next = last.deadline {
                 let ready = poller.wait(until: next, now: MonotonicClock.now())
-                if poller.isReady(executor.wake.descriptor, of: ready) { executor.wake.clear() }
-                executor.runJobs(&jobs)
+                // Whoever posts into an empty mailbox signals, so a turn of media alone need not look into it.
+                if poller.isReady(executor.wake.descriptor, of: ready) {
+                    executor.wake.clear()
+                    executor.runJobs(&jobs)
+                }
                 let hasFeedback = feedback.map { poller.isReady($0, of: ready) } ?? false
                 let end = assumeIsolated { $0.turn(hasFeedback: hasFeedback) }
                 if let feedback, end.watchesFeedback != last.watchesFeedback {

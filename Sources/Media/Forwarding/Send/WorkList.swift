@@ -1,8 +1,11 @@
-/// A growing array of plain values that keeps its memory: the working lists of a turn.
+/// A growing array of plain values that keeps its memory: the working lists of a turn. Inlinable, because an engine that called it as a
+/// generic would ask the runtime for its element's type each time.
 public struct WorkList<Element>: ~Copyable {
-    private var storage: UnsafeMutablePointer<Element>
-    private var capacity: Int
-    public private(set) var count = 0
+    @usableFromInline var storage: UnsafeMutablePointer<Element>
+    @usableFromInline var capacity: Int
+    @usableFromInline var used = 0
+    /// How many elements it has.
+    @inlinable @inline(__always) public var count: Int { used }
 
     /// A list that holds `capacity` elements before it grows.
     public init(capacity: Int) {
@@ -14,24 +17,26 @@ public struct WorkList<Element>: ~Copyable {
     deinit { storage.deallocate() }
 
     /// Adds an element; the list grows where it must.
-    @inline(__always) public mutating func append(_ element: Element) {
-        if count == capacity { grow() }
-        (storage + count).initialize(to: element)
-        count &+= 1
+    @inlinable @inline(__always) public mutating func append(_ element: Element) {
+        if used == capacity { grow() }
+        (storage + used).initialize(to: element)
+        used &+= 1
     }
 
-    @inline(__always) public subscript(index: Int) -> Element {
+    @inlinable @inline(__always) public subscript(index: Int) -> Element {
         get { storage[index] }
         nonmutating set { storage[index] = newValue }
     }
 
     /// The elements, valid until the next `append`.
-    @inline(__always) public var elements: UnsafeMutableBufferPointer<Element> { .init(start: storage, count: count) }
+    @inlinable @inline(__always) public var elements: UnsafeMutableBufferPointer<Element> {
+        .init(start: storage, count: used)
+    }
 
     /// Empties the list and keeps its memory.
-    @inline(__always) public mutating func removeAll() { count = 0 }
+    @inlinable @inline(__always) public mutating func removeAll() { used = 0 }
 
-    private mutating func grow() {
+    @usableFromInline mutating func grow() {
         let grown = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)
         grown.moveInitialize(from: storage, count: count)
         storage.deallocate()

@@ -51,10 +51,13 @@ struct SubscriptionState: ~Copyable {
     var planEnd = 0
     /// The subscriber is connected: packets can leave.
     var isReady: Bool
-    /// What was decided about it, where it is a picture.
-    var picture = PictureState()
     /// The subscriber would see the pictures unturned (B6).
     var lacksOrientation = false
+    /// What was decided about it, where it is a picture.
+    var picture = PictureState()
+
+    /// What lies before `picture`: all that packets need.
+    static let hotBytes = MemoryLayout<SubscriptionState>.size - MemoryLayout<PictureState>.size
 
     init(_ subscription: consuming Subscription, peer: Int, isReady: Bool) {
         self.subscription = subscription
