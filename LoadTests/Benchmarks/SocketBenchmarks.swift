@@ -12,7 +12,7 @@ enum SocketBenchmarks {
     static func run(_ runner: Runner) throws {
         // (datagrams to each receiver, their bytes): sound, and a picture.
         for (count, size) in [(1, 160), (4, 1_100)] {
-            let name = "send: \(count) of \(size) B to each of \(receivers)"
+            let name = "send: \(count) x \(size) B to \(receivers)"
             guard runner.wants(name) else { continue }
             try send(runner, name, count, size)
         }
