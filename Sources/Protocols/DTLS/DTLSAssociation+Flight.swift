@@ -7,12 +7,16 @@ struct Flight {
     /// Older ones have been asked for by the peer's own timer.
     static let lifetime = DTLSAssociation.maximumRetransmission
 
+    /// Answers to a peer that says its Finished again, as many as OpenSSL sends.
+    static let maximumAnswers = 12
+
     fileprivate var bytes: [UInt8] = []
     /// Where each datagram ends.
     fileprivate var ends: [Int] = []
     fileprivate var destination = SocketAddress(ipv4: 0, port: 0)
     fileprivate var sentAt = MonotonicTime.zero
     fileprivate var repeats = 0
+    fileprivate var answers = 0
 
     var isEmpty: Bool { ends.isEmpty }
 
@@ -42,6 +46,14 @@ extension DTLSAssociation {
             lastFlight.repeats < Flight.maximumRepeats
         else { return }
         lastFlight.repeats += 1
+        lastFlight.destination = destination
+        lastFlight.write(into: &output)
+    }
+
+    /// The peer says its Finished again, so a server's last flight was lost: the same records, which nobody else can make.
+    func repeatLastFlight(to destination: SocketAddress, into output: inout OutboundBatch) {
+        guard role == .server, lastFlight.answers < Flight.maximumAnswers else { return }
+        lastFlight.answers += 1
         lastFlight.destination = destination
         lastFlight.write(into: &output)
     }

@@ -20,7 +20,10 @@ extension DTLSAssociation {
         flush(at: now, to: destination, into: &output)
         noteTimer(at: now)
         // What comes behind the last flight in the same datagram is read at once.
-        if case .connected = state { withRecordBuffers { readRecords(at: now, to: destination, into: &output) } }
+        if case .connected = state {
+            withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
+            settle()
+        }
         return nil
     }
 
@@ -51,7 +54,7 @@ extension DTLSAssociation {
     }
 
     /// Once connected, an association speaks again at its end, and OpenSSL keeps 33 kB of record buffers for that: its
-    /// SSL_MODE_RELEASE_BUFFERS leaves DTLS out. So they are there only while it speaks; half of what a peer weighs.
+    /// SSL_MODE_RELEASE_BUFFERS leaves DTLS out. So they are there only while it speaks. (Few come here: see `QuietRecords`.)
     func withRecordBuffers(_ body: () -> Void) {
         SSL_alloc_buffers(ssl)
         body()

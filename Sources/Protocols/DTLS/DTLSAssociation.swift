@@ -28,7 +28,10 @@ public final class DTLSAssociation {
     let fingerprint: [UInt8]
     private let context: DTLSContext
     let pipe: DatagramPipe
-    private(set) var ssl: OpaquePointer
+    /// OpenSSL's object; nil once `records` has taken over.
+    private(set) var ssl: OpaquePointer?
+    /// What is left of a finished handshake; nil before it, and under ciphers that OpenSSL goes on with.
+    private var records: QuietRecords?
     private let handshakeTimeout: TimeInterval
     private var handshakeDeadline = MonotonicTime.distantFuture
     var retransmitAt = MonotonicTime.distantFuture
@@ -82,7 +85,15 @@ public final class DTLSAssociation {
             noteBeginning(datagram)
             return handshake(at: now, to: destination, into: &output)
         case .connected:
-            withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
+            guard let records else {
+                withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
+                break
+            }
+            switch records.read(datagram) {
+            case .end: state = .ended(.closedByPeer)
+            case .finished: repeatLastFlight(to: destination, into: &output)
+            case .nothing: break
+            }
         case .idle, .ended: return .dtlsUnexpected
         }
         return nil
@@ -108,9 +119,15 @@ public final class DTLSAssociation {
     /// Sends close_notify.
     public func close(to destination: SocketAddress, into output: inout OutboundBatch) {
         if case .connected = state {
-            ERR_clear_error()
-            withRecordBuffers { _ = SSL_shutdown(ssl) }
-            write(to: destination, into: &output)
+            if let records {
+                if let record = records.closeNotify() {
+                    record.withUnsafeBytes { _ = output.append($0, to: destination) }
+                }
+            } else {
+                ERR_clear_error()
+                withRecordBuffers { _ = SSL_shutdown(ssl) }
+                write(to: destination, into: &output)
+            }
         }
         if case .ended = state { return }
         state = .ended(.closed)
@@ -125,6 +142,16 @@ public final class DTLSAssociation {
         SSL_free(ssl)
         ssl = fresh
         return true
+    }
+
+    /// The handshake is over, and OpenSSL's object with it, where its cipher is one that `QuietRecords` knows.
+    func settle() {
+        guard case .connected = state, !context.keepsLibrary, let records = QuietRecords(ssl, isClient: role == .client)
+        else { return }
+        self.records = records
+        pipe.reset()
+        SSL_free(ssl)
+        ssl = nil
     }
 
     private static func makeSSL(_ context: DTLSContext, _ pipe: DatagramPipe, _ role: Role) -> OpaquePointer? {

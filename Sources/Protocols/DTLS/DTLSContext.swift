@@ -8,6 +8,7 @@ public final class DTLSContext {
     let context: OpaquePointer
     let method: DatagramMethod
     let mtu: Int
+    let keepsLibrary: Bool
 
     /// SRTP profiles in order of preference (RFC 5764, 7714). The DTLS server's order decides.
     public static let defaultProfiles =
@@ -24,15 +25,17 @@ public final class DTLSContext {
     /// The longest handshake message taken, as far as OpenSSL lets it be chosen: it always takes one record's length.
     static let maximumHandshakeMessage = 16_384
 
-    /// Loads the certificate; `profiles` is for tests of peers with fewer.
+    /// Loads the certificate; `profiles` is for tests of peers with fewer, `keepsLibrary` for those where OpenSSL is to speak to the end.
     public init(
-        certificate: Certificate, maximumDatagram: Int, profiles: String = DTLSContext.defaultProfiles
+        certificate: Certificate, maximumDatagram: Int, profiles: String = DTLSContext.defaultProfiles,
+        keepsLibrary: Bool = false
     ) throws(CryptographyError) {
         guard let method = DatagramMethod() else { throw .failed(call: "BIO_meth_new") }
         guard let context = SSL_CTX_new(DTLS_method()) else { throw .failed(call: "SSL_CTX_new") }
         self.method = method
         self.context = context
         mtu = maximumDatagram
+        self.keepsLibrary = keepsLibrary
         try Self.load(certificate, into: context)
         try Self.configure(context, profiles)
         SSL_CTX_set_cert_verify_callback(context, { store, _ in DTLSAssociation.verifyPeer(store) }, nil)

@@ -1,0 +1,102 @@
+import Cryptography
+import DTLS
+import Primitives
+import Testing
+
+@Suite("DTLS after the handshake")
+struct QuietTests {
+    private typealias Ends = AssociationTests
+
+    private func context(_ certificate: Certificate, keepsLibrary: Bool) throws -> DTLSContext {
+        try DTLSContext(certificate: certificate, maximumDatagram: 1_200, keepsLibrary: keepsLibrary)
+    }
+
+    /// Both ends; the client's OpenSSL speaks to the end, so that it judges what the server writes itself.
+    private func ends(clientKeeps: Bool) throws -> (server: DTLSContext, client: DTLSContext) {
+        (try context(Ends.certificate, keepsLibrary: false), try context(Ends.other, keepsLibrary: clientKeeps))
+    }
+
+    private static func shake(_ server: inout End, _ client: inout End) {
+        server.start(at: .zero)
+        client.start(at: .zero)
+        for _ in 0..<6 {
+            for datagram in client.take() { _ = server.receive(datagram, at: .zero) }
+            for datagram in server.take() { _ = client.receive(datagram, at: .zero) }
+        }
+    }
+
+    private static func isConnected(_ association: DTLSAssociation) -> Bool {
+        if case .connected = association.state { true } else { false }
+    }
+
+    @Test("close_notify is understood both ways, by OpenSSL and by the other end without it", arguments: [false, true])
+    func closing(clientKeeps: Bool) throws {
+        let contexts = try ends(clientKeeps: clientKeeps)
+        for closesServer in [false, true] {
+            var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
+            var client = try End(contexts.client, .client, fingerprint: Ends.certificate.fingerprintSHA256)
+            Self.shake(&server, &client)
+            #expect(Self.isConnected(server.association) && Self.isConnected(client.association))
+            if closesServer {
+                server.association.close(to: End.address, into: &server.output)
+                for datagram in server.take() { _ = client.receive(datagram, at: .zero) }
+                #expect(client.association.state == .ended(.closedByPeer))
+            } else {
+                client.association.close(to: End.address, into: &client.output)
+                for datagram in client.take() { _ = server.receive(datagram, at: .zero) }
+                #expect(server.association.state == .ended(.closedByPeer))
+            }
+        }
+    }
+
+    @Test("Alerts that are damaged, clear, or somebody else's end nothing")
+    func forgeries() throws {
+        let contexts = try ends(clientKeeps: true)
+        var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
+        var client = try End(contexts.client, .client, fingerprint: Ends.certificate.fingerprintSHA256)
+        Self.shake(&server, &client)
+        client.association.close(to: End.address, into: &client.output)
+        let alert = try #require(client.take().first)
+        for position in alert.indices {
+            var damaged = alert
+            damaged[position] ^= 1
+            _ = server.receive(damaged, at: .zero)
+            _ = server.receive(Array(alert[...position].dropLast()), at: .zero)
+        }
+        _ = server.receive([21, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 9, 0, 2, 2, 0], at: .zero)
+        _ = server.receive([21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 9, 0, 2, 2, 40], at: .zero)
+        #expect(Self.isConnected(server.association))
+        #expect(server.take().isEmpty)
+        _ = server.receive(alert + [0], at: .zero)
+        #expect(server.association.state == .ended(.closedByPeer))
+    }
+
+    @Test(
+        "A server's lost last flight goes again when the client asks, twelve times at most", arguments: [false, true])
+    func lastFlight(clientKeeps: Bool) throws {
+        let contexts = try ends(clientKeeps: clientKeeps)
+        var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
+        var client = try End(contexts.client, .client, fingerprint: Ends.certificate.fingerprintSHA256)
+        server.start(at: .zero)
+        client.start(at: .zero)
+        for datagram in client.take() { _ = server.receive(datagram, at: .zero) }
+        for datagram in server.take() { _ = client.receive(datagram, at: .zero) }
+        let finish = client.take()
+        for datagram in finish { _ = server.receive(datagram, at: .zero) }
+        #expect(Self.isConnected(server.association) && !Self.isConnected(client.association))
+        let lost = server.take()
+        #expect(!lost.isEmpty)
+        client.advance(to: client.association.nextDeadline)
+        for datagram in client.take() { _ = server.receive(datagram, at: .zero) }
+        let again = server.take()
+        #expect(again == lost)
+        for datagram in again { _ = client.receive(datagram, at: .zero) }
+        #expect(Self.isConnected(client.association))
+        var answered = 1
+        for _ in 0..<20 {
+            for datagram in finish { _ = server.receive(datagram, at: .zero) }
+            if !server.take().isEmpty { answered += 1 }
+        }
+        #expect(answered == 12)
+    }
+}
