@@ -19,8 +19,8 @@ struct SentPackets: ~Copyable {
 
     enum State: UInt8 { case free, waiting, lost, received }
 
-    /// 1,000 packets/s, some 8 Mbit/s, x 1 s, next power of two.
-    private static let least = 1_024
+    /// 200 packets/s, some 1.5 Mbit/s with sound, x 1 s, next power of two: 4 kB.
+    private static let least = 256
     /// 20 Mbit/s / 1,100 B x 1.5 s = 3,400, next power of two.
     private static let most = 4_096
     /// What is younger still waits for its feedback.

@@ -121,7 +121,8 @@ final class WebSocketSession {
         guard let outputStream else { return .over(outcome) }
         while true {
             if written == output.count {
-                output.removeAll(keepingCapacity: output.count <= Self.aheadBytes)
+                // Not kept: a socket is silent for minutes, and the longest message that it ever had is some 4 kB.
+                output = []
                 written = 0
                 refill(&messages)
                 if output.isEmpty { break }
