@@ -62,6 +62,18 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
+    @Test("What is told of a room of hundreds is whole, although it is gathered in parts")
+    func largeRoom() async throws {
+        let pool = try Self.pool(workers: 1)
+        let worker = pool.leastLoadedWorker()
+        let room = RoomID(7), other = RoomID(8)
+        let peers = (1...500 as ClosedRange<UInt64>).map { Self.peer($0, room: $0.isMultiple(of: 5) ? other : room) }
+        await worker.apply([.addRoom(room), .addRoom(other)] + peers.map { .addPeer($0) })
+        #expect(await worker.roomStatistics(room)?.peers.map(\.peer) == peers.filter { $0.room == room }.map(\.id))
+        #expect(await worker.roomStatistics(other)?.peers.count == 100)
+        await pool.stop()
+    }
+
     @Test("Many tasks may command one worker at once")
     func concurrency() async throws {
         let pool = try Self.pool(workers: 2)

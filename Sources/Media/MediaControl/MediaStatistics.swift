@@ -149,4 +149,17 @@ public struct RoomStatistics: Sendable {
     public var subscriptions: [SubscriptionStatistics] = []
 
     public init() {}
+
+    /// Adds another part of the same room.
+    public mutating func add(_ part: RoomStatistics) {
+        peers += part.peers
+        tracks += part.tracks
+        subscriptions += part.subscriptions
+    }
+
+    /// Brings tracks and subscriptions into the order of their numbers.
+    public mutating func sort() {
+        tracks.sort { $0.track < $1.track }
+        subscriptions.sort { $0.subscription < $1.subscription }
+    }
 }

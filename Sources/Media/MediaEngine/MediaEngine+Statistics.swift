@@ -20,27 +20,56 @@ extension MediaEngine {
         return statistics
     }
 
+    /// How much there is to do, for placing rooms: every stream in and out counts one.
+    public var load: Int { rooms.count + peers.count + tracks.count + subscriptions.count }
+
     /// Everything about one room as of the last turn; nil for a room that is not here.
     public func roomStatistics(_ id: RoomID) -> RoomStatistics? {
-        let now = clock
-        guard let room = roomIndex[id.rawValue] else { return nil }
-        var statistics = RoomStatistics()
-        for index in 0..<peers.end where peers.contains(index) && peers[index].pointee.room == room {
-            statistics.peers.append(peerStatistics(index))
-            for case let track? in peers[index].pointee.uplink.tracks {
-                var entry = track.statistics(at: now)
-                entry.loudness = rooms[room].pointee.speakers.loudness(of: track.description.id)
-                statistics.tracks.append(entry)
-            }
-            var next = peers[index].pointee.downlink?.pointee.firstSubscription ?? -1
-            while next >= 0 {
-                statistics.subscriptions.append(subscriptionStatistics(next, at: now))
-                next = subscriptions[next].pointee.nextOfPeer
-            }
-        }
-        statistics.tracks.sort { $0.track < $1.track }
-        statistics.subscriptions.sort { $0.subscription < $1.subscription }
+        guard var statistics = roomStatistics(id, from: 0, limit: .max)?.part else { return nil }
+        statistics.sort()
         return statistics
+    }
+
+    /// A part of what there is to say about a room, in no order: of the peers from place `start` on, until there are `limit` entries. `next` is
+    /// where the next part begins; nil behind the last one.
+    ///
+    /// Some 1.5 us an entry, which for a room of a thousand is more than packets may wait.
+    public func roomStatistics(
+        _ id: RoomID, from start: Int, limit: Int
+    ) -> (part: RoomStatistics, next: Int?)? {
+        guard let room = roomIndex[id.rawValue] else { return nil }
+        var part = RoomStatistics(), index = start, weight = 0
+        while index < peers.end, weight / Self.passedPeers < limit {
+            weight += 1
+            if peers.contains(index), peers[index].pointee.room == room {
+                weight += Self.passedPeers * append(index, of: room, to: &part)
+            }
+            index += 1
+        }
+        return (part, index < peers.end ? index : nil)
+    }
+
+    /// Peers of other rooms that are as soon passed by as an entry is made.
+    private static let passedPeers = 16
+
+    /// Adds the entries of one peer; how many.
+    private func append(_ index: Int, of room: Int, to part: inout RoomStatistics) -> Int {
+        let now = clock
+        var count = 1
+        part.peers.append(peerStatistics(index))
+        for case let track? in peers[index].pointee.uplink.tracks {
+            var entry = track.statistics(at: now)
+            entry.loudness = rooms[room].pointee.speakers.loudness(of: track.description.id)
+            part.tracks.append(entry)
+            count += 1
+        }
+        var next = peers[index].pointee.downlink?.pointee.firstSubscription ?? -1
+        while next >= 0 {
+            part.subscriptions.append(subscriptionStatistics(next, at: now))
+            next = subscriptions[next].pointee.nextOfPeer
+            count += 1
+        }
+        return count
     }
 
     private func peerStatistics(_ index: Int) -> PeerStatistics {

@@ -22,8 +22,10 @@ extension WorkerCore {
         return statistics
     }
 
-    /// Everything about one room; nil for a room that is not here.
-    func roomStatistics(_ room: RoomID) -> RoomStatistics? { engine.roomStatistics(room) }
+    /// A part of what there is to say about a room; see the engine.
+    func roomStatistics(_ room: RoomID, from start: Int, limit: Int) -> (part: RoomStatistics, next: Int?)? {
+        engine.roomStatistics(room, from: start, limit: limit)
+    }
 
     /// The last decisions about the pictures of these peers and the estimates of their paths, oldest first.
     func decisions(of peers: [PeerID]) -> DecisionHistory {
@@ -40,9 +42,6 @@ extension WorkerCore {
     /// How the bandwidth of these peers is shared out now.
     func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { peers.compactMap { engine.downlinkReport(of: $0) } }
 
-    /// How much there is to do, for placing rooms: every stream in and out counts one.
-    var load: Int {
-        let statistics = engine.statistics
-        return statistics.rooms + statistics.peers + statistics.tracks + statistics.subscriptions
-    }
+    /// How much there is to do, for placing rooms.
+    var load: Int { engine.load }
 }
