@@ -23,6 +23,7 @@ enum Bench {
         try ForwardBenchmarks.run(runner)
         try FeedbackBenchmarks.run(runner)
         try SocketBenchmarks.run(runner)
+        try StatisticsBenchmarks.run(runner)
         try MemoryBenchmarks.run(runner)
         let failures = try Thresholds().report(runner.figures)
         print(String(format: "reference packet: %.0f ns (%d samples)", reference.nanoseconds, reference.samples.count))

@@ -1,0 +1,24 @@
+import MediaControl
+import MediaEngine
+import Primitives
+
+/// What the quality of a large room's members costs the media thread every five seconds: all at once, and a part as the worker asks for it.
+enum StatisticsBenchmarks {
+    /// Entries of a part, as `MediaWorker` gathers them.
+    private static let part = 128
+
+    static func run(_ runner: Runner) throws {
+        guard runner.wants("statistics") else { return }
+        let room = try EngineRoom(subscribers: 900)
+        for frame in room.frames(30, sizes: ForwardBenchmarks.sizes) {
+            room.pass(.milliseconds(33))
+            room.forward(frame)
+        }
+        runner.time("statistics: a webinar of 900 at once", operations: 1) {
+            consume(room.engine.roomStatistics(Descriptions.room)?.peers.count)
+        }
+        runner.time("statistics: 128 entries", operations: 1) {
+            consume(room.engine.roomStatistics(Descriptions.room, from: 100, limit: part)?.next)
+        }
+    }
+}
