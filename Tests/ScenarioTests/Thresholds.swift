@@ -37,8 +37,8 @@ enum Thresholds {
     static let shared = Limits(utilisation: 0.4, queueDelay: 100, loss: 0.02, freeze: 1_000, switches: 2)
     // Several estimators on one queue still take turns; the row on fairness is not reached.
     static let bottleneck = Limits(utilisation: 0.1, queueDelay: 250, loss: 0.03, freeze: 2_000, switches: 6)
-    // What a receiver says (REMB) never exceeds one and a half times what it gets: after a fall that keeps the smallest picture for long.
-    static let receiverEstimate = Limits(utilisation: 0.05, loss: 0.05, freeze: 2_500, switches: 3)
+    // The receiver says no more than one and a half times what it gets: after a fall layers come back one by one.
+    static let receiverEstimate = Limits(utilisation: 0.2, loss: 0.05, freeze: 1_500, switches: 2)
     // Each such keyframe is a quarter of a second of the link: the layer whose keyframes do not fit is left alone after a few attempts.
     static let keyframes = Limits(utilisation: 0.35, queueDelay: 100, loss: 0.01, freeze: 800, switches: 3)
     // Twenty-five cameras in phase are 70 ms of the link by themselves; 106 to 147 ms were seen with seven seeds.

@@ -1,7 +1,7 @@
 import Primitives
 
 /// What a receiver says that it can receive, as libwebrtc's receivers without transport-wide feedback do (draft-alvestrand-rmcat-remb-03): 0.85 of what
-/// comes when packets wait on the way, else 8 % more a second, and never more than one and a half times what comes.
+/// comes when packets wait on the way, else 8 % more a second, and never more than one and a half times what comes. It begins with what comes.
 struct ReceiverEstimate: Sendable {
     private static let interval = TimeInterval.milliseconds(1_000)
     private static let urgent = TimeInterval.milliseconds(200)
@@ -19,6 +19,7 @@ struct ReceiverEstimate: Sendable {
     mutating func take(_ length: Int, wait: TimeInterval, at now: MonotonicTime) -> Double? {
         bytes += length
         if wait > Self.standing { isWaiting = true }
+        if windowStart == .zero { windowStart = now }
         let elapsed = now - windowStart
         guard elapsed >= Self.urgent else { return nil }
         let sample = Double(bytes) * 8 / min(elapsed.seconds, 1)
@@ -30,7 +31,7 @@ struct ReceiverEstimate: Sendable {
             value = 0.85 * incoming
         } else {
             guard now - lastSaid >= Self.interval else { return nil }
-            value = min(max(value * 1.08, 10_000), 1.5 * incoming + 10_000)
+            value = value == 0 ? incoming : min(max(value * 1.08, 10_000), 1.5 * incoming + 10_000)
         }
         lastSaid = now
         return value
