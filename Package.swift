@@ -120,8 +120,11 @@ let loadTests: [Target] = [
     .systemLibrary(name: "CVPX", path: "LoadTests/System/CVPX", pkgConfig: "vpx", providers: [.apt(["libvpx-dev"])]),
     .systemLibrary(
         name: "COpus", path: "LoadTests/System/COpus", pkgConfig: "opus", providers: [.apt(["libopus-dev"])]),
+    .systemLibrary(
+        name: "COpenH264", path: "LoadTests/System/COpenH264", pkgConfig: "openh264",
+        providers: [.apt(["libopenh264-dev"])]),
     .target(
-        name: "CSyntheticMedia", dependencies: ["CVPX", "COpus"], path: "LoadTests/System/CSyntheticMedia"),
+        name: "CSyntheticMedia", dependencies: ["CVPX", "COpus", "COpenH264"], path: "LoadTests/System/CSyntheticMedia"),
     .target(name: "CLoadIO", path: "LoadTests/System/CLoadIO"),
     .target(
         name: "LoadGenerator",

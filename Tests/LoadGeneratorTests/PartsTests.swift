@@ -49,8 +49,8 @@ struct PartsTests {
 
     @Test("Video is cut into payloads that fit, with the trace whole in the last one; it starts with a keyframe")
     func videoLoop() throws {
-        let encoded = try EncodedLoop.vp8(
-            width: 320, height: 180, framesPerSecond: 15, kilobitsPerSecond: 500, seconds: 2)
+        let encoded = try EncodedLoop.video(
+            .vp8, width: 320, height: 180, framesPerSecond: 15, kilobitsPerSecond: 500, seconds: 2)
         let loop = PacketLoop(vp8: encoded)
         #expect(loop.frames.count == 30 && encoded.frames[0].isKey && !encoded.frames[1].isKey)
         for (frame, range) in zip(encoded.frames, loop.frames) {
@@ -67,6 +67,34 @@ struct PartsTests {
         }
         let rate = Double(encoded.frames.reduce(0) { $0 + $1.bytes.count } * 8) / 2_000
         #expect((350...650).contains(rate), "\(rate) kbit/s for 500")
+    }
+
+    @Test("H.264 goes out in the forms of RFC 6184 and comes back as a stream that OpenH264 shows, trace and all")
+    func h264Loop() throws {
+        let encoded = try EncodedLoop.video(
+            .h264, width: 640, height: 360, framesPerSecond: 30, kilobitsPerSecond: 1_000, seconds: 1)
+        let loop = PacketLoop(h264: encoded)
+        #expect(loop.frames.count == 30 && encoded.frames[0].isKey && !encoded.frames[1].isKey)
+        #expect(loop.packets.allSatisfy { $0.length <= PacketLoop.maximumPayload })
+        let assembler = FrameAssembler(.h264, decodes: true)
+        var forms: Set<UInt8> = []
+        for (sequence, packet) in loop.packets.enumerated() {
+            var bytes = Array(loop.memory[packet.offset..<(packet.offset + packet.length)])
+            if packet.endsFrame {
+                bytes.withUnsafeMutableBytes {
+                    Trace(stream: 0, counter: UInt32(sequence), time: 1)
+                        .write(to: $0.baseAddress! + packet.length - Trace.length)
+                }
+            }
+            forms.insert(bytes[0] & 0x1f)
+            let part = try #require(bytes.withUnsafeBytes { H264Payload($0) })
+            part.stream.withUnsafeBytes {
+                assembler.add(
+                    $0, sequence: Int64(sequence), starts: part.startsFrame, isKey: part.isKey, ends: packet.endsFrame)
+            }
+        }
+        #expect(forms.isSuperset(of: [24, 28]))
+        #expect(assembler.frames == 30 && assembler.decoded == 30 && assembler.broken == 0)
     }
 
     @Test("Sound stays an Opus packet of one frame with padding (RFC 6716 section 3.2.5)")
@@ -105,7 +133,7 @@ struct PartsTests {
         let print = (0..<32).map { _ in "AB" }.joined(separator: ":")
         let place = PeerPlace(index: 0, address: SocketAddress(ipv4: 0xc000_0201, port: 7_900))
         let side = LocalSide(ice: Offered.credentials(), fingerprint: print, place: place)
-        let offer = makeOffer(ConnectionWish(sendsAudio: true, videoLayers: 3), from: side, name: "ada")
+        let offer = makeOffer(ConnectionWish(sendsAudio: true, videoLayers: 3), .vp8, from: side, name: "ada")
         let remote = try RemoteSide(offer.sdp)
         #expect(remote.receives == [111: .opus, 96: .vp8, 97: .rtx(of: 96)])
         #expect(remote.ice == offer.ice && remote.destination.port == 7_900)

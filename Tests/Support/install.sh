@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 build_packages=(libssl-dev libsrtp2-dev libnice-dev libsoup-3.0-dev libjwt-dev libyaml-dev pkg-config)
-load_packages=(libvpx-dev libopus-dev)
+load_packages=(libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2)
 test_packages=(chromium firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0

@@ -15,15 +15,22 @@ struct EncodedLoop: Sendable {
     /// Nanoseconds from one frame to the next.
     var nanosecondsPerFrame: Int64
 
-    /// A moving picture as VP8, of which only the first frame is a keyframe. Throws libvpx's error code.
-    static func vp8(
-        width: Int, height: Int, framesPerSecond: Int, kilobitsPerSecond: Int, seconds: Int
+    /// A moving picture of which only the first frame is a keyframe. Throws libvpx's or OpenH264's error code.
+    static func video(
+        _ codec: VideoCodec, width: Int, height: Int, framesPerSecond: Int, kilobitsPerSecond: Int, seconds: Int
     ) throws(EncoderError) -> EncodedLoop {
         let count = framesPerSecond * seconds
         let frames = try collect { sink, context in
-            synthetic_vp8(
-                Int32(width), Int32(height), Int32(framesPerSecond), Int32(kilobitsPerSecond), Int32(count),
-                Int32(count), sink, context)
+            switch codec {
+            case .vp8:
+                synthetic_vp8(
+                    Int32(width), Int32(height), Int32(framesPerSecond), Int32(kilobitsPerSecond), Int32(count),
+                    Int32(count), sink, context)
+            case .h264:
+                synthetic_h264(
+                    Int32(width), Int32(height), Int32(framesPerSecond), Int32(kilobitsPerSecond), Int32(count), sink,
+                    context)
+            }
         }
         return EncodedLoop(
             frames: frames, ticksPerFrame: UInt32(90_000 / framesPerSecond),

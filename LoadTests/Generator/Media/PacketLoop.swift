@@ -4,7 +4,7 @@
 /// behind the last packet of each frame. Everything else is known to the receiving side, which compares byte by byte.
 final class PacketLoop: Sendable {
     /// What the payloads are.
-    enum Kind: Sendable { case vp8, opus }
+    enum Kind: Sendable { case vp8, h264, opus }
 
     /// One payload of the loop.
     struct Packet: Sendable {
@@ -46,7 +46,7 @@ final class PacketLoop: Sendable {
     /// |   TL0PICIDX   |
     /// |TID|Y| KEYIDX  |   always 0: one temporal layer
     /// ```
-    init(vp8 loop: EncodedLoop) {
+    convenience init(vp8 loop: EncodedLoop) {
         let descriptor = 6
         let room = Self.maximumPayload - descriptor
         var builder = Builder()
@@ -62,25 +62,27 @@ final class PacketLoop: Sendable {
                     head + bytes[cuts[index]..<cuts[index + 1]], descriptor: descriptor, endsFrame: index == count - 1)
             }
         }
-        kind = .vp8
-        (memory, packets, frames) = (builder.memory, builder.packets, builder.frames)
-        (ticksPerFrame, nanosecondsPerFrame) = (loop.ticksPerFrame, loop.nanosecondsPerFrame)
+        self.init(.vp8, builder, loop)
     }
 
     /// Gives every Opus frame a packet of its own, with the trace as padding that decoders skip (RFC 6716 section
     /// 3.2.5: code 3, one frame, padding).
-    init(opus loop: EncodedLoop) {
+    convenience init(opus loop: EncodedLoop) {
         var builder = Builder()
         for frame in loop.frames {
             let padded = [frame.bytes[0] | 3, 0x41, UInt8(Trace.length)] + frame.bytes[1...]
             builder.add(padded + [UInt8](repeating: 0, count: Trace.length), descriptor: 0, endsFrame: true)
         }
-        kind = .opus
+        self.init(.opus, builder, loop)
+    }
+
+    init(_ kind: Kind, _ builder: Builder, _ loop: EncodedLoop) {
+        self.kind = kind
         (memory, packets, frames) = (builder.memory, builder.packets, builder.frames)
         (ticksPerFrame, nanosecondsPerFrame) = (loop.ticksPerFrame, loop.nanosecondsPerFrame)
     }
 
-    private struct Builder {
+    struct Builder {
         var memory: [UInt8] = []
         var packets: [Packet] = []
         var frames: [Range<Int>] = []

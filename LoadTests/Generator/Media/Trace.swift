@@ -9,6 +9,8 @@
 struct Trace: Hashable {
     static let length = 24
     private static let magic: UInt32 = 0x4d6c_5472
+    /// Every byte is turned with this, so that small numbers are no rows of zeros: H.264 would take those for a start code.
+    private static let turned = Int64(bitPattern: 0xa5a5_a5a5_a5a5_a5a5)
 
     /// The sending stream's index in its media thread.
     var stream: UInt32
@@ -25,19 +27,20 @@ struct Trace: Hashable {
 
     /// The trace at `bytes`; nil when there is none or it is damaged.
     init?(_ bytes: UnsafeRawPointer) {
-        guard bytes.loadUnaligned(as: UInt32.self) == Self.magic,
+        guard bytes.loadUnaligned(as: UInt32.self) == Self.magic ^ UInt32(truncatingIfNeeded: Self.turned),
             bytes.loadUnaligned(fromByteOffset: 20, as: UInt32.self) == Self.check(bytes)
         else { return nil }
-        stream = bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
-        counter = bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self)
-        time = bytes.loadUnaligned(fromByteOffset: 12, as: Int64.self)
+        stream = bytes.loadUnaligned(fromByteOffset: 4, as: UInt32.self) ^ UInt32(truncatingIfNeeded: Self.turned)
+        counter = bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self) ^ UInt32(truncatingIfNeeded: Self.turned)
+        time = bytes.loadUnaligned(fromByteOffset: 12, as: Int64.self) ^ Self.turned
     }
 
     func write(to bytes: UnsafeMutableRawPointer) {
-        bytes.storeBytes(of: Self.magic, as: UInt32.self)
-        bytes.storeBytes(of: stream, toByteOffset: 4, as: UInt32.self)
-        bytes.storeBytes(of: counter, toByteOffset: 8, as: UInt32.self)
-        bytes.storeBytes(of: time, toByteOffset: 12, as: Int64.self)
+        let turned = UInt32(truncatingIfNeeded: Self.turned)
+        bytes.storeBytes(of: Self.magic ^ turned, as: UInt32.self)
+        bytes.storeBytes(of: stream ^ turned, toByteOffset: 4, as: UInt32.self)
+        bytes.storeBytes(of: counter ^ turned, toByteOffset: 8, as: UInt32.self)
+        bytes.storeBytes(of: time ^ Self.turned, toByteOffset: 12, as: Int64.self)
         bytes.storeBytes(of: Self.check(bytes), toByteOffset: 20, as: UInt32.self)
     }
 

@@ -13,6 +13,7 @@ final class FrameAssembler {
     private var waiting: [Int64: Part] = [:]
     private var next: Int64?
     private var frame: [UInt8] = []
+    private let codec: VideoCodec
     private let decoder: UnsafeMutableRawPointer?
     /// A keyframe must come before anything can be shown.
     private(set) var needsKeyframe = true
@@ -20,13 +21,19 @@ final class FrameAssembler {
     private(set) var decoded: UInt64 = 0
     private(set) var broken: UInt64 = 0
 
-    init(decodes: Bool) { decoder = decodes ? synthetic_decoder_new() : nil }
+    init(_ codec: VideoCodec, decodes: Bool) {
+        self.codec = codec
+        decoder = decodes ? (codec == .vp8 ? synthetic_decoder_new() : synthetic_h264_decoder_new()) : nil
+    }
 
-    deinit { if let decoder { synthetic_decoder_free(decoder) } }
+    deinit {
+        guard let decoder else { return }
+        codec == .vp8 ? synthetic_decoder_free(decoder) : synthetic_h264_decoder_free(decoder)
+    }
 
-    /// Takes one packet's VP8 bytes, without descriptor.
-    func add(_ bytes: UnsafeRawBufferPointer, sequence: Int64, starts: Bool, ends: Bool) {
-        if needsKeyframe, starts, let first = bytes.first, first & 1 == 0, sequence >= next ?? 0 {
+    /// Takes one packet's share of a frame, without descriptor; `isKey`: the first one of a keyframe.
+    func add(_ bytes: UnsafeRawBufferPointer, sequence: Int64, starts: Bool, isKey: Bool, ends: Bool) {
+        if needsKeyframe, isKey, sequence >= next ?? 0 {
             needsKeyframe = false
             next = sequence
             frame.removeAll(keepingCapacity: true)
@@ -65,7 +72,11 @@ final class FrameAssembler {
         guard let decoder else { return }
         var width: Int32 = 0
         var height: Int32 = 0
-        switch synthetic_decode(decoder, frame, frame.count, &width, &height) {
+        let result =
+            codec == .vp8
+            ? synthetic_decode(decoder, frame, frame.count, &width, &height)
+            : synthetic_h264_decode(decoder, frame, frame.count, &width, &height)
+        switch result {
         case 1: decoded += 1
         case 0: break
         default:

@@ -11,6 +11,8 @@ public struct MediaSettings: Sendable, Hashable {
     }
     /// The video layers, smallest first; more than one is simulcast. Empty: no video.
     public var layers: [Layer] = []
+    /// What they are encoded with.
+    public var codec = VideoCodec.vp8
     /// Opus; 0: no audio.
     public var audioKilobitsPerSecond = 32
     /// Audio frames leave in bursts of so many milliseconds; 0: each in its time.
@@ -31,10 +33,10 @@ final class LoopLibrary: Sendable {
         do throws(EncoderError) {
             var video: [PacketLoop] = []
             for layer in settings.layers {
-                let loop = try EncodedLoop.vp8(
-                    width: layer.width, height: layer.height, framesPerSecond: layer.framesPerSecond,
+                let loop = try EncodedLoop.video(
+                    settings.codec, width: layer.width, height: layer.height, framesPerSecond: layer.framesPerSecond,
                     kilobitsPerSecond: layer.kilobitsPerSecond, seconds: settings.loopSeconds)
-                video.append(PacketLoop(vp8: loop))
+                video.append(settings.codec == .vp8 ? PacketLoop(vp8: loop) : PacketLoop(h264: loop))
             }
             self.video = video
             // The trace takes its share of the bit rate.

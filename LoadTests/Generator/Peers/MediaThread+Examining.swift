@@ -51,6 +51,7 @@ extension MediaThread {
         compare(payload, header, sequence, stream)
         switch stream.format {
         case .vp8: showVP8(payload, header, sequence, stream, peer)
+        case .h264: showH264(payload, header, sequence, stream, peer)
         case .opus where !peer.plan.expectsVideo: noteFirstFrame(peer)
         default: break
         }
@@ -119,11 +120,29 @@ extension MediaThread {
         } else {
             stream.pictures.extend(to: sequence)
         }
+        assemble(
+            UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]), sequence, stream, peer,
+            starts: descriptor.startsFrame, isKey: descriptor.startsFrame && payload[descriptor.length] & 1 == 0,
+            ends: header.marker)
+    }
+
+    private func showH264(
+        _ payload: UnsafeRawBufferPointer, _ header: RTPHeader, _ sequence: Int64, _ stream: ReceiveStream, _ peer: Peer
+    ) {
+        guard stream.assembler != nil, let part = H264Payload(payload) else { return }
+        part.stream.withUnsafeBytes {
+            assemble(
+                $0, sequence, stream, peer, starts: part.startsFrame, isKey: part.isKey, ends: header.marker)
+        }
+    }
+
+    private func assemble(
+        _ bytes: UnsafeRawBufferPointer, _ sequence: Int64, _ stream: ReceiveStream, _ peer: Peer, starts: Bool,
+        isKey: Bool, ends: Bool
+    ) {
         guard let assembler = stream.assembler else { return }
         let before = (assembler.frames, assembler.decoded, assembler.broken)
-        assembler.add(
-            UnsafeRawBufferPointer(rebasing: payload[descriptor.length...]), sequence: sequence,
-            starts: descriptor.startsFrame, ends: header.marker)
+        assembler.add(bytes, sequence: sequence, starts: starts, isKey: isKey, ends: ends)
         counters.framesDecoded &+= assembler.decoded - before.1
         counters.framesBroken &+= assembler.broken - before.2
         if assembler.frames > before.0 {

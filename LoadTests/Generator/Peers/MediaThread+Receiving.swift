@@ -79,8 +79,8 @@ extension MediaThread {
         _ header: RTPHeader, _ format: ReceivedFormat, _ peer: Peer, at time: Int64
     ) -> ReceiveStream {
         let stream = ReceiveStream(ssrc: header.ssrc, payloadType: header.payloadType, format: format, now: time)
-        if format == .vp8, peer.plan.decodes || !peer.hasPicture {
-            stream.assembler = FrameAssembler(decodes: peer.plan.decodes)
+        if format.isVideo, peer.plan.decodes || !peer.hasPicture {
+            stream.assembler = FrameAssembler(format == .vp8 ? .vp8 : .h264, decodes: peer.plan.decodes)
         }
         peer.add(stream)
         return stream

@@ -39,7 +39,8 @@ final class Population: Sendable {
                 specs.append(
                     PeerSpec(
                         room: room, identity: identity, sendsAudio: sends && scenario.audio.kbps > 0,
-                        videoLayers: sends ? layers : 0, receives: receives, receivesVideo: layers > 0,
+                        videoLayers: sends ? layers : 0, videoCodec: scenario.video.codec, receives: receives,
+                        receivesVideo: layers > 0,
                         receivesAudio: scenario.audio.kbps > 0, publishers: senders,
                         verifies: isPicked(scenario.verifyShare), decodes: isPicked(scenario.decodeShare), link: link,
                         audioBurstNanoseconds: Int64(scenario.audio.burstMilliseconds) * 1_000_000))

@@ -16,8 +16,9 @@ public struct Scenario: Codable, Sendable, Hashable {
     }
     public var audio = Audio()
 
-    /// VP8; 0 kbit/s: none. Simulcast adds layers of a half and a quarter of the size at 30 % and 10 % of the rate.
+    /// 0 kbit/s: none. Simulcast adds layers of a half and a quarter of the size at 30 % and 10 % of the rate.
     public struct Video: Codable, Sendable, Hashable {
+        public var codec = VideoCodec.vp8
         public var kbps = 1_000
         public var width = 640
         public var height = 360
@@ -61,6 +62,7 @@ public struct Scenario: Codable, Sendable, Hashable {
         settings.audioKilobitsPerSecond = audio.kbps
         settings.audioBurstMilliseconds = audio.burstMilliseconds
         settings.loopSeconds = video.loopSeconds
+        settings.codec = video.codec
         guard video.kbps > 0 else { return settings }
         let steps: [(size: Int, percent: Int)] = video.simulcast ? [(4, 10), (2, 30), (1, 100)] : [(1, 100)]
         settings.layers = steps.map {

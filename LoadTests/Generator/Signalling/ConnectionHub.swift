@@ -21,7 +21,7 @@ final class ConnectionHub: Sendable {
 
     /// An offer for a connection of `peer` to come.
     func makeOffer(_ wish: ConnectionWish, for peer: PeerSpec) -> LocalSide {
-        LoadGenerator.makeOffer(wish, from: makeLocal(for: peer), name: peer.identity)
+        LoadGenerator.makeOffer(wish, peer.videoCodec, from: makeLocal(for: peer), name: peer.identity)
     }
 
     /// Opens the connection that both descriptions agree on.
@@ -30,7 +30,7 @@ final class ConnectionHub: Sendable {
         var sends = local.sends
         for index in sends.indices {
             if sends[index].kind == .audio { sends[index].burst = peer.audioBurstNanoseconds }
-            adopt(remote, &sends[index])
+            adopt(remote, peer.videoCodec, &sends[index])
         }
         let plan = ConnectionPlan(
             id: id, place: local.place, room: peer.room, startedAt: since, localICE: local.ice, remoteICE: remote.ice,
@@ -43,8 +43,8 @@ final class ConnectionHub: Sendable {
     }
 
     /// The server may have chosen other numbers for the codecs than were offered, or left out repeats.
-    private func adopt(_ remote: RemoteSide, _ send: inout SendPlan) {
-        let wanted: ReceivedFormat = send.kind == .audio ? .opus : .vp8
+    private func adopt(_ remote: RemoteSide, _ codec: VideoCodec, _ send: inout SendPlan) {
+        let wanted: ReceivedFormat = send.kind == .audio ? .opus : codec.format
         if remote.receives[send.payloadType] != wanted, let other = remote.receives.first(where: { $0.value == wanted })
         {
             send.payloadType = other.key

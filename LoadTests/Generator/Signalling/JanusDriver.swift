@@ -15,7 +15,8 @@ struct JanusDriver: SignallingDriver {
             to: handle,
             [
                 "request": "create", "room": JanusNames.number(of: room), "publishers": 1_000, "bitrate": 0,
-                "fir_freq": 0, "audiocodec": "opus", "videocodec": "vp8",
+                "fir_freq": 0, "audiocodec": "opus", "videocodec": "vp8,h264",
+                "h264_profile": "42e01f",
             ])
     }
 

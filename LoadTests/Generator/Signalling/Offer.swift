@@ -43,8 +43,6 @@ struct PeerPlace: Sendable, Hashable {
 /// The payload types and extension numbers that the generator offers, as Chromium does.
 enum Offered {
     static let opus: UInt8 = 111
-    static let vp8: UInt8 = 96
-    static let vp8Repeats: UInt8 = 97
     static let audioExtensions: [(UInt8, String)] = [
         (1, ExtensionURI.audioLevel), (3, ExtensionURI.transportSequence), (4, ExtensionURI.mid),
     ]
@@ -66,7 +64,7 @@ enum Offered {
 }
 
 /// Writes an offer for a wish.
-func makeOffer(_ wish: ConnectionWish, from side: LocalSide, name: String) -> LocalSide {
+func makeOffer(_ wish: ConnectionWish, _ codec: VideoCodec, from side: LocalSide, name: String) -> LocalSide {
     var local = side
     var sections: [String] = []
     func head(_ kind: String, _ formats: String, _ sends: Bool, _ receives: Bool) -> [String] {
@@ -94,12 +92,15 @@ func makeOffer(_ wish: ConnectionWish, from side: LocalSide, name: String) -> Lo
         sections.append(lines.joined(separator: "\r\n"))
     }
     if wish.videoLayers > 0 || wish.receivesVideo {
-        var lines = head("video", "\(Offered.vp8) \(Offered.vp8Repeats)", wish.videoLayers > 0, wish.receivesVideo)
+        let (media, repeats) = codec.payloadTypes
+        var lines = head("video", "\(media) \(repeats)", wish.videoLayers > 0, wish.receivesVideo)
         lines += Offered.videoExtensions.map { "a=extmap:\($0.0) \($0.1)" }
-        lines += ["a=rtcp-rsize", "a=rtpmap:96 VP8/90000"]
-        lines += ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"].map { "a=rtcp-fb:96 \($0)" }
-        lines += ["a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96"]
-        if wish.videoLayers > 0 { lines += sendVideo(wish.videoLayers, mid: String(sections.count), name, &local) }
+        lines += ["a=rtcp-rsize"] + codec.mediaLines
+        lines += ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"].map { "a=rtcp-fb:\(media) \($0)" }
+        lines += ["a=rtpmap:\(repeats) rtx/90000", "a=fmtp:\(repeats) apt=\(media)"]
+        if wish.videoLayers > 0 {
+            lines += sendVideo(wish.videoLayers, codec, mid: String(sections.count), name, &local)
+        }
         sections.append(lines.joined(separator: "\r\n"))
     }
     let mids = sections.indices.map(String.init).joined(separator: " ")
@@ -111,13 +112,16 @@ func makeOffer(_ wish: ConnectionWish, from side: LocalSide, name: String) -> Lo
     return local
 }
 
-private func sendVideo(_ layers: Int, mid: String, _ name: String, _ local: inout LocalSide) -> [String] {
+private func sendVideo(
+    _ layers: Int, _ codec: VideoCodec, mid: String, _ name: String, _ local: inout LocalSide
+) -> [String] {
     var lines = ["a=msid:\(name) \(name)-video"]
     for layer in 0..<layers {
         local.sends.append(
             SendPlan(
-                kind: .video, mid: mid, rid: layers > 1 ? ConnectionWish.rids[layer] : nil, payloadType: Offered.vp8,
-                rtxPayloadType: Offered.vp8Repeats, ssrc: Offered.ssrc(), rtxSSRC: Offered.ssrc(), layer: layer))
+                kind: .video, mid: mid, rid: layers > 1 ? ConnectionWish.rids[layer] : nil,
+                payloadType: codec.payloadTypes.media, rtxPayloadType: codec.payloadTypes.repeats,
+                ssrc: Offered.ssrc(), rtxSSRC: Offered.ssrc(), layer: layer))
     }
     if layers == 1, let plan = local.sends.last {
         lines += [

@@ -85,7 +85,7 @@ func ipv4(_ text: String) -> UInt32? {
     return parts.reduce(0) { $0 << 8 | UInt32($1) }
 }
 
-/// Answers the server's offer: takes everything that it sends as Opus or VP8, and sends nothing.
+/// Answers the server's offer: takes everything that it sends as Opus, VP8 or H.264, and sends nothing.
 func makeAnswer(to remote: RemoteSide, from local: LocalSide) -> String {
     var lines = ["v=0", "o=- 4611686018427387905 2 IN IP4 127.0.0.1", "s=-", "t=0 0"]
     if let group = remote.description.attributes.first("group") { lines.append("a=group:\(group)") }

@@ -5,6 +5,7 @@ public struct PeerSpec: Sendable {
     /// What it sends: audio, and so many video layers (0: none, more than one: simulcast).
     public var sendsAudio: Bool
     public var videoLayers: Int
+    public var videoCodec = VideoCodec.vp8
     /// Whether it plays what others send, and of what kinds.
     public var receives: Bool
     public var receivesVideo: Bool

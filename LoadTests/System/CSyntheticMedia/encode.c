@@ -1,25 +1,10 @@
 #include "CSyntheticMedia.h"
+#include "picture.h"
 #include <math.h>
 #include <opus.h>
 #include <stdlib.h>
 #include <vpx/vp8cx.h>
 #include <vpx/vpx_encoder.h>
-
-// A slow gradient with a moving bar and a little noise: enough texture for the encoder to spend its bit rate.
-static void draw(vpx_image_t *picture, int n, uint32_t *noise) {
-    for (unsigned y = 0; y < picture->d_h; y++) {
-        uint8_t *row = picture->planes[0] + y * picture->stride[0];
-        for (unsigned x = 0; x < picture->d_w; x++) {
-            *noise = *noise * 1664525u + 1013904223u;
-            int bar = ((int)x + 4 * n) % 160 < 24 ? 60 : 0;
-            row[x] = (uint8_t)(40 + (x + y + 2 * n) % 120 + bar + (*noise >> 28));
-        }
-    }
-    for (int plane = 1; plane < 3; plane++)
-        for (unsigned y = 0; y < (picture->d_h + 1) / 2; y++)
-            for (unsigned x = 0; x < (picture->d_w + 1) / 2; x++)
-                picture->planes[plane][y * picture->stride[plane] + x] = (uint8_t)(96 + (x + plane * n) % 64);
-}
 
 int synthetic_vp8(int width, int height, int frames_per_second, int kilobits_per_second, int frames, int key_interval,
                   synthetic_frame_sink sink, void *context) {
@@ -44,7 +29,7 @@ int synthetic_vp8(int width, int height, int frames_per_second, int kilobits_per
     vpx_image_t *picture = vpx_img_alloc(NULL, VPX_IMG_FMT_I420, width, height, 16);
     uint32_t noise = 7;
     for (int n = 0; n < frames && !error; n++) {
-        draw(picture, n, &noise);
+        synthetic_draw(picture, n, &noise);
         vpx_enc_frame_flags_t flags = n % key_interval == 0 ? VPX_EFLAG_FORCE_KF : 0;
         error = vpx_codec_encode(&encoder, picture, n, 1, flags, VPX_DL_REALTIME);
         vpx_codec_iter_t iterator = NULL;

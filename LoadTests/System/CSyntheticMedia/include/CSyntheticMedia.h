@@ -1,6 +1,6 @@
 #pragma once
-// Real encoders for synthetic publishers: a moving picture through libvpx, a speech-like tone through libopus. Run once at
-// start; what comes out is replayed as a loop. And libvpx's decoder, for the subscribers that really look.
+// Real encoders for synthetic publishers: a moving picture through libvpx or OpenH264, a speech-like tone through libopus. Run once at
+// start; what comes out is replayed as a loop. And their decoders, for the subscribers that really look.
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +12,11 @@ typedef void (*synthetic_frame_sink)(void *context, const uint8_t *bytes, size_t
 int synthetic_vp8(int width, int height, int frames_per_second, int kilobits_per_second, int frames, int key_interval,
                   synthetic_frame_sink sink, void *context);
 
+/// Encodes `frames` pictures as H.264, constrained baseline, one slice each, as byte streams with start codes; the first one is a
+/// keyframe with its parameter sets. Returns 0, or an OpenH264 error code.
+int synthetic_h264(int width, int height, int frames_per_second, int kilobits_per_second, int frames,
+                   synthetic_frame_sink sink, void *context);
+
 /// Encodes `frames` frames of 20 ms, mono, 48 kHz. Returns 0, or a libopus error code.
 int synthetic_opus(int kilobits_per_second, int frames, synthetic_frame_sink sink, void *context);
 
@@ -20,3 +25,8 @@ void *synthetic_decoder_new(void);
 /// Decodes one frame; 1 when a picture came out, 0 when none did, -1 when the frame is broken.
 int synthetic_decode(void *decoder, const uint8_t *bytes, size_t length, int *width, int *height);
 void synthetic_decoder_free(void *decoder);
+
+/// The same for H.264: a byte stream with start codes.
+void *synthetic_h264_decoder_new(void);
+int synthetic_h264_decode(void *decoder, const uint8_t *bytes, size_t length, int *width, int *height);
+void synthetic_h264_decoder_free(void *decoder);
