@@ -49,7 +49,7 @@ extension Scenario {
         }
     }
 
-    /// The figures from `from` on; `wanted` is what everything shown would take, `layer` the right layer of the first view.
+    /// The figures from `from` on; `wanted` is what everything shown would take, `layer` the right layer of one of the views.
     func figures(from: Double, wanted: Double, layer: Int?) -> Figures {
         let settled = settled(from: from)
         let total = viewer.downlink.meter.total(from: start + .microseconds(Int64(from * 1e6)), to: world.now)
@@ -61,7 +61,7 @@ extension Scenario {
             queueDelay: waits.isEmpty ? 0 : waits[Int(Double(waits.count - 1) * 0.95)],
             loss: Double(total.overflowed) / Double(max(total.datagrams + total.overflowed, 1)),
             freeze: views.map { $0.frames.longestFreeze.seconds * 1e3 }.max() ?? 0,
-            rightLayer: layer.flatMap { timeToLayer($0) },
+            rightLayer: layer.flatMap { layer in views.indices.compactMap { timeToLayer(layer, view: $0) }.min() },
             switches: views.indices.map { switches(from: from, view: $0) }.max() ?? 0,
             estimateMean: shares.isEmpty ? .nan : shares.reduce(0, +) / Double(shares.count),
             estimateLow: shares.isEmpty ? .nan : shares[Int(Double(shares.count - 1) * 0.05)],

@@ -42,6 +42,24 @@ struct ScenarioTests {
         scenario.judge(Thresholds.stepUp, from: 30, wanted: Self.all, layer: 2)
     }
 
+    @Test(
+        "H2: a link rises from 0.7 to 3 Mbit/s under a stream with temporal layers alone, of few and large pictures",
+        arguments: [Codec.vp8, .vp9, .av1])
+    func stepUpOfFrames(codec: Codec) throws {
+        let scenario = try Scenario("H2 step up of frames, \(codec)", seed: 25, link: Scenario.link(700))
+        var plan = VideoPlan.scalable(codec, spatial: 1, temporal: 3)
+        plan.isScalable = codec != .vp8
+        scenario.show(plan)
+        scenario.views[0].allowThinning()
+        scenario.run(20)
+        scenario.change { $0.rate = .kilobitsPerSecond(3_000) }
+        scenario.run(8)
+        let risen = scenario.views[0].frames.decoded
+        scenario.run(12)
+        #expect(scenario.views[0].frames.decoded - risen >= 12 * 29, "all frames")
+        scenario.judge(Thresholds.stepUpOfFrames, from: 28, wanted: Self.all)
+    }
+
     @Test("A link falls slowly from 3 to 0.4 Mbit/s and comes back")
     func ramp() throws {
         let scenario = try Scenario("Ramp", seed: 14, link: Scenario.link(3_000))

@@ -90,7 +90,7 @@ extension MediaEngine {
         let track = tracks[state.pointee.track].pointee.track
         while control.pointee.probeBytesDue(at: now) > 0 {
             guard let slot = batch.reserve(Self.slotLength) else { return false }
-            let wanted = min(max(control.pointee.probeBytesDue(at: now) / 4, Self.leastProbe), Self.mostProbe)
+            let wanted = min(max(control.pointee.probePacketBytes, Self.leastProbe), Self.mostProbe)
             downlink.pointee.transportSequence &+= 1
             let stamp = SendStamp(at: now, transportSequence: downlink.pointee.transportSequence)
             let length = state.pointee.subscription.writeProbe(

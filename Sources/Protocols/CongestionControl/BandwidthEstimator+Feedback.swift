@@ -87,9 +87,11 @@ extension BandwidthEstimator {
         judgeQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
         let before = control.bitsPerSecond
-        if let rate = measure.takeResult() {
+        let result = measure.takeResult()
+        if case .rate(let rate) = result {
             takeProbe(rate, at: now)
         } else {
+            if result == .unclear { repeatProbe(at: now) }
             control.update(
                 .init(
                     usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: rates,

@@ -77,6 +77,10 @@ extension BandwidthEstimator {
         return max(probe.bytesNeeded - probe.bytes, 1)
     }
 
+    /// Bytes of each packet of padding: all of one size, because the first packet is no part of what arrives between it and the last, so that a
+    /// larger one would make any path look slow.
+    public var probePacketBytes: Int { max(probe.bytesNeeded / ProbeState.leastPackets - Self.wireOverhead, 1) }
+
     /// There is nothing to pad with.
     public mutating func abandonProbe() {
         probe.end()
@@ -110,6 +114,12 @@ extension BandwidthEstimator {
     mutating func beginProbe(rate: Double, at now: MonotonicTime) {
         probe.begin(rate: rate, at: now)
         measure.begin(probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded)
+    }
+
+    /// The probe waited behind a picture, or for a radio: it says nothing.
+    mutating func repeatProbe(at now: MonotonicTime) {
+        probe.end()
+        planner.repeatSoon(at: now)
     }
 
     mutating func takeProbe(_ measured: Double, at now: MonotonicTime) {

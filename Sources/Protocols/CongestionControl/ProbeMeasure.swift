@@ -54,15 +54,22 @@ struct ProbeMeasure: Sendable {
         lastArrival = max(lastArrival, arrival)
     }
 
-    /// The rate, once enough is there; nil before and when it is worth nothing. Ends the probe.
-    mutating func takeResult() -> Double? {
+    /// The rate, once enough is there. Ends the probe.
+    mutating func takeResult() -> Result? {
         guard !isDone, packets >= max(packetsNeeded, 3), bytes >= bytesNeeded else { return nil }
         let sentIn = lastSent - firstSent, arrivedIn = lastArrival - firstArrival
         isDone = true
-        guard sentIn > 0, sentIn < Self.longest, arrivedIn > 0, arrivedIn < Self.longest else { return nil }
+        guard sentIn > 0, sentIn < Self.longest, arrivedIn > 0, arrivedIn < Self.longest else { return .unclear }
         let sendRate = Double(bytes - sizeOfLastSent) * 8e6 / Double(sentIn)
         let arrivalRate = Double(bytes - sizeOfFirstArrival) * 8e6 / Double(arrivedIn)
-        guard arrivalRate <= Self.mostRatio * sendRate else { return nil }
-        return arrivalRate < 0.9 * sendRate ? 0.95 * arrivalRate : min(sendRate, arrivalRate)
+        guard arrivalRate <= Self.mostRatio * sendRate else { return .unclear }
+        return .rate(arrivalRate < 0.9 * sendRate ? 0.95 * arrivalRate : min(sendRate, arrivalRate))
+    }
+
+    enum Result: Sendable, Equatable {
+        /// Bits a second.
+        case rate(Double)
+        /// It came in a burst: its packets waited for something else.
+        case unclear
     }
 }

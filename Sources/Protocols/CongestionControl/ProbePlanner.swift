@@ -38,6 +38,8 @@ struct ProbePlanner: Sendable {
     /// A queue that is gone within this was no lack of bandwidth.
     private static let patience = TimeInterval.milliseconds(1_500)
     private static let recovered = 0.85
+    /// Falls that follow each other within this are none to be taken back, whatever made them: pictures would flap (H9).
+    private static let peace = TimeInterval.seconds(5)
 
     init() {}
 
@@ -115,9 +117,16 @@ struct ProbePlanner: Sendable {
         nextDue = now
     }
 
+    /// The last probe said nothing. The next one falls on another moment between two pictures, which a whole number of seconds may not.
+    mutating func repeatSoon(at now: MonotonicTime) { nextDue = min(nextDue, now + Self.shortest / 2) }
+
     /// A probe at `rate` showed `result`.
     mutating func succeeded(_ result: Double, rate: Double, estimateBefore: Double, at now: MonotonicTime) {
-        if let asked = recovery, asked.rate == rate, result >= 0.8 * rate { wrongFall = asked.since }
+        if let asked = recovery, asked.rate == rate, result >= 0.8 * rate,
+            wrongFall.map({ asked.since - $0 >= Self.peace }) ?? true
+        {
+            wrongFall = asked.since
+        }
         recovery = nil
         guard result > estimateBefore * 1.1 else { return }
         // It grows: go on at once while the link gives what was asked.

@@ -176,6 +176,9 @@ public struct SendControl: ~Copyable {
     /// Bytes of padding that should leave now for a probe; 0 for none.
     public func probeBytesDue(at now: MonotonicTime) -> Int { estimator.probeBytesDue(at: now) }
 
+    /// Bytes of one packet of that padding.
+    public var probePacketBytes: Int { estimator.probePacketBytes }
+
     /// Counts padding that left.
     public mutating func countProbe(_ size: Int) { probeBytes &+= UInt64(size) }
 

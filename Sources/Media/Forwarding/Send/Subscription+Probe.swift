@@ -24,7 +24,8 @@ extension Subscription {
         wanted: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        if selector.active >= 0, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track) {
+        if selector.active >= 0, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track, at: now) {
+            ring.place(sequence)?.pointee.lastRepeat = SentPacket.moment(of: now)
             let repeats = totals.repeats
             let length = writeRepeat(sequence, of: track, stamp: stamp, at: now, into: slot)
             totals.repeats = repeats
@@ -33,14 +34,20 @@ extension Subscription {
         return writePadding(min(max(wanted - 28, 64), 255), stamp: stamp, into: slot)
     }
 
-    /// The packet of the last sixteen whose length is nearest to `wanted`, never twice as long.
-    private func probeCandidate(wanted: Int, of track: PublishedTrack) -> UInt32? {
+    /// None is sent twice within this (G3).
+    private static let probeDistance = TimeInterval.milliseconds(500)
+
+    /// The packet of the last sixteen whose length is nearest to `wanted`, never twice as long, and none that was repeated a moment ago.
+    private func probeCandidate(wanted: Int, of track: PublishedTrack, at now: MonotonicTime) -> UInt32? {
+        let moment = SentPacket.moment(of: now)
         var best: (sequence: UInt32, distance: Int)?
         let newest = UInt32(truncatingIfNeeded: highest)
         for back in 0..<16 {
             guard let place = ring.place(newest &- UInt32(back)), place.pointee.epoch == epoch,
                 place.pointee.flags.contains(.sent), place.pointee.flags.isDisjoint(with: [.parameterSets, .filler])
             else { continue }
+            let last = place.pointee.lastRepeat
+            guard last == 0 || Int64(moment &- last) >= Self.probeDistance.milliseconds else { continue }
             guard let record = Self.record(of: place.pointee, in: track.layer(Int(place.pointee.layer))) else {
                 continue
             }

@@ -60,7 +60,7 @@ struct PictureState {
     /// … and twice as long each time that a rise was followed by a fall within this.
     static let trial = TimeInterval.seconds(15)
     private static let mostDoublings = 3
-    private static let memory = TimeInterval.seconds(60)
+    private static let memory = TimeInterval.seconds(20)
     private static let fitting = TimeInterval.seconds(3)
     /// A picture begins with a keyframe, which makes a rate measured since then look too high for so long.
     private static let youth = TimeInterval.seconds(2)
