@@ -109,7 +109,9 @@ struct AllocationCase: Sendable, CustomTestStringConvertible {
 func camera(
     _ offers: [LayerOffer] = Offers.simulcast, height: Int? = nil, spatial: Int? = nil, frames: Double? = nil,
     priority: TrackPriority? = nil, publisher: TrackPriority = .standard, pinned: Bool = false, dominant: Bool = false,
-    blocked: AllocationRequest.Blocked? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true, failedRises: Int = 0
+    blocked: AllocationRequest.Blocked? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true,
+    draining: Bool = false,
+    failed: AllocationRequest.FailedStep? = nil
 ) -> AllocationRequest {
     var request = AllocationRequest(
         id: SubscriptionID(0), offers: offers,
@@ -117,8 +119,18 @@ func camera(
         publisherPriority: publisher, viewerPriority: priority, isPinned: pinned, isDominant: dominant,
         blocked: blocked,
         current: current.map { .init(spatial: $0.0, temporal: $0.1) }, mayRise: mayRise)
-    request.failedRises = failedRises
+    request.isDraining = draining
+    request.failed = failed
     return request
+}
+
+/// A step that failed so often.
+func failed(
+    _ spatial: Int, _ temporal: Int, _ attempts: Int, barred: Bool = false, at kilobits: Int64 = 0
+) -> AllocationRequest.FailedStep {
+    AllocationRequest.FailedStep(
+        layer: .init(spatial: spatial, temporal: temporal), isBarred: barred, attempts: attempts,
+        bitrate: .kilobitsPerSecond(kilobits))
 }
 
 /// A screen of the table.

@@ -163,9 +163,23 @@ struct AllocationTests {
             AllocationCase("does not rise without the margin", 1_640, [camera(at: (2, 1))], "720p15"),
             AllocationCase("rises with it", 1_650, [camera(at: (2, 1))], "720p30"),
             AllocationCase(
-                "a failed attempt doubles the margin", 1_790, [camera(at: (2, 1), failedRises: 1)], "720p15"),
-            AllocationCase("which may be there", 1_800, [camera(at: (2, 1), failedRises: 1)], "720p30"),
-            AllocationCase("many treble it, no more", 1_950, [camera(at: (2, 1), failedRises: 9)], "720p30"),
+                "a failed attempt doubles the margin", 1_790, [camera(at: (2, 1), failed: failed(2, 2, 1))], "720p15"),
+            AllocationCase("which may be there", 1_800, [camera(at: (2, 1), failed: failed(2, 2, 1))], "720p30"),
+            AllocationCase("many treble it, no more", 1_950, [camera(at: (2, 1), failed: failed(2, 2, 9))], "720p30"),
+            AllocationCase(
+                "what it took when it failed", 1_910, [camera(at: (2, 1), failed: failed(2, 2, 1, at: 1_600))], "720p15"
+            ),
+            AllocationCase(
+                "and its margin", 1_920, [camera(at: (2, 1), failed: failed(2, 2, 1, at: 1_600))], "720p30"),
+            AllocationCase(
+                "too soon for another attempt", 5_000, [camera(at: (2, 1), failed: failed(2, 2, 1, barred: true))],
+                "720p15", why: "settling"),
+            AllocationCase(
+                "what did not fail does not wait for it", 1_200,
+                [camera(at: (0, 2), failed: failed(2, 2, 3, barred: true))], "720p15"),
+            AllocationCase(
+                "a queue that empties is no second reason", 880, [camera(at: (2, 1), draining: true)], "720p15"),
+            AllocationCase("a link that broke in is", 860, [camera(at: (2, 1), draining: true)], "360p30"),
             AllocationCase(
                 "keeps its size while rates waver", 511, [camera(Offers.wavering, at: (1, 0))], "360p13",
                 why: "bandwidth"),

@@ -1,4 +1,5 @@
 import MediaControl
+import MediaEngine
 import Primitives
 import Simulation
 import Testing
@@ -78,5 +79,32 @@ struct TraceTests {
         scenario.run(15)
         let back = [0, 1].compactMap { scenario.timeToLayer(2, view: $0) }.min()
         print("H5 \(control) \(queue): the largest layer again after \(back ?? -1) s")
+    }
+
+    @Test(
+        "H9: ten minutes of a camera that wavers, on a link that almost carries its frames: the size stays, attempts get rare"
+    )
+    func tenMinutes() throws {
+        // 360 lines at 30 frames a second take nine tenths of it, and more as the camera wavers.
+        let scenario = try Scenario("H9 ten minutes", seed: 61, link: Scenario.link(580))
+        var plan = VideoPlan.simulcast()
+        plan.temporalLayers = 3
+        let camera = scenario.show(plan)
+        scenario.views[0].allowThinning()
+        var random = RandomSource(seed: 61)
+        var drift = 0.0
+        for _ in 0..<300 {
+            scenario.run(2)
+            drift = min(max(drift + Double.random(in: -0.08...0.08, using: &random), -0.12), 0.12)
+            for (index, kilobits) in [150.0, 500, 1_700].enumerated() {
+                camera.video?.layers[index].bitrate = .bitsPerSecond(Int64(kilobits * (1 + drift) * 1e3))
+            }
+        }
+        scenario.judge(Thresholds.tenMinutes, from: 10, wanted: ScenarioTests.all)
+        let decisions = scenario.world.nodes[0].engine.decisions(of: scenario.viewer.id)?.decisions ?? []
+        let attempts = decisions.filter { $0.layer?.temporal == 2 && $0.reason == "bandwidth" }.count
+        print("H9 ten minutes: \(attempts) times at all frames")
+        #expect(scenario.settled(from: 10).allSatisfy { $0.layers[0] == 1 })
+        #expect((1...Thresholds.attempts).contains(attempts))
     }
 }

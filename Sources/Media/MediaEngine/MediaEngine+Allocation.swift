@@ -45,7 +45,7 @@ extension MediaEngine {
         let rules = rules(of: downlink, estimate: estimate, sound: sound)
         let decisions = Allocation.decide(requests, under: rules)
         for (position, decision) in decisions.enumerated() {
-            take(decision, of: requestedBy[position], downlink, estimate: estimate, at: now)
+            take(decision, for: requests[position], of: requestedBy[position], downlink, estimate: estimate, at: now)
         }
         tellDemand(decisions, of: downlink, sound: sound, estimate: estimate, at: now)
         if !decisions.contains(where: { $0.reason.isShort }) {
@@ -88,8 +88,8 @@ extension MediaEngine {
 
     /// Lets a decision hold.
     private func take(
-        _ decision: AllocationDecision, of index: Int, _ downlink: UnsafeMutablePointer<DownlinkState>,
-        estimate: Bitrate?, at now: MonotonicTime
+        _ decision: AllocationDecision, for request: AllocationRequest, of index: Int,
+        _ downlink: UnsafeMutablePointer<DownlinkState>, estimate: Bitrate?, at now: MonotonicTime
     ) {
         let state = subscriptions[index]
         let owner = tracks[state.pointee.track]
@@ -100,7 +100,7 @@ extension MediaEngine {
         let wasSurplus = state.pointee.picture.isSurplus
         let isNew = state.pointee.picture.take(
             layer, cost: decision.layer?.bitrate ?? .zero, reason: decision.reason.word,
-            isShort: decision.reason.isShort && !isSilent, estimate: estimate, at: now)
+            isShort: decision.reason.isShort && !isSilent, left: request.currentBitrate, estimate: estimate, at: now)
         let record = DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now)
         state.pointee.picture.latest = record
         guard isNew else { return }
@@ -148,13 +148,8 @@ extension MediaEngine {
             allocated += own
             wanted += max(own, all)
             guard decision.reason.isShort, !isCapped else { continue }
-            var next = decision.next.map { Double($0.bitrate.bitsPerSecond) } ?? 0
-            if case .shortage(let needed, _) = decision.reason { next = Double(needed.bitsPerSecond) }
-            if case .oversent = decision.reason { next = own * 1.05 }
-            guard next > own else { continue }
-            // The margin that rising asks for is part of what must be there.
-            let cost = next - own + next * requests[position].riseMargin
-            rise = min(rise ?? .infinity, cost)
+            guard let room = room(above: decision, own: own, for: requests[position]) else { continue }
+            rise = min(rise ?? .infinity, room - own)
         }
         downlink.pointee.allocation.estimate = estimate
         let total = allocated * Self.overhead + sound, all = wanted * Self.overhead + sound
@@ -164,5 +159,12 @@ extension MediaEngine {
             allocated: .bitsPerSecond(Int64(total)),
             next: rise.map { .bitsPerSecond(Int64(total + $0 * Self.overhead)) }, wanted: .bitsPerSecond(Int64(all)),
             at: now)
+    }
+
+    /// What must be there for the next gain, its margin included; nil where there is none.
+    private func room(above decision: AllocationDecision, own: Double, for request: AllocationRequest) -> Double? {
+        if case .oversent = decision.reason { return own * 1.15 }
+        guard let next = decision.next, Double(next.bitrate.bitsPerSecond) > own else { return nil }
+        return Double(request.room(for: next).bitsPerSecond)
     }
 }

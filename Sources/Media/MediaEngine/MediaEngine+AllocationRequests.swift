@@ -80,7 +80,8 @@ extension MediaEngine {
         request.isDominant = rooms[peers[owner.pointee.peer].pointee.room].pointee.dominantPeer == owner.pointee.peer
         request.current = picture.layer
         request.mayRise = picture.mayRise(on: estimate, at: now)
-        request.failedRises = picture.failedRises(on: estimate, at: now)
+        request.isDraining = picture.isDraining(at: now)
+        request.failed = picture.failedStep(on: estimate, at: now)
         if state.pointee.subscription.isPaused {
             request.blocked = .paused
         } else if picture.wish.isHidden {

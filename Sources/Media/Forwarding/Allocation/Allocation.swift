@@ -9,14 +9,16 @@ import Primitives
 /// 3. Then more: one step at a time goes to whom it costs least per weight, until nothing fits. With weights of one class that is
 ///    max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
 ///
-/// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, more after attempts that failed, so that a layer whose bitrate wavers
-/// does not come and go (H9).
+/// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, and with more after attempts that
+/// failed, so that a layer whose bitrate wavers does not come and go (H9).
 public enum Allocation {
     /// Share of a step's bitrate that must be free beyond it before it is climbed: VP8's rate strays by a tenth from second to second (measured).
     static let riseMargin = 0.1
     /// Share of the budget by which a sum that is already being sent may exceed it before somebody steps down: the estimate
     /// itself wavers by as much on a steady link (H1 asks for 85 to 105 %).
     public static let staySlack = 0.05
+    /// The same just after a step down: an estimate that falls further while the queue empties asks for no second one.
+    static let drainingSlack = 0.2
 
     /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
     public static func decide(_ requests: [AllocationRequest], under rules: AllocationRules) -> [AllocationDecision] {
@@ -150,8 +152,10 @@ private struct AllocationRound {
         }
         if case .oversent = entry.reason { return entry.reason }
         if screenWaits, !request.isScreen { return .yieldsToScreen }
-        if !request.mayRise, entry.step >= entry.current, entry.current >= 0 { return .settling }
-        let above = entry.ladder.steps[entry.step + 1].bitrate
+        let next = entry.ladder.steps[entry.step + 1]
+        let isBarred = !request.mayRise || request.failed.map { $0.isBarred && $0.includes(next) } ?? false
+        if isBarred, entry.step >= entry.current, entry.current >= 0 { return .settling }
+        let above = next.bitrate
         guard spent + cost(of: index) > limit(for: entry.step + 1, of: entry) else { return nil }
         let own = entry.ladder.steps[entry.step].bitrate.bitsPerSecond
         let available = Bitrate.bitsPerSecond(rules.budget.bitsPerSecond - spent + own)
@@ -164,12 +168,14 @@ private struct AllocationRound {
         let budget = rules.budget.bitsPerSecond
         if step <= entry.current {
             guard rules.isCongested else { return rules.cap?.bitsPerSecond ?? .max }
-            return rules.isCapped ? budget : budget + Int64(Double(budget) * Allocation.staySlack)
+            let slack = requests[entry.request].isDraining ? Allocation.drainingSlack : Allocation.staySlack
+            return rules.isCapped ? budget : budget + Int64(Double(budget) * slack)
         }
         // A first picture, however small, is worth more than its margin.
         guard step > 0 else { return budget }
-        let margin = Int64(Double(entry.ladder.steps[step].bitrate.bitsPerSecond) * requests[entry.request].riseMargin)
-        return budget - margin - flowing(besides: entry)
+        let offer = entry.ladder.steps[step]
+        let spare = requests[entry.request].room(for: offer).bitsPerSecond - offer.bitrate.bitsPerSecond
+        return budget - spare - flowing(besides: entry)
     }
 
     /// What flows to others of no less weight beyond the steps given so far: where it is not taken back, nobody rises at its expense.

@@ -32,8 +32,32 @@ public struct AllocationRequest: Sendable, Hashable {
     public var current: CurrentLayer?
     /// False for some time after a step down: rising again would flap (H9). The caller keeps the time.
     public var mayRise: Bool
-    /// How often it lately rose and had to come down again soon: each time asks for more room before the next (H9).
-    public var failedRises = 0
+    /// It came down a moment ago: what it came down for is still in the queue, and the estimate says so once more.
+    public var isDraining = false
+    /// The step that was lately risen to and left again; nil: none.
+    public var failed: FailedStep?
+
+    /// A step that did not hold (H9): it and those above it wait for longer, and for more room.
+    public struct FailedStep: Sendable, Hashable {
+        public var layer: CurrentLayer
+        /// It is too soon for another attempt.
+        public var isBarred: Bool
+        /// How often it failed.
+        public var attempts: Int
+        /// What it took when it failed: a camera's rate wavers, and a moment at which it takes less is none to try it again.
+        public var bitrate: Bitrate
+
+        public init(layer: CurrentLayer, isBarred: Bool, attempts: Int, bitrate: Bitrate) {
+            self.layer = layer
+            self.isBarred = isBarred
+            self.attempts = attempts
+            self.bitrate = bitrate
+        }
+
+        func includes(_ step: LayerOffer) -> Bool {
+            (step.spatial, step.temporal) >= (layer.spatial, layer.temporal)
+        }
+    }
 
     /// The layers that are being forwarded.
     public struct CurrentLayer: Sendable, Hashable {
@@ -66,9 +90,21 @@ public struct AllocationRequest: Sendable, Hashable {
         self.mayRise = mayRise
     }
 
-    /// Share of a step's bitrate that must be free beyond it before it is climbed: up to three tenths, where the path seemed to carry the step
-    /// and did not.
-    public var riseMargin: Double { Allocation.riseMargin * Double(1 + min(failedRises, 2)) }
+    /// What must be there before a step is climbed: its bitrate, or what it took when it failed, and `Allocation.riseMargin` of that, up to three
+    /// times where the path seemed to carry the step and did not.
+    public func room(for step: LayerOffer) -> Bitrate {
+        var bitrate = step.bitrate, margin = Allocation.riseMargin
+        if let failed, failed.includes(step) {
+            bitrate = max(bitrate, failed.bitrate)
+            margin *= Double(1 + min(failed.attempts, 2))
+        }
+        return .bitsPerSecond(Int64(Double(bitrate.bitsPerSecond) * (1 + margin)))
+    }
+
+    /// What takes the layers that are forwarded now; zero where nothing is.
+    public var currentBitrate: Bitrate {
+        offers.first { $0.spatial == current?.spatial && $0.temporal == current?.temporal }?.bitrate ?? .zero
+    }
 
     var priority: TrackPriority { viewerPriority ?? publisherPriority }
 }

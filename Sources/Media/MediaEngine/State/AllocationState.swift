@@ -44,23 +44,30 @@ struct PictureState {
     var latest: DecisionRecord?
     /// More pictures are wanted than the viewer may have.
     var isSurplus: Bool { reason == AllocationDecision.Reason.tooManyVideos(limit: 0).word }
-    /// When it last came down for want of bandwidth, and how often it did so soon after it had risen.
+    /// When it last came down for want of bandwidth, and when it last rose, to what.
     var fell = MonotonicTime.zero
     var rose = MonotonicTime.zero
+    private(set) var risenTo = (-1, -1)
     /// When it began to be sent.
     var began = MonotonicTime.zero
-    var falls = 0
+    /// The step that was tried and left soon, how often, what it took then, and when that was last; nil: none. Smaller ones have not failed.
+    private(set) var failed:
+        (layer: AllocationRequest.CurrentLayer, attempts: Int, bitrate: Bitrate, at: MonotonicTime)?
     /// The estimate under which it last fell; nil: it was not the estimate.
     var fellUnder: Bitrate?
     /// What the layer cost when it was risen to.
     var riseCost = Bitrate.zero
 
-    /// Rising again waits so long (H9: at most one change in 5 s) …
+    /// Rising again waits so long (H9: at most one change in 5 s), twice as long where a rise has failed …
     static let settling = TimeInterval.seconds(5)
-    /// … and twice as long each time that a rise was followed by a fall within this.
+    /// … which is one that was followed by a fall within this. The step that failed waits twice as long each time, up to 80 s: each attempt
+    /// fills the queue for a second, and the picture below is a good one (seen in ten minutes of Chromium on 600 kbit/s).
     static let trial = TimeInterval.seconds(15)
-    private static let mostDoublings = 3
-    private static let memory = TimeInterval.seconds(20)
+    private static let mostDoublings = 4
+    /// After its wait it asks for more room, and is forgotten so much later: attempts half a minute apart are one series (seen there, too).
+    private static let memory = TimeInterval.seconds(120)
+    /// Queues of up to a second and a half are empty then.
+    private static let draining = TimeInterval.milliseconds(1_500)
     private static let fitting = TimeInterval.seconds(3)
     /// A picture begins with a keyframe, which makes a rate measured since then look too high for so long.
     private static let youth = TimeInterval.seconds(2)
@@ -74,32 +81,41 @@ struct PictureState {
     /// The estimate fell at `moment` for a stall that was over at once: whoever came down for it need not wait to rise again.
     mutating func forgive(_ moment: MonotonicTime) {
         guard fell != .zero, fell - moment < Self.stall, moment - fell < Self.stall else { return }
+        if failed?.at == fell { failed = nil }
         fell = .zero
-        falls = max(falls - 1, 0)
     }
 
     /// Pictures come down as the estimate falls, before and after its largest step.
     private static let stall = TimeInterval.milliseconds(800)
 
-    /// Whether it may rise again; a path that carries twice as much is another one, and the attempts on the old one say nothing of it.
+    /// Whether it may rise again at all.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
-        guard fell != .zero else { return true }
-        return now - fell >= Self.settling * Int64(isOtherPath(estimate) ? 1 : 1 << falls)
+        fell == .zero || now - fell >= Self.settling * (failed == nil || isOtherPath(estimate) ? 1 : 2)
     }
 
-    /// How many attempts to rise failed of late; after each `memory` without another one they count for one less.
-    func failedRises(on estimate: Bitrate?, at now: MonotonicTime) -> Int {
-        guard falls > 0, !isOtherPath(estimate) else { return 0 }
-        return max(falls - Int((now - fell).nanoseconds / Self.memory.nanoseconds), 0)
+    /// Whether it came down a moment ago, so that the queue it came down for is still there.
+    func isDraining(at now: MonotonicTime) -> Bool { fell != .zero && now - fell < Self.draining }
+
+    /// The step that failed of late. A path that carries twice as much is another one, of which attempts on the old one say nothing.
+    func failedStep(on estimate: Bitrate?, at now: MonotonicTime) -> AllocationRequest.FailedStep? {
+        isOtherPath(estimate) ? nil : remembered(at: now)
+    }
+
+    private func remembered(at now: MonotonicTime) -> AllocationRequest.FailedStep? {
+        guard let failed else { return nil }
+        let wait = Self.settling * Int64(1 << failed.attempts), elapsed = now - failed.at
+        guard elapsed < wait + Self.memory else { return nil }
+        return AllocationRequest.FailedStep(
+            layer: failed.layer, isBarred: elapsed < wait, attempts: failed.attempts, bitrate: failed.bitrate)
     }
 
     private func isOtherPath(_ estimate: Bitrate?) -> Bool {
         fellUnder.map { (estimate?.bitsPerSecond ?? .max) / 2 >= $0.bitsPerSecond } ?? false
     }
 
-    /// Takes a decision; true when it is another than before.
+    /// Takes a decision; true when it is another than before. `cost` is what the decision takes, `left` what the layers until now take.
     mutating func take(
-        _ layer: AllocationRequest.CurrentLayer?, cost: Bitrate, reason word: String, isShort: Bool,
+        _ layer: AllocationRequest.CurrentLayer?, cost: Bitrate, reason word: String, isShort: Bool, left: Bitrate,
         estimate: Bitrate?, at now: MonotonicTime
     ) -> Bool {
         let old = (self.layer?.spatial ?? -1, self.layer?.temporal ?? -1),
@@ -108,16 +124,29 @@ struct PictureState {
         if layer != nil, self.layer == nil { began = now }
         // In its first seconds a picture is being fitted in: that is no failed attempt.
         if hasDecision, new < old, isShort, now - began >= Self.fitting {
-            falls = rose != .zero && now - rose < Self.trial ? min(falls + 1, Self.mostDoublings) : 0
-            fell = now
+            noteFall(from: old, left, at: now)
             fellUnder = estimate
         } else if new > old {
             rose = now
+            risenTo = new
             riseCost = cost
         }
         self.layer = layer
         hasDecision = true
         reason = word
         return isNew
+    }
+
+    private mutating func noteFall(from old: (Int, Int), _ bitrate: Bitrate, at now: MonotonicTime) {
+        fell = now
+        let layer = AllocationRequest.CurrentLayer(spatial: old.0, temporal: old.1)
+        if rose != .zero, now - rose < Self.trial, old >= risenTo {
+            let before = remembered(at: now).map { $0.layer == layer ? $0.attempts : 0 } ?? 0
+            failed = (layer, min(before + 1, Self.mostDoublings), bitrate, now)
+        } else if let failed, old < (failed.layer.spatial, failed.layer.temporal) {
+            // Deeper for the same reason, or for another one: what failed above stays as it is.
+        } else {
+            failed = nil
+        }
     }
 }
