@@ -30,7 +30,7 @@ extension BandwidthEstimator {
         let size = Int(entry.pointee.size)
         let countsLoss = entry.pointee.sent >= ignoresLossBefore.nanoseconds
         guard let arrival else {
-            guard entry.pointee.state == .waiting else { return }
+            guard entry.pointee.state != .lost else { return }
             packets.close(entry, as: .lost)
             lost &+= 1
             delivery.takeLost(size)
@@ -68,6 +68,7 @@ extension BandwidthEstimator {
     /// Ends a feedback: the estimate is brought up to date.
     public mutating func endFeedback(at now: MonotonicTime) {
         lastFeedback = now
+        packets.endReport()
         guard digest.received > 0 else { return }
         lastReported = now
         if phase == .untested {

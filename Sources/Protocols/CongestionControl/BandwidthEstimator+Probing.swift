@@ -85,6 +85,8 @@ extension BandwidthEstimator {
     public mutating func abandonProbe() {
         probe.end()
         measure.giveUp()
+        // Nor can it be asked whether there is an outage.
+        if isAsking { packets.passAll() }
     }
 
     mutating func noteProbe(_ size: Int, at now: MonotonicTime) -> UInt8 {

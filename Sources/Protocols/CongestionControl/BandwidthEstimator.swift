@@ -88,6 +88,8 @@ public struct BandwidthEstimator: ~Copyable {
     var lastReported = MonotonicTime.zero
     var nextSilentStep = MonotonicTime.distantFuture
     var nextKnock = MonotonicTime.distantFuture
+    /// When it was last asked whether there is an outage.
+    var lastAsked = MonotonicTime.zero
     var rateBeforeSilence = 0.0
     /// Losses of packets sent before this are the outage's, not the rate's.
     var ignoresLossBefore = MonotonicTime.zero
@@ -203,55 +205,5 @@ public struct BandwidthEstimator: ~Copyable {
             .init(
                 allocated: Double(allocated.bitsPerSecond), next: next.map { Double($0.bitsPerSecond) },
                 wanted: Double(wanted.bitsPerSecond)), at: now)
-    }
-
-    // MARK: - Time
-
-    /// When `advance` wants to be called next.
-    public var nextDeadline: MonotonicTime {
-        guard firstSent != nil else { return .distantFuture }
-        var calm = nextSilentStep
-        if phase == .measuring {
-            if !probe.isBusy { calm = min(calm, planner.nextDeadline) }
-            if packets.bytesInFlight > 0 { calm = min(calm, lastFeedback + silenceLimit) }
-        }
-        return min(probe.nextDeadline, calm)
-    }
-
-    private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
-
-    /// Plans probes and notices silence. Afterwards ask `probeBytesDue`.
-    public mutating func advance(to now: MonotonicTime) {
-        if probe.isOver(at: now) {
-            probe.end()
-            measure.giveUp()
-        }
-        switch phase {
-        case .untested: break
-        case .measuring:
-            if packets.bytesInFlight > 0, now - lastFeedback >= silenceLimit {
-                fallSilent(at: now)
-            } else {
-                plan(at: now)
-            }
-        case .silent:
-            guard now >= nextSilentStep else { return }
-            control.bound(by: control.bitsPerSecond * 0.6)
-            nextSilentStep = now + Self.silentStep
-            guard now >= nextKnock, !probe.isBusy else { return }
-            nextKnock = now + Self.streamTimeout
-            beginProbe(rate: Self.knock, at: now)
-        }
-    }
-
-    private mutating func fallSilent(at now: MonotonicTime) {
-        phase = .silent
-        rateBeforeSilence = control.bitsPerSecond
-        control.bound(by: control.bitsPerSecond * 0.5)
-        nextSilentStep = now + Self.silentStep
-        nextKnock = now + Self.streamTimeout
-        planner.stop()
-        probe.end()
-        measure.giveUp()
     }
 }

@@ -17,7 +17,16 @@ struct SentPackets: ~Copyable {
         var state = State.free
     }
 
-    enum State: UInt8 { case free, waiting, lost, received }
+    enum State: UInt8 {
+        case free
+        /// On its way.
+        case waiting
+        /// Not told about by a report that speaks of later ones: that one's predecessor was lost, or it will still be told.
+        case passed
+        case lost, received
+
+        var isOpen: Bool { self == .waiting || self == .passed || self == .lost }
+    }
 
     /// 200 packets/s, some 1.5 Mbit/s with sound, x 1 s, next power of two: 4 kB.
     private static let least = 256
@@ -28,10 +37,12 @@ struct SentPackets: ~Copyable {
 
     private var entries: UnsafeMutablePointer<Entry>
     private var mask: Int
-    /// Bytes that wait to be told about.
+    /// Bytes that wait to be told about, behind all that was told about.
     private(set) var bytesInFlight = 0
-    /// The newest number that was told about.
-    private var lastTold: UInt16 = 0
+    /// The number that was told about last; nil before any.
+    private var lastTold: UInt16?
+    /// The newest number that was told about, up to which nothing is on its way; nil before any.
+    private var newestTold: UInt16?
 
     init() {
         entries = Self.allocate(Self.least)
@@ -75,16 +86,13 @@ struct SentPackets: ~Copyable {
 
     /// Asks for the entries behind those that were told about last.
     @inline(__always) func prefetchReported() {
-        Prefetch.lines(entries + (Int(lastTold) & mask), Self.usuallyTold * MemoryLayout<Entry>.stride)
+        Prefetch.lines(entries + (Int(lastTold ?? 0) & mask), Self.usuallyTold * MemoryLayout<Entry>.stride)
     }
 
     /// The entry of `sequence`; nil when it was never sent, is forgotten, or has been told as received.
     @inline(__always) func open(_ sequence: UInt16) -> UnsafeMutablePointer<Entry>? {
         let entry = entries + (Int(sequence) & mask)
-        guard entry.pointee.sequence == sequence, entry.pointee.state == .waiting || entry.pointee.state == .lost else {
-            return nil
-        }
-        return entry
+        return entry.pointee.sequence == sequence && entry.pointee.state.isOpen ? entry : nil
     }
 
     /// Marks an entry as told.
@@ -94,10 +102,41 @@ struct SentPackets: ~Copyable {
         lastTold = entry.pointee.sequence
     }
 
+    /// Ends a report: what left before the last packet that it told about is not on its way any more, whether told about or not. A report may be
+    /// lost, and the next one begins behind it (libwebrtc's `TransportFeedbackAdapter` does the same).
+    mutating func endReport() {
+        guard let last = lastTold else { return }
+        // What is told about lies in the ring, so that it is behind by no more than that.
+        let distance = newestTold.map { Int(last &- $0) } ?? mask
+        guard distance > 0, distance < 0x1_0000 - mask else { return }
+        newestTold = last
+        for back in 0..<UInt16(truncatingIfNeeded: min(distance, mask + 1)) where bytesInFlight > 0 {
+            let entry = entries + (Int(last &- back) & mask)
+            if entry.pointee.sequence == last &- back { leave(entry, as: .passed) }
+        }
+    }
+
+    /// Takes nothing as on its way any more: there is no telling.
+    mutating func passAll() {
+        for index in 0...mask { leave(entries + index, as: .passed) }
+    }
+
     /// Forgets what waits, after an outage: nothing more will be heard of it.
     mutating func abandon(before moment: MonotonicTime) {
-        for index in 0...mask where entries[index].state == .waiting && entries[index].sent < moment.nanoseconds {
-            close(entries + index, as: .free)
+        for index in 0...mask where entries[index].sent < moment.nanoseconds { leave(entries + index, as: .free) }
+    }
+
+    private mutating func leave(_ entry: UnsafeMutablePointer<Entry>, as state: State) {
+        guard entry.pointee.state == .waiting else { return }
+        bytesInFlight &-= Int(entry.pointee.size)
+        entry.pointee.state = state
+    }
+
+    /// How many packets are on their way that left between these moments.
+    func waiting(from start: MonotonicTime, to end: MonotonicTime) -> Int {
+        (0...mask).count { index in
+            entries[index].state == .waiting && entries[index].sent >= start.nanoseconds
+                && entries[index].sent <= end.nanoseconds
         }
     }
 
