@@ -133,6 +133,15 @@ final class SendHarness {
         return written.first
     }
 
+    /// Writes one packet of a probe; false where it cannot.
+    func probe(at now: MonotonicTime) -> Bool {
+        transportSequence &+= 1
+        let stamp = SendStamp(at: now, transportSequence: transportSequence)
+        let length = holder.pointee.writeProbe(wanted: 240, of: track, stamp: stamp, at: now, into: slot)
+        if let length { keep(length, at: now, in: &out) }
+        return length != nil
+    }
+
     /// Puts another track behind the section.
     func switchTo(_ description: TrackDescription, at now: MonotonicTime) {
         let next = uplink.addTrack(description, at: now)!

@@ -26,13 +26,16 @@ final class Scenario {
     private(set) var lastChange = 0.0
     let start: MonotonicTime
 
-    init(_ name: String, seed: UInt64, link: LinkModel, estimatesItself: Bool = false) throws {
+    init(
+        _ name: String, seed: UInt64, link: LinkModel, estimatesItself: Bool = false, hasRTX: Bool = true
+    ) throws {
         self.name = name
         world = try World(seed: seed &+ Self.seedShift)
         room = world.openRoom()
         publisher = world.join(room)
         var settings = ClientSettings(uplink: LinkModel(delay: link.delay), downlink: link)
         settings.estimatesItself = estimatesItself
+        settings.hasRTX = hasRTX
         viewer = world.join(room, settings)
         start = world.now
     }

@@ -39,6 +39,10 @@ enum Thresholds {
     static let stalls = Limits(utilisation: 0.5, loss: 0.10, freeze: 2_500, switches: 3)
     static let dips = Limits(utilisation: 0.1, loss: 0.10, freeze: 2_500, switches: 6)
     static let screen = Limits(queueDelay: 120, loss: 0.01, freeze: 3_000)
+    // A picture each two seconds; a keyframe may be lost.
+    static let stillScreen = Limits(utilisation: 0.3, queueDelay: 200, loss: 0, freeze: 6_000)
+    // Padding between pictures instead of repeats; a lost link of 50 kbit/s keeps its queue for a while.
+    static let withoutRTX = Limits(utilisation: 0.3, loss: 0.05, freeze: 35_000, rightLayer: 8, switches: 2)
     static let shared = Limits(utilisation: 0.4, queueDelay: 100, loss: 0.02, freeze: 1_000, switches: 2)
     // Several estimators on one queue still take turns; the row on fairness is not reached.
     static let bottleneck = Limits(utilisation: 0.1, queueDelay: 250, loss: 0.03, freeze: 2_000, switches: 6)

@@ -112,21 +112,25 @@ extension MediaEngine {
     private static let leastProbe = 240
     private static let mostProbe = 1_200
 
-    /// The subscription that padding goes out with: one that shows something, else any that can.
+    /// The subscription that padding goes out with: one that has a stream for it, of these one that shows something.
     private func probeCarrier(of downlink: UnsafeMutablePointer<DownlinkState>) -> Int? {
-        var spare: Int?
+        var best: (index: Int, rank: Int)?
+        // What waits has its number already, and padding must not overtake it.
+        let isWaiting = downlink.pointee.control?.pointee.isWaiting ?? false
         var next = downlink.pointee.firstSubscription
         while next >= 0 {
             let state = subscriptions[next]
             if state.pointee.track >= 0, state.pointee.subscription.canProbe,
                 state.pointee.subscription.usesTransportSequence
             {
-                if state.pointee.subscription.layer != nil { return next }
-                spare = next
+                let isBeside = state.pointee.subscription.padsBeside
+                let rank = (isBeside ? 2 : 0) + (state.pointee.subscription.layer != nil ? 1 : 0)
+                if rank == 3 { return next }
+                if rank > best?.rank ?? -1, isBeside || !isWaiting { best = (next, rank) }
             }
             next = state.pointee.nextOfPeer
         }
-        return spare
+        return best?.index
     }
 
     private func count(

@@ -39,6 +39,8 @@ public struct StreamChecker: Sendable {
     private let kind: MediaKind
     private var unwrapper = SequenceUnwrapper()
     private var mayStartAnywhere = false
+    /// Something other than padding was sent.
+    private var hasBegun = false
     /// The packets that are remembered, a second or two of them: a power of two.
     private var facts: [PacketFacts?]
 
@@ -61,7 +63,10 @@ public struct StreamChecker: Sendable {
         }
         if let last, number + Int64(facts.count) <= last { return }
         packets += 1
-        if first == nil { checkStart(packet) }
+        if !hasBegun, !packet.isFiller {
+            checkStart(packet)
+            hasBegun = true
+        }
         var new = packet
         new.number = number
         facts[slot] = new

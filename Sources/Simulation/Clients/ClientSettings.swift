@@ -18,6 +18,8 @@ public struct ClientSettings: Sendable {
     public var reportInterval = TimeInterval.seconds(1)
     /// Sends NACKs, keyframe requests, reports and transport-wide feedback. False: silent, as some viewers are.
     public var sendsFeedback = true
+    /// Takes retransmissions in a stream of their own (RFC 4588). False: they come on the media SSRC again, as does padding.
+    public var hasRTX = true
     /// Sends again what the server asks for.
     public var answersNACK = true
 

@@ -15,7 +15,13 @@ public enum SessionTerms {
     }
 
     /// The format as a subscriber accepts it.
-    public static func accepted(_ codec: Codec) -> PayloadFormat {
+    public static func accepted(_ codec: Codec, hasRTX: Bool = true) -> PayloadFormat {
+        var format = acceptedWithRTX(codec)
+        if !hasRTX { format.rtxPayloadType = nil }
+        return format
+    }
+
+    private static func acceptedWithRTX(_ codec: Codec) -> PayloadFormat {
         switch codec {
         case .vp8: video(codec, 120)
         case .vp9: video(codec, 122)

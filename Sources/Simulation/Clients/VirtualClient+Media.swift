@@ -81,8 +81,10 @@ extension VirtualClient {
         let description = SubscriptionDescription(
             id: SubscriptionID(id), peer: self.id, track: publication.id, kind: kind, mid: "\(id)",
             ssrc: 0xa000_0000 | UInt32(truncatingIfNeeded: id),
-            rtxSSRC: kind == .video ? 0xb000_0000 | UInt32(truncatingIfNeeded: id) : nil, cname: "track\(id)",
-            formats: formats.map { SessionTerms.accepted($0) }, extensions: extensions, feedback: kinds, paused: paused,
+            rtxSSRC: kind == .video && settings.hasRTX ? 0xb000_0000 | UInt32(truncatingIfNeeded: id) : nil,
+            cname: "track\(id)",
+            formats: formats.map { SessionTerms.accepted($0, hasRTX: settings.hasRTX) }, extensions: extensions,
+            feedback: kinds, paused: paused,
             preference: preference)
         let view = View(description, spatialLayers: publication.video?.spatialLayers ?? 1)
         views.append(view)

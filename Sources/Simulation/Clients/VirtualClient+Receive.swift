@@ -24,7 +24,8 @@ extension VirtualClient {
             fault("packet of unknown SSRC \(header.ssrc)")
             return clear
         }
-        guard header.payloadLength > 0 else { return clear }
+        // Padding beside repeats has numbers of its own; on the media SSRC it takes one of the stream's.
+        guard header.payloadLength > 0 || header.ssrc == view.description.ssrc else { return clear }
         if let facts = view.facts(bytes, header, descriptors: &view.sentDescriptors) {
             view.checker.take(facts)
         } else {
@@ -64,7 +65,9 @@ extension VirtualClient {
         guard let header = RTPHeader(packet.bytes) else { return }
         noteTransportSequence(header, packet.bytes)
         if settings.estimatesItself { estimate(packet.count) }
-        guard header.payloadLength > 0, let view = viewBySSRC[header.ssrc] else { return }
+        guard let view = viewBySSRC[header.ssrc],
+            header.payloadLength > 0 || header.ssrc == view.description.ssrc
+        else { return }
         view.take(packet.bytes, header: header, at: world.now)
         if view.description.kind == .video { feedback.lookAfter(view, at: world.now) }
     }

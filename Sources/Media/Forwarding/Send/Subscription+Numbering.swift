@@ -320,4 +320,17 @@ extension Subscription {
         next.sequenceDelta += 1
         ranges.begin(next)
     }
+
+    /// Takes the next number for a packet of the server's own: those of the publisher's that come behind it move down.
+    mutating func takeNumber() {
+        defer { highest += 1 }
+        guard selector.active >= 0, ranges.count > 0 else { return }
+        let current = ranges.current
+        // Nothing of the range was sent yet: all of it moves.
+        guard current.pointee.last >= current.pointee.first else { return current.pointee.sequenceDelta -= 1 }
+        var next = current.pointee
+        next.first = next.last + 1
+        next.sequenceDelta -= 1
+        ranges.begin(next)
+    }
 }

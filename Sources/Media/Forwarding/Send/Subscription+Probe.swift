@@ -2,11 +2,15 @@ import MediaControl
 public import Primitives
 import RTP
 
-// What fills a probe: retransmissions of packets just sent, which a receiver may even need, else plain padding on the same SSRC.
+// What fills a probe: retransmissions of packets just sent, which a receiver may even need, else plain padding on the same SSRC. Without a stream of
+// retransmissions padding goes out between two pictures, under numbers of the stream itself, as libwebrtc does.
 
 extension Subscription {
-    /// Whether padding can go out with it: retransmissions have a stream of their own, which numbers may be spent on.
-    public var canProbe: Bool { kind == .video && wire.rtxSSRC != 0 && isBound && paddingPayloadType != nil }
+    /// Whether padding can go out with it.
+    public var canProbe: Bool { kind == .video && isBound && (padsBeside || fillerFormat != nil) }
+
+    /// Whether padding goes out beside it: retransmissions have a stream of their own, which numbers may be spent on.
+    public var padsBeside: Bool { wire.rtxSSRC != 0 && paddingPayloadType != nil }
 
     private var paddingPayloadType: UInt8? {
         let current = formats[tail.format].rtxPayloadType
@@ -24,6 +28,8 @@ extension Subscription {
         wanted: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
+        let padding = min(max(wanted - 28, 64), 255)
+        guard padsBeside else { return writeOwnPadding(padding, of: track, stamp: stamp, at: now, into: slot) }
         if selector.active >= 0, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track, at: now) {
             ring.place(sequence)?.pointee.lastRepeat = SentPacket.moment(of: now)
             let repeats = totals.repeats
@@ -31,7 +37,7 @@ extension Subscription {
             totals.repeats = repeats
             if let length { return length }
         }
-        return writePadding(min(max(wanted - 28, 64), 255), stamp: stamp, into: slot)
+        return writePadding(padding, stamp: stamp, into: slot)
     }
 
     /// None is sent twice within this (G3).
@@ -75,5 +81,39 @@ extension Subscription {
         var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
+    }
+
+    /// A packet of `count` bytes of padding alone under the stream's next number; nil amid a picture.
+    private mutating func writeOwnPadding(
+        _ count: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard !held.isHolding, selector.active < 0 || tail.isFrameComplete, let format = fillerFormat,
+            let timestamp = tail.isEmpty ? firstTimestamp(of: track) : tail.timestamp
+        else { return nil }
+        takeNumber()
+        var sent = SentPacket()
+        sent.sequence = UInt32(truncatingIfNeeded: highest)
+        sent.source = UInt32(format)
+        sent.timestampDelta = timestamp
+        sent.flags = sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]
+        sent.padding = UInt8(clamping: count)
+        sent.sendTime = stamp.sendTime
+        sent.transportSequence = stamp.transportSequence
+        sent.epoch = epoch
+        ring.store(sent, at: now)
+        guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
+        noteWritten(sent, length: length, at: now)
+        return length
+    }
+
+    /// The time of the newest packet of the lowest layer that comes, which a stream that has not begun would begin with.
+    private func firstTimestamp(of track: PublishedTrack) -> UInt32? {
+        for index in 0..<track.layerCount {
+            let layer = track.layer(index)
+            guard let record = layer.pointee.history.record(layer.pointee.history.highest) else { continue }
+            return UInt32(truncatingIfNeeded: record.pointee.timestamp)
+        }
+        return nil
     }
 }

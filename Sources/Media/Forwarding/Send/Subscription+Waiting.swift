@@ -47,7 +47,8 @@ extension Subscription {
         return length
     }
 
-    private var fillerFormat: UInt8? {
+    /// The format whose payload type padding goes out with; nil where none is agreed.
+    var fillerFormat: UInt8? {
         if formats[tail.format].isMapped { return tail.format }
         return (0..<formats.count).map { UInt8($0) }.first { formats[$0].isMapped }
     }

@@ -115,7 +115,7 @@ extension Subscription {
             offset += RTPLayout.originalSequence
         }
         if sent.flags.contains(.filler) {
-            return RTPPatch.pad(slot, length: offset, by: 1)
+            return RTPPatch.pad(slot, length: offset, by: max(1, Int(sent.padding)))
         }
         let room = UnsafeMutableRawBufferPointer(rebasing: slot[offset...])
         let sets = track?.layer(Int(sent.layer)).pointee.parameterSets.writeSTAPA(into: room)

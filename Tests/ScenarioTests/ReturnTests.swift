@@ -1,0 +1,91 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+/// What must not bring the estimate down, and how everything comes back where there is little to measure with.
+@Suite("Scenario")
+struct ReturnTests {
+    @Test("H7: the reports on the last packets are lost as the last camera is muted: the estimate stays")
+    func muteWithoutReport() throws {
+        let scenario = try Scenario("H7 mute without report", seed: 71, link: Scenario.link(3_000))
+        let camera = scenario.show(.simulcast())
+        scenario.run(20)
+        let before = scenario.samples.last!.estimate
+        scenario.viewer.uplink.model.loss = 1
+        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.run(0.4)
+        scenario.viewer.uplink.model.loss = 0
+        scenario.run(30)
+        let during = scenario.settled(from: 20).map(\.estimate).min()!
+        print("H7 mute without report: \(Int(during / 1e3)) of \(Int(before / 1e3)) kbit/s")
+        #expect(during >= 0.8 * before)
+        scenario.world.apply(.setTrackMuted(camera.description.id, false))
+        scenario.change { _ in }
+        scenario.run(10)
+        var limits = Thresholds.screen
+        limits.freeze = 40_000
+        limits.rightLayer = 3
+        scenario.judge(limits, wanted: ScenarioTests.all, layer: 2)
+    }
+
+    @Test("H7: 2 % loss both ways under a screen that changes each two seconds: the estimate stays")
+    func lossyStillScreen() throws {
+        let scenario = try Scenario("H7 lossy still screen", seed: 72, link: Scenario.link(3_000))
+        var plan = VideoPlan.camera(
+            width: 1_280, height: 720, bitrate: .kilobitsPerSecond(60), framesPerSecond: 0.5)
+        plan.source = .screen
+        scenario.show(plan)
+        let camera = scenario.show(.simulcast())
+        scenario.run(20)
+        let before = scenario.samples.last!.estimate
+        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.change { $0.loss = 0.02 }
+        scenario.viewer.uplink.model.loss = 0.02
+        scenario.run(180)
+        let during = scenario.settled(from: 22).map(\.estimate).min()!
+        print("H7 lossy still screen: \(Int(during / 1e3)) of \(Int(before / 1e3)) kbit/s")
+        #expect(during >= 0.8 * before)
+        scenario.judge(Thresholds.stillScreen, from: 22, wanted: 80e3)
+    }
+
+    @Test("H4: a viewer without RTX and without sound: pictures again after an outage of 3 s", arguments: [900, 3_000])
+    func outageWithoutRTX(kilobits: Int64) throws {
+        let scenario = try Scenario(
+            "H4 outage without RTX \(kilobits)", seed: 73, link: Scenario.link(kilobits), hasRTX: false)
+        scenario.show(.simulcast())
+        scenario.run(15)
+        scenario.change { $0.loss = 1 }
+        scenario.run(3)
+        scenario.change { $0.loss = 0 }
+        let before = scenario.views[0].frames.decoded
+        scenario.run(4)
+        #expect(scenario.views[0].frames.decoded > before + 10, "pictures again")
+        scenario.run(20)
+        scenario.judge(Thresholds.outage, wanted: ScenarioTests.all, layer: kilobits > 2_000 ? 2 : 1)
+    }
+
+    @Test("H4: a viewer without RTX whose only picture stopped for want of bandwidth gets it back")
+    func shortageWithoutRTX() throws {
+        let scenario = try Scenario("H4 shortage without RTX", seed: 74, link: Scenario.link(900), hasRTX: false)
+        scenario.show(.simulcast())
+        scenario.run(15)
+        scenario.change { $0.rate = .kilobitsPerSecond(50) }
+        scenario.run(20)
+        #expect(scenario.samples.last!.layers[0] < 0, "nothing fits")
+        scenario.change { $0.rate = .kilobitsPerSecond(900) }
+        let before = scenario.views[0].frames.decoded
+        scenario.run(10)
+        #expect(scenario.views[0].frames.decoded > before + 30, "pictures again")
+        scenario.run(20)
+        scenario.judge(Thresholds.withoutRTX, wanted: ScenarioTests.all, layer: 1)
+    }
+
+    @Test("H1: a viewer without RTX gets the layer that its link carries")
+    func steadyWithoutRTX() throws {
+        let scenario = try Scenario("H1 without RTX", seed: 75, link: Scenario.link(3_000), hasRTX: false)
+        scenario.show(.simulcast())
+        scenario.run(40)
+        scenario.judge(Thresholds.withoutRTX, from: 10, wanted: ScenarioTests.all, layer: 2)
+    }
+}
