@@ -152,6 +152,14 @@ enum Seeds {
         return [join(sent, told, [7], sent), join(sent, [4, 1, 0, 5, 2, 0, 3, 0, 4, 0, 6, 7], told)]
     }
 
+    /// What real receivers answered, after what they answer to was sent; a clock that goes round; REMB, time, padding and waiting between.
+    @Sendable static func answers() throws -> [[UInt8]] {
+        let reports = try rtcp()
+        let between: [UInt8] = [1, 20, 5, 0, 200, 40, 6, 6, 7, 6, 7]
+        return reports.map { join([0xf8], [10], FuzzInput.record($0), between, [0xba], FuzzInput.record($0), [1, 60]) }
+            + [[0x08, 4, 255, 1, 50, 4, 40, 0xf8, 7, 7], [0x08, 12, 255, 1, 50, 12, 40, 0xf8, 7, 7]]
+    }
+
     /// One array out of many, without a chain of operators.
     private static func join(_ parts: [UInt8]...) -> [UInt8] { parts.flatMap { $0 } }
 }

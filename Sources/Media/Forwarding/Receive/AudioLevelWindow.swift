@@ -66,7 +66,7 @@ public struct AudioLevelWindow: Sendable {
         }
         noteGap(now - lastArrival, at: now)
         lastArrival = now
-        var distance = slot - lastSlot
+        var distance = slot &- lastSlot
         // A route change steps the timestamp (A5): go on with the next slot. A late packet tells nothing new.
         if distance < 0 && distance > -Int64(Self.slots) { return }
         if distance < 0 || distance > 500 { distance = 1 }

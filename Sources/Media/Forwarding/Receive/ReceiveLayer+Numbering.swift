@@ -55,7 +55,8 @@ extension ReceiveLayer {
             return newestTimestamp
         }
         let distance = Int64(Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: newestTimestamp)))
-        let extended = newestTimestamp + distance
+        // Four thousand million steps of half a turn would overflow: some hours of hostile packets.
+        let extended = newestTimestamp &+ distance
         if distance > 0 || distance < -Self.reorderedTicks { newestTimestamp = extended }
         return extended
     }

@@ -94,7 +94,7 @@ extension Uplink {
         guard layer.pointee.hasTimestamp else { return }
         let newest = layer.pointee.newestTimestamp
         let distance = Int64(Int32(bitPattern: report.rtpTimestamp &- UInt32(truncatingIfNeeded: newest)))
-        layer.pointee.clock = SenderClock(ntp: report.ntpTimestamp, timestamp: newest + distance, arrival: now)
+        layer.pointee.clock = SenderClock(ntp: report.ntpTimestamp, timestamp: newest &+ distance, arrival: now)
     }
 
     /// The source stops (RFC 3550 section 6.6): silent at once instead of after the limit. The SSRC may come back.

@@ -73,10 +73,11 @@ public struct SendControl: ~Copyable {
 
     // MARK: - Feedback
 
-    /// Takes one transport-wide feedback; false when it is incomplete.
+    /// Takes one transport-wide feedback; false when it is incomplete or tells of times that cannot be.
     public mutating func take(_ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime) -> Bool {
-        guard var reader = feedback.makeReader(in: datagram) else { return false }
-        let shift = clock.shift(of: feedback.referenceTime)
+        guard var reader = feedback.makeReader(in: datagram), let shift = clock.shift(of: feedback.referenceTime) else {
+            return false
+        }
         estimator.beginFeedback(at: now)
         while let status = reader.next(in: datagram) {
             // Steps of 250 us.

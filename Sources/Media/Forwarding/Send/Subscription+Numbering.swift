@@ -67,7 +67,7 @@ extension Subscription {
                     - old.moment(of: tail.sourceTimestamp, clockRate: rate)
                 byClock = Self.ticks(of: elapsed, rate: rate)
             }
-            if let byClock, abs(byClock &- ticks) < rate { ticks = byClock }
+            if let byClock, (byClock &- ticks).magnitude < rate.magnitude { ticks = byClock }
         }
         let next = tail.timestamp &+ UInt32(truncatingIfNeeded: max(1, ticks))
         return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)

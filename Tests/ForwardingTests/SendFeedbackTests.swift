@@ -1,0 +1,63 @@
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+@Suite("Feedback that lies")
+struct SendFeedbackTests {
+    /// A feedback about one packet that came, as RTCP.
+    private func feedback(_ sequence: UInt16, reference: Int32) -> [UInt8] {
+        let number = [UInt8(sequence >> 8), UInt8(truncatingIfNeeded: sequence)]
+        let time = [16, 8, 0].map { UInt8(truncatingIfNeeded: reference >> Int32($0)) }
+        // One packet in a run of small deltas, one step of 250 us.
+        return [0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2] + number + [0, 1] + time + [0, 0x20, 1, 1, 0]
+    }
+
+    private func take(_ bytes: [UInt8], _ control: inout SendControl, at now: MonotonicTime) -> Bool {
+        guard var compound = RTCPCompound(bytes.span.bytes),
+            case .transportFeedback(let feedback)? = compound.next(in: bytes.span.bytes)
+        else { return false }
+        return control.take(feedback, in: bytes.span.bytes, at: now)
+    }
+
+    @Test("L1: a receiver whose clock goes round every third feedback is not believed for longer than a year of clocks")
+    func turningClock() {
+        var control = SendControl()
+        var now = MonotonicTime(milliseconds: 1_000)
+        var taken = 0
+        // 26 million of these were an overflow; a minute of 100 Mbit/s.
+        for round in 0..<600 {
+            control.sent(UInt16(round), size: 1_000, at: now)
+            now = now + .milliseconds(1)
+            let reference: Int32 = [(1 << 23) - 1, -1, -2][round % 3]
+            if take(feedback(UInt16(round), reference: reference), &control, at: now) { taken += 1 }
+        }
+        // After thirty turns each third one, which would be another turn, is refused.
+        #expect((425...435).contains(taken))
+        let queue = control.queueDelay
+        #expect(queue < .seconds(800 * 86_400) && queue > .seconds(-800 * 86_400))
+        // Its clock goes on where it was last believed.
+        control.sent(600, size: 1_000, at: now)
+        let isBelieved = take(feedback(600, reference: -2), &control, at: now)
+        #expect(isBelieved)
+    }
+
+    @Test("A clock that wraps, or comes back a little, is followed")
+    func wrappingClock() {
+        var clock = FeedbackClock()
+        let turn: Int64 = 1 << 32
+        #expect(clock.shift(of: (1 << 23) - 2) == 0)
+        #expect(clock.shift(of: -(1 << 23)) == turn)
+        #expect(clock.shift(of: (1 << 23) - 1) == 0)
+        #expect(clock.shift(of: -(1 << 23) + 5) == turn)
+        // Twelve days later again: calls last that long, and ten times as long.
+        var turns = 1
+        for _ in 0..<20 {
+            _ = clock.shift(of: -1)
+            #expect(clock.shift(of: (1 << 23) - 1) == Int64(turns) * turn)
+            turns += 1
+            #expect(clock.shift(of: -(1 << 23)) == Int64(turns) * turn)
+        }
+    }
+}
