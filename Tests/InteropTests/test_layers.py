@@ -159,3 +159,46 @@ def test_B13_a_capped_publisher_settles_under_its_cap(server):
             assert settled <= cap * 1.25
 
     asyncio.run(run())
+
+
+WITHOUT_RTX = """(() => {
+    const strip = (sdp) => {
+        const types = new Set([...sdp.matchAll(/^a=rtpmap:(\\d+) rtx\\//gm)].map((found) => found[1]));
+        const repairs = new Set([...sdp.matchAll(/^a=ssrc-group:FID \\d+ (\\d+)/gm)].map((found) => found[1]));
+        return sdp.split("\\r\\n").filter((line) => {
+            const type = /^a=(?:rtpmap|fmtp|rtcp-fb):(\\d+)/.exec(line), ssrc = /^a=ssrc:(\\d+)/.exec(line);
+            return !(type && types.has(type[1])) && !(ssrc && repairs.has(ssrc[1])) && !line.startsWith("a=ssrc-group:FID");
+        }).map((line) => !line.startsWith("m=video") ? line
+            : line.split(" ").filter((word, place) => place < 3 || !types.has(word)).join(" ")).join("\\r\\n");
+    };
+    const set = RTCPeerConnection.prototype.setRemoteDescription;
+    RTCPeerConnection.prototype.setRemoteDescription = function (wanted) {
+        return set.call(this, wanted.type === "offer" ? { type: "offer", sdp: strip(wanted.sdp) } : wanted);
+    };
+})()"""
+
+
+def test_a_viewer_without_rtx_gets_the_largest_layer(server):
+    """Its path is probed by padding between the pictures, in the stream itself; the browser decodes on as if there were none."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "bare", "ada", send="camera")
+            bob = await open_room(browser, server, "bare", "bob", send="nothing", script=WITHOUT_RTX)
+            first = (await wait_for_video(bob))[0]
+            assert "rtx" not in await bob.evaluate("martlet.room.sub.localDescription.sdp")
+            await bob.select_option(".tile .layer", "best")
+            started = time.monotonic()
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            took = time.monotonic() - started
+            before = (await wait_for_video(bob))[0]
+            after = (await wait_for_video(bob, frames=before["framesDecoded"] + 150, timeout_s=60))[0]
+            assert after["packetsLost"] == 0
+            _, statistics = server.api("GET", "/v1/rooms/bare/stats")
+            viewer = next(one for one in statistics["participants"] if one["identity"] == "bob")
+            probed = sum(one["probeBytes"] for one in viewer["connections"])
+            assert probed > 0
+            print(f"figures: {probed} bytes of probes, {first['frameHeight']} lines first, 720 after {took:.1f} s; "
+                  f"keyframes asked for: {after.get('pliCount')}, freezes {after.get('freezeCount')}")
+            assert not bob.problems
+
+    asyncio.run(run())
