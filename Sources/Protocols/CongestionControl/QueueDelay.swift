@@ -4,6 +4,8 @@
 struct QueueDelay: Sendable {
     private static let half: Int64 = 10_000_000
     private static let halfContested: Int64 = 60_000_000
+    /// A packet that came so much earlier than those before it was not overtaken: the receiver's clock jumped.
+    private static let jump: Int64 = 1_000_000
 
     private var least: Int64 = .max
     private var leastBefore: Int64 = .max
@@ -29,14 +31,14 @@ struct QueueDelay: Sendable {
     /// While others keep the queue full its floor is not seen, and remembered for longer: `isContested`.
     mutating func take(sent: Int64, arrival: Int64, isContested: Bool) {
         let delay = arrival - sent
-        if arrival - turned > (isContested ? Self.halfContested : Self.half) || arrival < turned {
+        if arrival - turned > (isContested ? Self.halfContested : Self.half) || turned - arrival > Self.jump {
             turned = arrival
             leastBefore = least
             least = delay
         }
         least = min(least, delay)
         newest = delay - min(least, leastBefore)
-        if arrival - lowTurned > Self.moment || arrival < lowTurned {
+        if arrival - lowTurned > Self.moment || lowTurned - arrival > Self.jump {
             lowBefore = arrival - lowTurned > 4 * Self.moment ? newest : low
             lowTurned = arrival
             low = newest
