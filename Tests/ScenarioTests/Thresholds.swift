@@ -27,6 +27,7 @@ enum Thresholds {
     static let bursts = Limits(utilisation: 0.5, loss: 0, freeze: 1_500)
     static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
+    static let farther = Limits(utilisation: 0.8, loss: 0.02, freeze: 3_500, rightLayer: 8)
     // The queue is the TCP flow's. While it starts, a picture may be away for some seconds.
     static let crossTraffic = Limits(loss: 0.10, freeze: 6_000, switches: 3)
     /// Least share of the link for two pictures, and for the TCP flow beside them: 16 to 37 % and 62 to 83 %

@@ -61,7 +61,9 @@ extension MediaEngine {
             case .connected:
                 events.append(.peerConnected(peer.pointee.id))
                 startSubscriptions(of: index, at: now)
-            case .moved: events.append(.peerMoved(peer.pointee.id))
+            case .moved:
+                events.append(.peerMoved(peer.pointee.id))
+                peer.pointee.downlink?.pointee.control?.pointee.pathChanged(at: now)
             case .ufragReleased(let ufrag): removeUfrag(ufrag, of: index)
             case .ended(let reason):
                 removePeer(index, reason: reason)

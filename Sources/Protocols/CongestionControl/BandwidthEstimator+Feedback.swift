@@ -51,6 +51,7 @@ extension BandwidthEstimator {
             digest.sentOfNewest = entry.pointee.sent
         }
         acknowledged.take(size, arrival: arrival, isApplicationLimited: application.isLimited)
+        guard entry.pointee.sent >= pathSince.nanoseconds else { return }
         delivery.take(size, sent: sent, arrival: arrival)
         queue.take(sent: sent, arrival: arrival, isContested: foreign.isForeign)
         if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
@@ -134,11 +135,32 @@ extension BandwidthEstimator {
         ignoresLossBefore = now
         packets.abandon(before: now - Self.patience)
         losses.forget()
+        // It may be another path, which a phone takes when it leaves a Wi-Fi; and what the old one still delivered is told only now.
+        beginPath(since: min(lastFeedback + Self.patience, now))
+        control.set(max(control.bitsPerSecond, rateBeforeSilence * 0.6), isProbe: false, at: now)
+        planner.start(at: now)
+    }
+
+    /// Packets go another way from now on, or through another mapping of the same: what is known of queues and losses is the old one's. The rate stays
+    /// until the new one says more or less.
+    public mutating func pathChanged(at now: MonotonicTime) {
+        guard firstSent != nil else { return }
+        ignoresLossBefore = now
+        losses.forget()
+        beginPath(since: now)
+        lastOveruse = .zero
+        probe.end()
+        measure.giveUp()
+        if phase == .measuring { planner.start(at: now) }
+    }
+
+    private mutating func beginPath(since moment: MonotonicTime) {
+        pathSince = moment
         groups = ArrivalGroups()
         trend = DelayTrend()
         delivery = DeliveryWindow()
-        control.set(max(control.bitsPerSecond, rateBeforeSilence * 0.6), isProbe: false, at: now)
-        planner.start(at: now)
+        queue = QueueDelay()
+        foreign.forget()
     }
 
     private mutating func lookAtApplication(at now: MonotonicTime) {

@@ -91,6 +91,8 @@ public struct BandwidthEstimator: ~Copyable {
     /// When it was last asked whether there is an outage.
     var lastAsked = MonotonicTime.zero
     var rateBeforeSilence = 0.0
+    /// What was sent before went over another path: its delays say nothing of this one.
+    var pathSince = MonotonicTime.zero
     /// Losses of packets sent before this are the outage's, not the rate's.
     var ignoresLossBefore = MonotonicTime.zero
     var lastOveruse = MonotonicTime.zero

@@ -100,6 +100,12 @@ public struct SendControl: ~Copyable {
         refreshPacer(at: now)
     }
 
+    /// The subscriber is reached another way from now on.
+    public mutating func pathChanged(at now: MonotonicTime) {
+        estimator.pathChanged(at: now)
+        refreshPacer(at: now)
+    }
+
     /// A rate over less time than this is a picture's, not a stream's.
     private static let leastMeasured = TimeInterval.milliseconds(250)
 

@@ -1,0 +1,64 @@
+import CongestionControl
+import Primitives
+import Simulation
+import Testing
+
+/// Paths that become other ones.
+@Suite("Estimator")
+struct PathChangeTests {
+    /// Sends the largest layer that fits, and nothing where none does; after a fall it waits five seconds.
+    private final class Router {
+        static let layers = [150e3, 450e3, 1_500e3]
+        private(set) var changes: [MonotonicTime] = []
+        private var rate = 0.0
+        private var fell = MonotonicTime.zero
+
+        func choose(_ estimate: Double, at now: MonotonicTime) -> Double {
+            let wanted = Self.layers.last { $0 <= estimate * ($0 > rate ? 0.92 : 0.98) } ?? 0
+            guard wanted != rate, wanted < rate || rate == 0 || now - fell >= .seconds(5) else { return rate }
+            if wanted < rate { fell = now }
+            rate = wanted
+            changes.append(now)
+            return rate
+        }
+
+        func demand(_ estimate: Double) -> (next: Double?, wanted: Double) {
+            (Self.layers.first { $0 > rate }.map { $0 * 1.1 }, 1_600e3)
+        }
+    }
+
+    private func makeBench(
+        _ router: Router = Router(), rate: Double?, delay: TimeInterval = .milliseconds(25)
+    ) -> PathBench {
+        var bench = PathBench(rate: rate, delay: delay) { router.choose($0, at: $1) }
+        bench.demand = { router.demand($0) }
+        return bench
+    }
+
+    @Test("H4: a path that is 80 ms longer after an outage of 1.5 s is no path with a queue")
+    func farther() {
+        var bench = makeBench(rate: 2_000e3, delay: .milliseconds(10))
+        bench.run(seconds: 15)
+        bench.link.model.loss = 1
+        bench.run(seconds: 1.5)
+        bench.link.model.loss = 0
+        bench.link.model.delay = .milliseconds(90)
+        bench.run(seconds: 20)
+        let back = bench.time(after: 16.5, untilAtLeast: 1_600e3)
+        print("farther: back after \(back ?? -1) s")
+        #expect((back ?? .infinity) <= 3)
+    }
+
+    @Test("H4: a path that becomes 80 ms longer at once, and is said to be another one")
+    func handedOver() {
+        var bench = makeBench(rate: 2_000e3, delay: .milliseconds(10))
+        bench.run(seconds: 15)
+        bench.link.model.delay = .milliseconds(90)
+        bench.estimator.pathChanged(at: bench.now)
+        bench.run(seconds: 5)
+        let least = bench.estimates(from: 15).min() ?? 0
+        print("handed over: least \(least)")
+        #expect(least >= 1_500e3)
+        #expect(bench.estimator.queueDelay < .milliseconds(40))
+    }
+}
