@@ -165,6 +165,15 @@ final class EngineHarness {
         receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<length]), from: client.address)
     }
 
+    /// Sends RTCP as it stands from `client` now.
+    func sendRTCP(_ bytes: [UInt8], from client: TestClient) {
+        slot.copyBytes(from: bytes)
+        guard let length = client.transport.protectRTCP(slot, length: bytes.count) else {
+            preconditionFailure("not protected")
+        }
+        receive(UnsafeMutableRawBufferPointer(rebasing: slot[..<length]), from: client.address)
+    }
+
     /// Gives raw bytes to the engine.
     func sendRaw(_ bytes: [UInt8], from address: SocketAddress) {
         slot.copyBytes(from: bytes)

@@ -18,10 +18,7 @@ extension MediaEngine {
             case .pictureLoss(let request): keyframeWanted(request.mediaSSRC, of: peer)
             case .fullIntraRequest(let request):
                 for index in 0..<request.count { keyframeWanted(request.entry(at: index, in: datagram).ssrc, of: peer) }
-            case .transportFeedback(let feedback):
-                guard let control = peers[peer].pointee.downlink?.pointee.control else { break }
-                if !control.pointee.take(feedback, in: datagram, at: now) { counters.drops.count(.rtcpMalformed) }
-                estimateMoved(of: peer, at: now)
+            case .transportFeedback(let feedback): receive(feedback, packet, of: peer, at: now)
             case .maximumBitrate(let estimate):
                 peers[peer].pointee.downlink?.pointee.makeControl().pointee.receiverEstimate(
                     .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
@@ -33,6 +30,20 @@ extension MediaEngine {
         }
         if compound.isMalformed { counters.drops.count(.rtcpMalformed) }
     }
+
+    private func receive(
+        _ feedback: TransportFeedback, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime
+    ) {
+        guard let downlink = peers[peer].pointee.downlink, let control = downlink.pointee.control else { return }
+        guard downlink.pointee.mayLookUp(feedback.packetCount + Self.feedbackLookups) else {
+            return counters.drops.count(.rtcpUnexpected)
+        }
+        if !control.pointee.take(feedback, in: packet.bytes, at: now) { counters.drops.count(.rtcpMalformed) }
+        estimateMoved(of: peer, at: now)
+    }
+
+    /// What a feedback costs beside its packets. No more, because a receiver of rare sound answers each packet alone.
+    private static let feedbackLookups = 4
 
     private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)
     {
@@ -50,14 +61,19 @@ extension MediaEngine {
 
     /// A NACK is answered at the end of the turn (G3).
     private func receive(_ nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
-        guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)] else {
-            return counters.drops.count(.rtcpUnexpected)
-        }
+        guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)],
+            let downlink = peers[peer].pointee.downlink
+        else { return counters.drops.count(.rtcpUnexpected) }
         let state = subscriptions[index]
         let roundTrip = self.roundTrip(of: peer)
         for position in 0..<nack.count {
-            for number in nack.entry(at: position, in: packet.bytes) {
-                counters.nacksReceived &+= 1
+            let entry = nack.entry(at: position, in: packet.bytes)
+            counters.nacksReceived &+= UInt64(entry.packetCount)
+            guard downlink.pointee.mayLookUp(entry.packetCount) else {
+                counters.drops[.retransmissionThrottled] &+= UInt64(entry.packetCount)
+                continue
+            }
+            for number in entry {
                 switch state.pointee.subscription.requestRepeat(number, roundTrip: roundTrip, at: now) {
                 case .send(let sequence):
                     repeats.append(RepeatRequest(subscription: Int32(truncatingIfNeeded: index), sequence: sequence))

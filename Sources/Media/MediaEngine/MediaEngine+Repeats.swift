@@ -30,10 +30,10 @@ extension MediaEngine {
         guard state.pointee.track >= 0, let downlink = peer.pointee.downlink,
             let destination = peer.pointee.media.pointee.destination
         else { return }
-        if let control = downlink.pointee.control {
-            control.pointee.refill(at: now)
+        downlink.pointee.control?.pointee.refill(at: now)
+        guard downlink.pointee.control?.pointee.isOpenForRepeats ?? true, downlink.pointee.mayRepeat() else {
             // The receiver asks again.
-            guard control.pointee.isOpenForRepeats else { return counters.drops.count(.retransmissionThrottled) }
+            return counters.drops.count(.retransmissionThrottled)
         }
         let track = tracks[state.pointee.track].pointee.track
         // A repeat on its own stream is a new packet for the receiver's estimator; one on the media stream is not.
@@ -51,6 +51,7 @@ extension MediaEngine {
         peer.pointee.packetsSent &+= 1
         peer.pointee.bytesSent &+= UInt64(total)
         downlink.pointee.rtpPacketsSent &+= 1
+        downlink.pointee.repeatsSent &+= 1
         counters.packetsSent &+= 1
         counters.bytesSent &+= UInt64(total)
         counters.retransmissionsSent &+= 1

@@ -72,6 +72,10 @@ struct DownlinkState: ~Copyable {
     /// When sender reports are looked at next.
     var nextReport = MonotonicTime.distantFuture
     var rtpPacketsSent: UInt64 = 0
+    /// Repeats among them.
+    var repeatsSent: UInt64 = 0
+    private var lookups = Allowance.lookups
+    private var repeats = Allowance.repeats
 
     deinit {
         control?.deinitialize(count: 1)
@@ -86,6 +90,12 @@ struct DownlinkState: ~Copyable {
         control = made
         return made
     }
+
+    /// Whether feedback may have `count` numbers looked up.
+    mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: rtpPacketsSent) }
+
+    /// Whether one more packet may be sent again: where there is no estimate, nothing else bounds repeats.
+    mutating func mayRepeat() -> Bool { repeats.take(1, sent: rtpPacketsSent &- repeatsSent) }
 
     /// Weighs a new measurement by an eighth (RFC 6298's gain).
     mutating func measured(_ sample: TimeInterval) {
