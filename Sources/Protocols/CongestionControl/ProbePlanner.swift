@@ -2,8 +2,9 @@ import Primitives
 
 /// When to probe and how high.
 ///
-/// After libwebrtc's `ProbeController` (three times the start value first, twice the result while probes succeed), with a router's own rule for the rest: the
-/// size of a probe is what the next layer would take, and nothing is probed for that nobody would use. A probe that found nothing makes the next one
+/// After libwebrtc's `ProbeController` in when to probe: at the first feedback, at once after a probe that succeeded, and for what was there before soon
+/// after a fall. How high is a router's own rule, from the first probe on: a quarter above what the next layer would take, three tenths above the
+/// estimate at least, four times that at most; and nothing is probed for that nobody would use. A probe that found nothing makes the next one
 /// wait longer, up to `longest`, so that the step up of a link is found within seconds and a link that stays as it is carries a probe of
 /// some 2 kB every few seconds.
 struct ProbePlanner: Sendable {
