@@ -16,6 +16,8 @@ public struct ParameterSetCache: Sendable {
     }
 
     private(set) var sets: [ParameterSet] = []
+    /// Counts changes, so that what was sent once is known from what would be sent now.
+    private(set) var revision: UInt16 = 0
 
     public init() {}
 
@@ -32,6 +34,7 @@ public struct ParameterSetCache: Sendable {
             if sets[index].bytes.count == bytes.count, sets[index].bytes.elementsEqual(bytes) { return }
             sets.remove(at: index)
         }
+        revision &+= 1
         let used = sets.reduce(0) { $0 + 2 + $1.bytes.count }
         guard sets.count < Self.maximumSets, used + 2 + bytes.count <= Self.maximumBytes else { return }
         let set = ParameterSet(isSequence: isSequence, id: id, bytes: Array(bytes))

@@ -32,7 +32,7 @@ extension PublishedTrack {
         let codec = state.pointee.codecs[Int(format)]
         guard
             let summary = layer.pointee.summarize(
-                codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
+                sequence, codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
         else { return gap(index, sequence, .payloadMalformed) }
 
         if layer.pointee.owesDiscontinuity, sequence == layer.pointee.sequences.highest {

@@ -3,16 +3,21 @@ public import PayloadFormats
 internal import Primitives
 
 extension ReceiveLayer {
-    /// What a payload says about its frame; nil when it is malformed. Keeps the parameter sets that pass by (E5).
+    /// What the payload of packet `sequence` says about its frame; nil when it is malformed. Keeps what passes by: parameter sets (E5).
     mutating func summarize(
-        _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool, _ extensions: ReceivedExtensions,
-        _ packet: UnsafeRawBufferPointer
+        _ sequence: Int64, _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool,
+        _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer
     ) -> PayloadSummary? {
         var descriptor: DependencyDescriptor?
         if extensions.dependencyDescriptor.length > 0 {
             let start = extensions.dependencyDescriptor.offset
+            let active = descriptors.activeDecodeTargets
             descriptor = descriptors.read(
                 packet.bytes.extracting(start..<(start + extensions.dependencyDescriptor.length)))
+            if let descriptor, descriptor.hasStructure || descriptors.activeDecodeTargets != active {
+                // All but this one came before, and may have left.
+                targetsSince = sequence == sequences.highest ? sequence : sequences.highest + 1
+            }
         }
         let summary = codec.payloadCodec.summary(of: payload.bytes, marker: marker, descriptor: descriptor)
         if codec == .h264, let summary, summary.containsParameterSets { keepParameterSets(payload) }

@@ -41,6 +41,8 @@ public struct ReceiveLayer: ~Copyable {
     public internal(set) var parameterSets = ParameterSetCache()
     /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.
     public internal(set) var descriptors = DependencyDescriptorReader()
+    /// Packets from here on came when the structure and the active targets that `descriptors` holds were in force.
+    var targetsSince: Int64 = .min
     /// When the last media packet (no padding, no retransmission) came; `.zero` before the first.
     public internal(set) var lastMedia = MonotonicTime.zero
 

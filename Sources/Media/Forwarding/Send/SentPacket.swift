@@ -36,7 +36,7 @@ public struct SentPacket: Sendable {
     var sendTime: UInt32 = 0
     /// Milliseconds of the last repeat, low 32 bits; 0 before the first.
     var lastRepeat: UInt32 = 0
-    /// Added to the VP8 or VP9 picture id.
+    /// Added to the VP8 or VP9 picture id; of cached parameter sets which ones they were, see `ParameterSetCache`.
     var pictureDelta: UInt16 = 0
     /// Added to the frame number of the dependency descriptor.
     var frameDelta: UInt16 = 0

@@ -73,7 +73,9 @@ extension Subscription {
 
     /// The publisher's track was renegotiated.
     public mutating func trackUpdated(_ track: PublishedTrack) {
+        let former = formats
         formats = FormatMap(from: track.description.formats, to: accepted)
+        if formats != former { renegotiatedAt = highest }
         toldNoCommonCodec = false
         isRefused = false
     }

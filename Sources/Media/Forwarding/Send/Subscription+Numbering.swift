@@ -214,6 +214,8 @@ extension Subscription {
 
     /// The publisher goes on with a format that cannot follow the last one: wait for a keyframe of one that can be sent.
     private mutating func leave(_ layer: UnsafeMutablePointer<ReceiveLayer>) {
+        // Nothing would let it go while no layer is forwarded, and it would be due for ever.
+        abandonHeld()
         rememberNumbers(of: layer)
         selector.stop()
     }

@@ -71,6 +71,8 @@ extension Subscription {
             rtxSequence = rtxHighest &+ 1
             sent.sendTime = stamp.sendTime
             sent.transportSequence = stamp.transportSequence
+        } else if !isReproducible(sent, of: track) {
+            return nil
         }
         let payloadBytes = totals.payloadBytes
         guard let length = render(sent, of: track, repeatedAs: rtxSequence, into: slot) else { return nil }
@@ -79,6 +81,18 @@ extension Subscription {
         totals.repeats &+= 1
         totals.rate.add(length, at: now)
         return length
+    }
+
+    /// Whether the same bytes would come out again. What was negotiated and what a layer knows has gone into packets, and may be something else
+    /// by now; under the same number on the media stream that must not leave, see `SentPacket`.
+    private func isReproducible(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
+        let number = highest - Int64(UInt32(truncatingIfNeeded: highest) &- sent.sequence)
+        guard number > renegotiatedAt else { return false }
+        let layer = track.layer(Int(sent.layer))
+        if sent.flags.contains(.parameterSets) { return sent.pictureDelta == layer.pointee.parameterSets.revision }
+        guard !sent.flags.contains(.filler), sent.keyIndexDelta & ToldTargets.flag != 0 else { return true }
+        guard let record = Self.record(of: sent, in: layer) else { return false }
+        return record.pointee.sequence >= layer.pointee.targetsSince
     }
 
     private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {

@@ -50,6 +50,9 @@ extension Subscription {
         sent.flags.insert(.sent)
         if sendsMID { sent.flags.insert(.mid) }
         if captureOffset != nil { sent.flags.insert(.captureOffset) }
+        if sent.flags.contains(.parameterSets) {
+            sent.pictureDelta = track.layer(Int(sent.layer)).pointee.parameterSets.revision
+        }
         guard let length = render(sent, of: track, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)
         return length

@@ -52,6 +52,8 @@ public struct Subscription: ~Copyable {
     var held = HeldPacket()
     /// Extended RTX number, its own space (RFC 4588 section 4).
     var rtxHighest: UInt16
+    /// The highest number when packets began to be written in another way: with other ids or payload types.
+    var renegotiatedAt = Int64.min
     /// Until the receiver's first report on the SSRC, packets carry the mid.
     var sendsMID: Bool
     /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
@@ -108,6 +110,7 @@ public struct Subscription: ~Copyable {
 
     /// New formats, extensions or mid of a section that goes on; SSRCs and numbering stay.
     public mutating func update(_ description: SubscriptionDescription, track: PublishedTrack?) {
+        let former = wire, formerFormats = formats
         wire = SubscriptionWire(description)
         wire.ssrc = ssrc
         wire.rtxSSRC = rtxSSRC ?? 0
@@ -116,6 +119,7 @@ public struct Subscription: ~Copyable {
         toldNoCommonCodec = false
         isRefused = false
         if let track { formats = FormatMap(from: track.description.formats, to: accepted) }
+        if formats != formerFormats || !wire.writes(like: former) { renegotiatedAt = highest }
     }
 }
 

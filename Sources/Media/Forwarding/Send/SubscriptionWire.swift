@@ -29,6 +29,11 @@ struct SubscriptionWire {
         }
     }
 
+    /// Whether the same bytes come out under both.
+    func writes(like other: Self) -> Bool {
+        extensions == other.extensions && mid == other.mid && midLength == other.midLength
+    }
+
     /// How many elements `PacketRenderer.writeOwn` writes, and their bytes without heads.
     @inline(__always) func ownElements(withMID: Bool) -> (count: Int, bytes: Int) {
         var elements = (count: 0, bytes: 0)
@@ -57,7 +62,7 @@ struct SubscriptionWire {
 }
 
 /// How one of the publisher's formats is sent to the subscriber.
-struct FormatMapping {
+struct FormatMapping: Equatable {
     /// `unmapped` where the subscriber does not accept it.
     var payloadType: UInt8 = FormatMapping.unmapped
     /// `unmapped` where RTX was not negotiated.
@@ -102,7 +107,7 @@ struct FormatMapping {
 }
 
 /// The mappings of all formats of the bound track, by index into its description's `formats`.
-struct FormatMap {
+struct FormatMap: Equatable {
     /// A track with more formats is served by its first 16: Chromium's longest list for one m-line is 12 without RTX.
     static let capacity = 16
     private var mappings = InlineArray<16, FormatMapping>(repeating: FormatMapping())
@@ -115,6 +120,10 @@ struct FormatMap {
             mappings[count] = FormatMapping(of: format, among: accepted)
             count += 1
         }
+    }
+
+    static func == (a: Self, b: Self) -> Bool {
+        a.count == b.count && (0..<a.count).allSatisfy { a.mappings[$0] == b.mappings[$0] }
     }
 
     @inline(__always) subscript(index: UInt8) -> FormatMapping {

@@ -1,0 +1,159 @@
+import MediaControl
+import Primitives
+import RTP
+import Testing
+
+@testable import Forwarding
+
+/// Moments at which a subscription could be caught on the wrong foot, by bad luck or by a publisher that means harm.
+@Suite("Edges of a subscription")
+struct SendEdgeTests {
+    // MARK: - Repeats on the media stream
+
+    /// What leaves as a repeat on the media stream is what left first, or nothing: two texts under one SRTP index give the key away.
+    private func expectSameBytes(_ harness: SendHarness, at now: MonotonicTime) -> [Bool] {
+        harness.out.map { original in
+            guard let repeated = harness.repeats(of: original.header.sequenceNumber, at: now) else { return false }
+            #expect(repeated.bytes == original.bytes)
+            return true
+        }
+    }
+
+    @Test("A repeat without RTX never tells other decode targets than the packet did")
+    func toldTargets() {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]),
+            SendSession.subscription(
+                formats: [PayloadFormat(codec: .av1, payloadType: 41, rtxPayloadType: nil, clockRateHz: 90_000)],
+                rtx: false, extensions: [(.dependencyDescriptor, 9)], preference: .spatial(0)))
+        // The same mask again, twice.
+        for (number, descriptor) in [Self.structure, "c10002", "c10003", "c100044004", "c10005", "c10006"].enumerated()
+        {
+            harness.turn([av1(UInt16(number), descriptor)], at: at(Double(number) * 33))
+        }
+        #expect(harness.out.count == 6)
+        #expect(harness.out[1].bytes != harness.out[4].bytes)
+        #expect(expectSameBytes(harness, at: at(300)) == [false, false, false, true, true, true])
+        // One that was overtaken changes what was told since.
+        harness.turn([av1(8, "c10008")], at: at(310))
+        harness.turn([av1(7, "c1000740fc")], at: at(320))
+        #expect(expectSameBytes(harness, at: at(500)).suffix(2) == [false, true])
+        harness.turn([av1(9, "c10009")], at: at(510))
+        #expect(expectSameBytes(harness, at: at(700)).last == true)
+    }
+
+    /// The structure of Chromium's L3T3, with a mask.
+    private static let structure = """
+        c10001c0081485214eafffaaaa863cf0430c10c302afc0aaa0063c00430010c002a000a80006000040001d954926e082b04a0941b820ac12
+        82503157f974000ca864330e222222eca8655304224230eca87753013f00b3027f016704ff02cf1f80
+        """
+
+    /// One picture of the lowest layers, in one packet.
+    private func av1(_ number: UInt16, _ descriptor: String) -> [UInt8] {
+        let isKeyframe = descriptor.count > 20
+        let value = bytes(descriptor)
+        var elements = [12, UInt8(value.count)] + value
+        while elements.count % 4 != 0 { elements.append(0) }
+        let payload =
+            isKeyframe
+            ? bytes("281d080087072b8195c04a60e530329809441ca20651012d4cffb3c01a00803400124fcb38") : bytes("103461aa")
+        var packet = TestPacket(
+            ssrc: 0x100, payloadType: 45, sequence: number, timestamp: UInt32(number) * 3_000, marker: true, payload: []
+        ).bytes
+        packet[0] |= 0x10
+        return packet + [0x10, 0, 0, UInt8(elements.count / 4)] + elements + payload
+    }
+
+    private func bytes(_ hex: String) -> [UInt8] {
+        let digits = hex.compactMap(\.hexDigitValue).map { UInt8($0) }
+        return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
+    @Test("A repeat without RTX of cached parameter sets does not bring newer ones")
+    func cachedSets() {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.h264]),
+            SendSession.subscription(
+                formats: [
+                    PayloadFormat(
+                        codec: .h264, payloadType: 125, rtxPayloadType: nil, clockRateHz: 90_000, variant: "42e0")
+                ], rtx: false))
+        var sequence: UInt16 = 10
+        func send(_ units: [[UInt8]], at now: MonotonicTime) {
+            let packets = units.enumerated().map { index, unit in
+                TestPacket(
+                    ssrc: 0x100, payloadType: 102, sequence: sequence &+ UInt16(index),
+                    timestamp: UInt32(sequence) * 3_000,
+                    marker: index == units.count - 1, payload: unit
+                ).bytes
+            }
+            sequence += UInt16(units.count)
+            harness.turn(packets, at: now)
+        }
+        let idr: [UInt8] = [0x65, 0x88] + [UInt8](repeating: 1, count: 30)
+        let slice: [UInt8] = [0x61, 0x88] + [UInt8](repeating: 2, count: 30)
+        harness.subscription.pointee.unbind(harness.track)
+        send([SendCodecTests.sps, SendCodecTests.pps, idr], at: at(0))
+        harness.subscription.pointee.bind(harness.track)
+        send([idr], at: at(2_000))
+        #expect(harness.out.count == 2)
+        #expect(harness.out[0].payload.first == 0x78)
+        #expect(expectSameBytes(harness, at: at(2_010)) == [true, true])
+        var other = SendCodecTests.sps
+        other[3] = 0x1e
+        send([other, SendCodecTests.pps, idr], at: at(2_033))
+        send([slice], at: at(2_066))
+        #expect(harness.out.count == 6)
+        #expect(expectSameBytes(harness, at: at(2_100)) == [false, true, true, true, true, true])
+    }
+
+    @Test("A repeat without RTX does not bring ids that were negotiated since")
+    func renegotiated() {
+        func description(_ orientation: UInt8) -> SubscriptionDescription {
+            SendSession.subscription(rtx: false, extensions: [(.videoOrientation, orientation)])
+        }
+        let harness = SendHarness(SendSession.track(), description(3))
+        var layer = VP8Layer.simulcast()[0]
+        layer.orientation = 2
+        harness.turn(layer.frame(keyframe: true), at: at(0))
+        harness.subscription.pointee.update(description(3), track: harness.track)
+        #expect(expectSameBytes(harness, at: at(100)) == [true, true, true])
+        harness.subscription.pointee.update(description(4), track: harness.track)
+        harness.turn(layer.frame(keyframe: false), at: at(133))
+        #expect(expectSameBytes(harness, at: at(300)) == [false, false, false, true, true, true])
+    }
+
+    // MARK: - Held packets
+
+    @Test(
+        "A8: the publisher changes to a codec that the viewer does not take while a picture's end is open: nothing stays due"
+    )
+    func leftAmidPicture() {
+        let harness = SendHarness(
+            SendSession.track(formats: [SendSession.vp9, SendSession.vp8]),
+            SendSession.subscription(formats: [SendSession.vp9]))
+        let lowest: [UInt8] = [0xac, 0x80, 1, 0, 1, 0x82, 0x49, 0x83, 0x42, 0, 0]
+        harness.turn(
+            [TestPacket(ssrc: 0x100, payloadType: 98, sequence: 1, timestamp: 0, payload: lowest).bytes], at: at(0))
+        #expect(harness.out.isEmpty)
+        #expect(harness.subscription.pointee.heldUntil == at(100))
+        harness.turn([TestPacket(ssrc: 0x100, sequence: 3, timestamp: 3_000, marker: true).bytes], at: at(33))
+        harness.endTurn(at: at(100))
+        #expect(harness.subscription.pointee.heldUntil > at(100))
+        // Back again: no hole, and no number twice.
+        harness.turn(
+            [
+                TestPacket(ssrc: 0x100, payloadType: 98, sequence: 4, timestamp: 6_000, marker: true, payload: lowest)
+                    .bytes
+            ],
+            at: at(200))
+        harness.turn(
+            [
+                TestPacket(ssrc: 0x100, payloadType: 98, sequence: 5, timestamp: 9_000, marker: true, payload: lowest)
+                    .bytes
+            ],
+            at: at(233))
+        #expect(harness.out.count == 2)
+        #expect(harness.out[1].header.sequenceNumber == harness.out[0].header.sequenceNumber &+ 1)
+    }
+}
