@@ -204,4 +204,46 @@ struct ReceiveRepairTests {
         harness.run(to: at(60_050))
         #expect(harness.keyframeRequests.count == count + 1)
     }
+
+    @Test(
+        "Renegotiated to a sender that cannot be asked for keyframes: the wish from before is dropped, nothing stays due"
+    )
+    func noLongerAsked() throws {
+        let encodings = [EncodingDescription(ssrc: 0x1111)]
+        let harness = Self.cameraHarness(.camera(encodings: encodings))
+        harness.receive(TestPacket(sequence: 0), at: at(0))
+        try #require(harness.uplink.tracks[0]).requestKeyframe(layer: 0)
+        harness.uplink.updateTrack(.camera(encodings: encodings, feedback: [.nack, .transportCC]))
+        harness.flush(at: at(10))
+        #expect(harness.uplink.nextDeadline > at(10))
+        #expect(harness.keyframeRequests.isEmpty)
+    }
+
+    @Test(
+        "G5: a simulcast layer that stopped is asked for a keyframe a few times, and again when somebody wants one anew"
+    )
+    func stoppedLayer() throws {
+        let harness = Self.cameraHarness(
+            .camera(encodings: [EncodingDescription(ssrc: 0x1111), EncodingDescription(ssrc: 0x1112)]))
+        let track = try #require(harness.uplink.tracks[0])
+        func send(_ numbers: Range<Int>, both: Bool) {
+            for number in numbers {
+                let now = at(Double(number) * 33)
+                harness.run(to: now)
+                for ssrc: UInt32 in both ? [0x1111, 0x1112] : [0x1111] {
+                    harness.receive(
+                        TestPacket(ssrc: ssrc, sequence: UInt16(number), timestamp: UInt32(number) * 3_000), at: now)
+                }
+            }
+        }
+        send(0..<30, both: true)
+        track.requestKeyframe(layer: 1)
+        // Half a minute.
+        send(30..<1_000, both: false)
+        #expect((1...5).contains(harness.keyframeRequests.count), "\(harness.keyframeRequests.count)")
+        let count = harness.keyframeRequests.count
+        track.requestKeyframe(layer: 1)
+        send(1_000..<1_010, both: false)
+        #expect(harness.keyframeRequests.count == count + 1)
+    }
 }

@@ -74,6 +74,38 @@ struct LifeTests {
         #expect(viewer.rtp[30].payload.dropFirst(6).first == 0)
     }
 
+    @Test("C6: an unmuted camera is asked for keyframes of the layers that it sent, not of one that had stopped")
+    func unmuteAfterStop() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let publisher = harness.addClient(room: Session.room), viewer = harness.addClient(room: Session.room)
+        var description = Session.video(1, of: publisher, rids: ["q", "h"])
+        for index in 0..<2 { description.encodings[index].ssrc = UInt32(0x100 + index) }
+        harness.apply(.addTrack(description))
+        harness.apply(.subscribe(Session.subscribe(1, to: 1, by: viewer)))
+        var layers = [VP8Encoder(ssrc: 0x100), VP8Encoder(ssrc: 0x101)]
+        func film(_ pictures: Int, layers count: Int) {
+            for index in 0..<pictures {
+                for layer in 0..<count {
+                    let packets = layers[layer].frame(keyframe: index == 0)
+                    harness.inOneTurn { for packet in packets { harness.send(packet, from: publisher) } }
+                }
+                harness.run(for: .milliseconds(33))
+            }
+        }
+        film(60, layers: 2)
+        film(200, layers: 1)
+        harness.apply(.setTrackMuted(TrackID(1), true))
+        harness.run(for: .seconds(3))
+        let count = publisher.feedback.count
+        harness.apply(.setTrackMuted(TrackID(1), false))
+        harness.run(for: .milliseconds(100))
+        let asked = publisher.feedback.dropFirst(count).compactMap {
+            if case .pictureLoss(let request) = $0.packet { request.mediaSSRC } else { nil }
+        }
+        #expect(asked == [0x100])
+    }
+
     @Test("C10: all video paused and resumed asks each publisher once")
     func pauseAll() throws {
         let harness = try EngineHarness()

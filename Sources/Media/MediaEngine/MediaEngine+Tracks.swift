@@ -71,13 +71,20 @@ extension MediaEngine {
         peers[state.pointee.peer].pointee.uplink.setMuted(state.pointee.id, muted)
         if muted { track.endTurn() }
         guard track.description.kind == .video else { return }
+        var sent: UInt8 = 0
+        for layer in 0..<track.layerCount where track.isActive(layer: layer, at: now) { sent |= 1 << UInt8(layer) }
+        if muted { state.pointee.layersBeforeMute = sent }
         var isWanted = false
         forEachSubscription(of: index) {
             $0.pointee.subscription.stop(track)
             isWanted = isWanted || !$0.pointee.subscription.isPaused
         }
         guard !muted, isWanted else { return }
-        for layer in 0..<track.layerCount { requestKeyframe(index, layer: layer) }
+        // One that had stopped is asked for when it is sent again. Where none was known to be sent all may come.
+        sent |= state.pointee.layersBeforeMute
+        for layer in 0..<track.layerCount where sent == 0 || sent & 1 << UInt8(layer) != 0 {
+            requestKeyframe(index, layer: layer)
+        }
     }
 
     /// Asks the publisher for a keyframe of `layer`; it leaves with this turn, unless one was asked for just before (G5).

@@ -71,7 +71,12 @@ public final class PublishedTrack {
     }
 
     /// Renegotiated formats, extensions or feedback; the layers stay.
-    func update(_ description: TrackDescription) { state.pointee.describe(description) }
+    func update(_ description: TrackDescription) {
+        state.pointee.describe(description)
+        guard !asksForKeyframes else { return }
+        // A wish that nothing can be written for would be due for ever.
+        for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
+    }
 
     func setMaximumBitrate(_ bitrate: Bitrate?) { state.pointee.description.maximumBitrate = bitrate }
 

@@ -104,6 +104,10 @@ extension Uplink {
             for index in 0..<track.layerCount {
                 let layer = track.layer(index)
                 guard let ssrc = layer.pointee.ssrc, now >= layer.pointee.keyframes.nextDue else { continue }
+                if layer.pointee.keyframes.isInVain, !track.isActive(layer: index, at: now) {
+                    layer.pointee.keyframes.giveUp()
+                    continue
+                }
                 var trial = writer
                 let fits: Bool
                 if track.description.feedback.contains(.pli) {

@@ -19,6 +19,8 @@ struct TrackState: ~Copyable {
     var isDirty = false
     /// The layers that its publisher knows to be wanted, bit by bit: all of them to begin with.
     var toldLayers = UInt8.max
+    /// The layers that were sent when it was muted, bit by bit.
+    var layersBeforeMute = UInt8.max
     /// When layers that nobody wants any more are told.
     var fadesAt = MonotonicTime.distantFuture
     /// The last packet of this turn did not end its picture, and several wait for it.
