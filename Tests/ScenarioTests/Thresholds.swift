@@ -35,8 +35,8 @@ enum Thresholds {
     static let fairShare = 0.2
     static let mobile = Limits(utilisation: 0.3, loss: 0.05, freeze: 1_000, switches: 6)
     static let tenMinutes = Limits(utilisation: 0.4, queueDelay: 60, freeze: 500, switches: 0)
-    /// How often all frames are tried in these ten minutes: 6 times; 9 before what failed waited for longer.
-    static let attempts = 7
+    /// How often all frames are tried in these ten minutes: 9 times.
+    static let attempts = 12
     static let stalls = Limits(utilisation: 0.5, loss: 0.10, freeze: 2_500, switches: 3)
     static let dips = Limits(utilisation: 0.1, loss: 0.10, freeze: 2_500, switches: 6)
     static let screen = Limits(queueDelay: 120, loss: 0.01, freeze: 3_000)

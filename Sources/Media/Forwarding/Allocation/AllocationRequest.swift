@@ -90,12 +90,12 @@ public struct AllocationRequest: Sendable, Hashable {
         self.mayRise = mayRise
     }
 
-    /// What must be there before a step is climbed: its bitrate, or what it took when it failed, and `Allocation.riseMargin` of that, up to three
-    /// times where the path seemed to carry the step and did not.
+    /// What must be there before a step is climbed: its bitrate and `Allocation.riseMargin` of it. Where the path seemed to carry the step
+    /// and did not, up to three times the margin, of what it took then, as long as that is no more than a quarter beyond what it takes now.
     public func room(for step: LayerOffer) -> Bitrate {
         var bitrate = step.bitrate, margin = Allocation.riseMargin
         if let failed, failed.includes(step) {
-            bitrate = max(bitrate, failed.bitrate)
+            bitrate = max(bitrate, min(failed.bitrate, .bitsPerSecond(bitrate.bitsPerSecond / 4 * 5)))
             margin *= Double(1 + min(failed.attempts, 2))
         }
         return .bitsPerSecond(Int64(Double(bitrate.bitsPerSecond) * (1 + margin)))

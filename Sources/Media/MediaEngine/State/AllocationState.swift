@@ -48,6 +48,8 @@ struct PictureState {
     var fell = MonotonicTime.zero
     var rose = MonotonicTime.zero
     private(set) var risenTo = (-1, -1)
+    /// It rose to a larger picture, which begins with a keyframe.
+    private(set) var roseInSize = false
     /// When it began to be sent.
     var began = MonotonicTime.zero
     /// The step that was tried and left soon, how often, what it took then, and when that was last; nil: none. Smaller ones have not failed.
@@ -64,8 +66,8 @@ struct PictureState {
     /// fills the queue for a second, and the picture below is a good one (seen in ten minutes of Chromium on 600 kbit/s).
     static let trial = TimeInterval.seconds(15)
     private static let mostDoublings = 4
-    /// After its wait it asks for more room, and is forgotten so much later: attempts half a minute apart are one series (seen there, too).
-    private static let memory = TimeInterval.seconds(120)
+    /// After its wait it asks for more room; so many waits after its fall it is forgotten.
+    private static let memory: Int64 = 3
     /// Queues of up to a second and a half are empty then.
     private static let draining = TimeInterval.milliseconds(1_500)
     private static let fitting = TimeInterval.seconds(3)
@@ -104,7 +106,7 @@ struct PictureState {
     private func remembered(at now: MonotonicTime) -> AllocationRequest.FailedStep? {
         guard let failed else { return nil }
         let wait = Self.settling * Int64(1 << failed.attempts), elapsed = now - failed.at
-        guard elapsed < wait + Self.memory else { return nil }
+        guard elapsed < wait * Self.memory else { return nil }
         return AllocationRequest.FailedStep(
             layer: failed.layer, isBarred: elapsed < wait, attempts: failed.attempts, bitrate: failed.bitrate)
     }
@@ -129,6 +131,7 @@ struct PictureState {
         } else if new > old {
             rose = now
             risenTo = new
+            roseInSize = new.0 > old.0
             riseCost = cost
         }
         self.layer = layer
@@ -142,7 +145,9 @@ struct PictureState {
         let layer = AllocationRequest.CurrentLayer(spatial: old.0, temporal: old.1)
         if rose != .zero, now - rose < Self.trial, old >= risenTo {
             let before = remembered(at: now).map { $0.layer == layer ? $0.attempts : 0 } ?? 0
-            failed = (layer, min(before + 1, Self.mostDoublings), bitrate, now)
+            // With its keyframe it seems to take more than it does.
+            let isKnown = !roseInSize || now - rose >= Self.youth
+            failed = (layer, min(before + 1, Self.mostDoublings), isKnown ? bitrate : .zero, now)
         } else if let failed, old < (failed.layer.spatial, failed.layer.temporal) {
             // Deeper for the same reason, or for another one: what failed above stays as it is.
         } else {
