@@ -156,4 +156,57 @@ struct SendEdgeTests {
         #expect(harness.out.count == 2)
         #expect(harness.out[1].header.sequenceNumber == harness.out[0].header.sequenceNumber &+ 1)
     }
+
+    // MARK: - Switches
+
+    /// A viewer of the lowest of three layers, all of which are sent.
+    private func lowestOfThree() -> (SendHarness, [VP8Layer]) {
+        let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
+        var layers = VP8Layer.simulcast()
+        for index in 0..<3 { harness.turn(layers[index].frame(keyframe: true), at: at(0)) }
+        harness.turn(layers.indices.flatMap { layers[$0].frame(keyframe: false) }, at: at(100))
+        #expect(harness.layer == 0 && harness.out.count == 6)
+        return (harness, layers)
+    }
+
+    @Test("A switch that waits for a picture's end is given up when the layer's numbers run away meanwhile")
+    func numbersRunAway() {
+        var (harness, layers) = lowestOfThree()
+        _ = harness.subscription.pointee.setPreference(.spatial(1), track: harness.track, at: at(200))
+        let low = layers[0].frame(keyframe: true), high = layers[1].frame(keyframe: true)
+        harness.turn([low[0]], at: at(198))
+        harness.turn([high[0]], at: at(200))
+        // Restarts of the numbering; all but the keyframe's first packet share a place in the history.
+        let first = UInt16(high[0][2]) << 8 | UInt16(high[0][3])
+        let run = (1...100).map { step in
+            TestPacket(
+                ssrc: layers[1].ssrc, sequence: first &+ 1 &+ UInt16(truncatingIfNeeded: 31_744 * step),
+                timestamp: layers[1].timestamp
+            ).bytes
+        }
+        harness.turn(run + [low[1], low[2]], at: at(210))
+        #expect(harness.layer == 0, "a keyframe so far back is no beginning")
+        #expect(harness.out.count == 9)
+        harness.turn(layers[0].frame(keyframe: false), at: at(233))
+        #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
+    }
+
+    @Test("E7: a switch that waits for a picture's end is given up when its layer is wanted no more")
+    func targetChanges() {
+        var (harness, layers) = lowestOfThree()
+        _ = harness.subscription.pointee.setPreference(.spatial(2), track: harness.track, at: at(200))
+        let low = layers[0].frame(keyframe: true), high = layers[2].frame(keyframe: true)
+        harness.turn([low[0]], at: at(198))
+        harness.turn(high, at: at(200))
+        _ = harness.subscription.pointee.setBound(
+            .upTo(spatial: 0, temporal: 7), track: harness.track, at: at(201))
+        harness.turn([low[1], low[2]], at: at(205))
+        harness.turn(layers[0].frame(keyframe: false) + layers[2].frame(keyframe: false), at: at(233))
+        #expect(harness.layer == 0)
+        #expect(harness.out.count == 12)
+        var checker = ContinuityChecker()
+        checker.check(harness.out)
+        #expect(checker.errors.isEmpty, "\(checker.errors)")
+        #expect(harness.signals.last?.contains(.wantsKeyframe) == false)
+    }
 }

@@ -108,6 +108,7 @@ struct LayerSelector {
         } else {
             target = Int8(choose(among: track, now: now) ?? -1)
         }
+        if pending != target { pending = -1 }
     }
 
     /// The layer that fits the wish best among those being sent; the active one while nothing is.

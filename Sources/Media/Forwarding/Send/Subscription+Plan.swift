@@ -85,8 +85,9 @@ extension Subscription {
     ) -> Signals {
         let layer = track.layer(Int(arrival.layer))
         if Int8(arrival.layer) == selector.active {
-            if selector.pending >= 0, endsPatience(arrival, of: layer, at: now) {
+            if selector.pending >= 0, endsPatience(arrival, of: layer, at: now),
                 completeSwitch(of: track, at: now, into: &list)
+            {
                 return []
             }
             forward(arrival, of: layer, at: now, into: &list)
@@ -182,14 +183,19 @@ extension Subscription {
         return record.pointee.timestamp != tail.sourceTimestamp
     }
 
-    /// Goes over to the pending layer: everything of it from the keyframe on that has come so far.
+    /// Goes over to the pending layer: everything of it from the keyframe on that has come so far. False where that is not there any more, and
+    /// another keyframe must come.
+    @discardableResult
     private mutating func completeSwitch(
         of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
-    ) {
+    ) -> Bool {
         let layer = track.layer(Int(selector.pending))
         let start = selector.pendingStart
         selector.pending = -1
-        guard layer.pointee.history.record(start) != nil else { return }
+        // Numbers that began anew since may be any way ahead.
+        guard layer.pointee.history.record(start) != nil,
+            layer.pointee.history.highest - start < SequenceTracker.window
+        else { return false }
         if held.isHolding { releaseHeld(endsPicture: true, at: now, into: &list) }
         if selector.active >= 0 {
             totals.switches += 1
@@ -205,5 +211,6 @@ extension Subscription {
             let arrival = Arrival(sequence: sequence, layer: UInt8(layer.pointee.index), isGap: false)
             forward(arrival, of: layer, at: now, into: &list)
         }
+        return true
     }
 }
