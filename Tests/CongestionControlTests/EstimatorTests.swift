@@ -155,6 +155,21 @@ struct EstimatorTests {
         #expect(least >= 0.9 * before)
     }
 
+    @Test("H9: a probe that radios hold back and deliver at once makes no link larger; one that grew is found")
+    func strayProbes() {
+        var bench = PathBench(rate: 600e3) { _, _ in 480e3 }
+        bench.demand = { _ in (900e3, 1_800e3) }
+        bench.holdsEachProbe = 3
+        bench.run(seconds: 300)
+        let highest = bench.estimates(from: 10).max()!
+        #expect(highest <= 660e3, "\(Int(highest / 1e3)) kbit/s")
+        bench.link.model.rate = .kilobitsPerSecond(1_500)
+        bench.run(seconds: 20)
+        let found = bench.time(after: 300, untilAtLeast: 1_000e3)
+        print("H9 stray probes: at most \(Int(highest / 1e3)) kbit/s of 600; 1 Mbit/s found after \(found ?? -1) s")
+        #expect((found ?? .infinity) <= 8)
+    }
+
     @Test("Nothing is probed for that nobody wants")
     func noProbesWithoutDemand() {
         var bench = PathBench(rate: 3_000e3) { _, _ in 100e3 }

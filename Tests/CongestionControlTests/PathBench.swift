@@ -38,6 +38,8 @@ struct PathBench: ~Copyable {
     /// Bits a second of other traffic, constant.
     var cross = 0.0
     var tcp: TCPFlow?
+    /// Each so many probes one has its first packets held back on the way, as radios do, so that it seems to come faster than the link is; 0: none.
+    var holdsEachProbe = 0
 
     private(set) var samples: [Sample] = []
     private(set) var sentPackets = 0
@@ -53,6 +55,9 @@ struct PathBench: ~Copyable {
     private var nextFrame = MonotonicTime(milliseconds: 1_000)
     private var nextCross = MonotonicTime(milliseconds: 1_000)
     private var waiting: [Int] = []
+    private var probes = 0
+    private var lastPadding = MonotonicTime.zero
+    private var heldUntil = MonotonicTime.zero
 
     init(
         rate: Double?, delay: TimeInterval = .milliseconds(25), seed: UInt64 = 1,
@@ -115,9 +120,18 @@ struct PathBench: ~Copyable {
         if isPadding { probeBytes += size }
         let arrivals = link.arrivals(of: size, at: now, random: &random)
         if arrivals.isEmpty { lostPackets += 1 }
-        for time in arrivals {
+        if isPadding, let first = arrivals.first { hold(first) }
+        for time in arrivals.map({ max($0, heldUntil) }) {
             inFlight.plan(Arrival(sequence: sequence, sent: now, at: time, isOwn: true, size: size), at: time)
         }
+    }
+
+    private mutating func hold(_ first: MonotonicTime) {
+        if now - lastPadding > .milliseconds(50) {
+            probes += 1
+            if holdsEachProbe > 0, probes.isMultiple(of: holdsEachProbe) { heldUntil = first + .milliseconds(8) }
+        }
+        lastPadding = now
     }
 
     private mutating func deliver() {

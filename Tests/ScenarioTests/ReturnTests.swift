@@ -13,15 +13,14 @@ struct ReturnTests {
         scenario.run(20)
         let before = scenario.samples.last!.estimate
         scenario.viewer.uplink.model.loss = 1
-        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.mute(camera)
         scenario.run(0.4)
         scenario.viewer.uplink.model.loss = 0
         scenario.run(30)
         let during = scenario.settled(from: 20).map(\.estimate).min()!
         print("H7 mute without report: \(Int(during / 1e3)) of \(Int(before / 1e3)) kbit/s")
         #expect(during >= 0.8 * before)
-        scenario.world.apply(.setTrackMuted(camera.description.id, false))
-        scenario.change { _ in }
+        scenario.unmute(camera)
         scenario.run(10)
         var limits = Thresholds.screen
         limits.freeze = 40_000
@@ -39,7 +38,7 @@ struct ReturnTests {
         let camera = scenario.show(.simulcast())
         scenario.run(20)
         let before = scenario.samples.last!.estimate
-        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.mute(camera)
         scenario.change { $0.loss = 0.02 }
         scenario.viewer.uplink.model.loss = 0.02
         scenario.run(180)

@@ -66,6 +66,14 @@ final class Scenario {
         lastChange = seconds
     }
 
+    /// Its publisher mutes a track, or unmutes it: a change that the largest layer is waited for after.
+    func mute(_ publication: Publication) { world.apply(.setTrackMuted(publication.description.id, true)) }
+
+    func unmute(_ publication: Publication) {
+        world.apply(.setTrackMuted(publication.description.id, false))
+        lastChange = seconds
+    }
+
     func run(_ seconds: Double) {
         let steps = Int((seconds * 10).rounded())
         for _ in 0..<steps {

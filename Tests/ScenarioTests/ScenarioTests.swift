@@ -152,11 +152,10 @@ struct ScenarioTests {
         scenario.hear()
         scenario.run(20)
         let before = scenario.samples.last!.estimate
-        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.mute(camera)
         scenario.run(60)
         #expect(scenario.samples.last!.estimate >= 0.8 * before)
-        scenario.world.apply(.setTrackMuted(camera.description.id, false))
-        scenario.change { _ in }
+        scenario.unmute(camera)
         scenario.run(15)
         var limits = Thresholds.screen
         limits.freeze = 70_000

@@ -122,10 +122,9 @@ struct SharedTests {
         scenario.show(plan)
         let camera = scenario.show(.simulcast())
         scenario.run(15)
-        scenario.world.apply(.setTrackMuted(camera.description.id, true))
+        scenario.mute(camera)
         scenario.run(15)
-        scenario.world.apply(.setTrackMuted(camera.description.id, false))
-        scenario.change { _ in }
+        scenario.unmute(camera)
         scenario.run(15)
         let back = scenario.timeToLayer(2, view: 1)
         print("camera back in its largest layer after \(back ?? -1) s")

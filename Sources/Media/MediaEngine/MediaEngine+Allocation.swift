@@ -155,9 +155,12 @@ extension MediaEngine {
         let total = allocated * Self.overhead + sound, all = wanted * Self.overhead + sound
         downlink.pointee.allocation.allocated = .bitsPerSecond(Int64(total))
         downlink.pointee.allocation.wanted = .bitsPerSecond(Int64(all))
+        // All have what they want while the estimate says less, as after a keyframe's queue: without a probe it would stay there, and somebody come down.
+        let isDoubted = !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
+        let next = rise.map { total + $0 * Self.overhead } ?? (isDoubted ? total : nil)
         downlink.pointee.control?.pointee.setDemand(
-            allocated: .bitsPerSecond(Int64(total)),
-            next: rise.map { .bitsPerSecond(Int64(total + $0 * Self.overhead)) }, wanted: .bitsPerSecond(Int64(all)),
+            allocated: .bitsPerSecond(Int64(total)), next: next.map { .bitsPerSecond(Int64($0)) },
+            wanted: .bitsPerSecond(Int64(all)),
             at: now)
     }
 

@@ -81,6 +81,10 @@ extension MediaEngine {
         request.current = picture.layer
         request.mayRise = picture.mayRise(on: estimate, at: now)
         request.isDraining = picture.isDraining(at: now)
+        // A receiver's own estimate (REMB) knows nothing of the keyframe's queue.
+        let isMeasured =
+            peers[state.pointee.peer].pointee.downlink?.pointee.control?.pointee.isSettled(at: now) ?? false
+        request.isYoung = isMeasured && picture.isYoung(at: now)
         request.failed = picture.failedStep(on: estimate, at: now)
         if state.pointee.subscription.isPaused {
             request.blocked = .paused

@@ -161,6 +161,7 @@ extension BandwidthEstimator {
         delivery = DeliveryWindow()
         queue = QueueDelay()
         foreign.forget()
+        control.forgetLink()
     }
 
     private mutating func lookAtApplication(at now: MonotonicTime) {

@@ -13,6 +13,8 @@ struct ProbeState: Sendable {
 
     private(set) var id: UInt8 = 0
     private(set) var rate = 0.0
+    /// What the probe before showed, where this one is its proof.
+    private(set) var claim: Double?
     private(set) var packets = 0
     private(set) var bytes = 0
     private(set) var bytesNeeded = 0
@@ -25,11 +27,12 @@ struct ProbeState: Sendable {
     private(set) var disturbsFrom = MonotonicTime.distantFuture
     private(set) var disturbsUntil = MonotonicTime.zero
 
-    /// Begins to send at `rate`.
-    mutating func begin(rate: Double, at now: MonotonicTime) {
+    /// Begins to send at `rate`, as a proof of `claim` where there is one.
+    mutating func begin(rate: Double, claim: Double? = nil, at now: MonotonicTime) {
         // 0 stands for no probe in the log.
         id = id == 255 ? 1 : id + 1
         self.rate = rate
+        self.claim = claim
         packets = 0
         bytes = 0
         bytesNeeded = min(Int(rate * Self.length.seconds / 8), Self.mostBytes)
@@ -113,8 +116,8 @@ extension BandwidthEstimator {
         beginProbe(rate: min(rate, control.most), at: now)
     }
 
-    mutating func beginProbe(rate: Double, at now: MonotonicTime) {
-        probe.begin(rate: rate, at: now)
+    mutating func beginProbe(rate: Double, claim: Double? = nil, at now: MonotonicTime) {
+        probe.begin(rate: rate, claim: claim, at: now)
         measure.begin(probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded)
     }
 
@@ -126,10 +129,15 @@ extension BandwidthEstimator {
 
     mutating func takeProbe(_ measured: Double, at now: MonotonicTime) {
         let before = control.bitsPerSecond
-        let rate = probe.rate
-        // A probe of some milliseconds may fall into a pause of the others'.
-        let result = foreign.isForeign ? min(measured, max(foreign.share, before)) : measured
+        let rate = probe.rate, claim = probe.claim
         probe.end()
+        if claim == nil, !foreign.isForeign, control.capacity.isBeyond(measured) {
+            return beginProbe(rate: rate, claim: measured, at: now)
+        }
+        let proven = min(measured, claim ?? measured)
+        // A probe of some milliseconds may fall into a pause of the others'.
+        let result = foreign.isForeign ? min(proven, max(foreign.share, before)) : proven
+        control.probed(result, of: rate)
         // A probe may find less than is believed only where it found the bottleneck, and then not below what comes through.
         let floor = acknowledged.bitsPerSecond ?? 0
         if result > before {

@@ -63,6 +63,12 @@ struct RateControl: Sendable {
         lastChange = now
     }
 
+    /// What a probe says of the link's end.
+    mutating func probed(_ result: Double, of rate: Double) { capacity.noteProbe(result, of: rate) }
+
+    /// Packets go over another link.
+    mutating func forgetLink() { capacity.forgetAll() }
+
     /// Lowers the rate to a bound that another part found.
     mutating func bound(by limit: Double) { bitsPerSecond = max(least, min(bitsPerSecond, limit)) }
 

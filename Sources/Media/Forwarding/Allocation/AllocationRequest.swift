@@ -34,6 +34,8 @@ public struct AllocationRequest: Sendable, Hashable {
     public var mayRise: Bool
     /// It came down a moment ago: what it came down for is still in the queue, and the estimate says so once more.
     public var isDraining = false
+    /// It became larger a moment ago: the keyframe that it began with is in the queue, and the estimate falls for that.
+    public var isYoung = false
     /// The step that was lately risen to and left again; nil: none.
     public var failed: FailedStep?
 

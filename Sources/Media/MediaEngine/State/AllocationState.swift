@@ -98,6 +98,11 @@ struct PictureState {
     /// Whether it came down a moment ago, so that the queue it came down for is still there.
     func isDraining(at now: MonotonicTime) -> Bool { fell != .zero && now - fell < Self.draining }
 
+    /// Whether its first keyframe since it became larger is still in the queue. Where many begin, each is fitted in first, and that is no reason to wait.
+    func isYoung(at now: MonotonicTime) -> Bool {
+        roseInSize && now - rose < Self.youth && rose - began >= Self.fitting
+    }
+
     /// The step that failed of late. A path that carries twice as much is another one, of which attempts on the old one say nothing.
     func failedStep(on estimate: Bitrate?, at now: MonotonicTime) -> AllocationRequest.FailedStep? {
         isOtherPath(estimate) ? nil : remembered(at: now)
