@@ -107,17 +107,22 @@ extension MediaEngine {
         if state.pointee.picture.isSurplus != wasSurplus { demandChanged(by: index, at: now) }
         downlink.pointee.allocation.decisions.append(record)
         let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
-        let wishesFrames = state.pointee.picture.wish.framesPerSecond != nil
-        let bound = bound(for: decision, layer: layer, isLimited: isLimited, wishesFrames: wishesFrames)
+        let bound = bound(
+            for: decision, layer: layer, isLimited: isLimited,
+            wishesFrames: state.pointee.picture.wish.framesPerSecond != nil,
+            isCounted: downlink.pointee.allocation.policy.maximumVideos != nil)
         if state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now) {
             askForStart(index, at: now)
         }
     }
 
     private func bound(
-        for decision: AllocationDecision, layer: AllocationRequest.CurrentLayer?, isLimited: Bool, wishesFrames: Bool
+        for decision: AllocationDecision, layer: AllocationRequest.CurrentLayer?, isLimited: Bool, wishesFrames: Bool,
+        isCounted: Bool
     ) -> LayerBound {
         switch decision.reason {
+        // It may be one too many (C8).
+        case .blocked(.notSent) where isCounted: .undecided
         // Nothing was measured yet: begin low where bandwidth may be short.
         case .blocked(.notSent): isLimited ? .upTo(spatial: 0, temporal: .max) : .unlimited
         // The size is the subscription's own to keep, frames are not.

@@ -7,8 +7,16 @@ public import Primitives
 extension MediaEngine {
     func setPolicy(_ policy: DownlinkPolicy, of id: PeerID, at now: MonotonicTime) -> Bool {
         guard let index = peerIndex[id.rawValue], let downlink = peers[index].pointee.downlink else { return false }
+        let isOtherCount = policy.maximumVideos != downlink.pointee.allocation.policy.maximumVideos
         downlink.pointee.allocation.policy = policy
         scheduleAllocation(of: index, at: now)
+        guard isOtherCount else { return true }
+        // What is not sent yet begins in another way.
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            subscriptions[next].pointee.picture.hasDecision = false
+            next = subscriptions[next].pointee.nextOfPeer
+        }
         return true
     }
 

@@ -107,6 +107,7 @@ extension MediaEngine {
         if signals.contains(.noCommonCodec) {
             events.append(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))
         }
+        if signals.contains(.wantsDecision) { scheduleAllocation(of: state.pointee.peer, at: now) }
     }
 
     /// Puts a subscription with packets on its peer's chain.

@@ -78,6 +78,9 @@ extension MediaEngine {
         forEachSubscription(of: index) {
             $0.pointee.subscription.stop(track)
             isWanted = isWanted || !$0.pointee.subscription.isPaused
+            // Where pictures are counted, another takes its place.
+            let policy = self.peers[$0.pointee.peer].pointee.downlink?.pointee.allocation.policy
+            if policy?.maximumVideos != nil { self.scheduleAllocation(of: $0.pointee.peer, at: now) }
         }
         guard !muted, isWanted else { return }
         // One that had stopped is asked for when it is sent again. Where none was known to be sent all may come.

@@ -9,15 +9,18 @@ public enum LayerBound: Sendable, Hashable {
     case upTo(spatial: Int, temporal: Int)
     /// Not at all.
     case nothing
+    /// Not before its publisher sends it and another decision has been made.
+    case undecided
 }
 
 extension Subscription {
     /// Sets what bandwidth allows; true when a keyframe is needed for it.
     public mutating func setBound(_ bound: LayerBound, track: PublishedTrack, at now: MonotonicTime) -> Bool {
         let wasHeldBack = isHeldBack
-        isHeldBack = bound == .nothing
+        isHeldBack = bound == .nothing || bound == .undecided
+        awaitsPackets = bound == .undecided
         switch bound {
-        case .unlimited, .nothing: selector.setBound(spatial: nil, temporal: nil)
+        case .unlimited, .nothing, .undecided: selector.setBound(spatial: nil, temporal: nil)
         case .upTo(let spatial, let temporal): selector.setBound(spatial: spatial, temporal: temporal)
         }
         guard isBound, kind == .video, !isPaused else { return false }

@@ -14,7 +14,10 @@ extension Subscription {
         guard isBound, !isPaused else { return [] }
         if isHeldBack {
             finishFrame(track, at: now, into: &list)
-            return []
+            guard awaitsPackets, track.arrivals.contains(where: { !$0.isGap }) else { return [] }
+            // Once: where that decides nothing, the next look does.
+            awaitsPackets = false
+            return .wantsDecision
         }
         let before = list.count
         var signals: Signals = []

@@ -23,6 +23,8 @@ public struct Subscription: ~Copyable {
         public static let started = Self(rawValue: 2)
         /// The track's format is none that the subscriber accepts (A8); told once a binding.
         public static let noCommonCodec = Self(rawValue: 4)
+        /// Packets begin that nothing was decided about yet.
+        public static let wantsDecision = Self(rawValue: 8)
     }
 
     public let id: SubscriptionID
@@ -42,6 +44,8 @@ public struct Subscription: ~Copyable {
     public internal(set) var isPaused: Bool
     /// Bandwidth does not allow even the lowest layer, or too many pictures are wanted.
     public internal(set) var isHeldBack = false
+    /// It is held back until there are packets to decide about.
+    var awaitsPackets = false
     /// The publisher sends one stream only.
     var isSingleStream = true
     /// The highest output number used, extended.

@@ -1,0 +1,85 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+@Suite("How pictures begin")
+struct BeginningTests {
+    /// Cameras of small rates in three layers and one viewer, on wires of 10 ms each way.
+    private struct Room {
+        let world: World
+        let viewer: VirtualClient
+        var cameras: [Publication] = []
+        var views: [View] = []
+
+        init(
+            publishers: Int, rates: [Int64] = [60, 180, 300], downlink: Int64? = nil, seed: UInt64,
+            prepare: (_ room: Self) -> Void = { _ in }
+        ) throws {
+            world = try World(seed: seed)
+            let room = world.openRoom()
+            let wire = LinkModel(delay: .milliseconds(10))
+            viewer = world.join(
+                room,
+                ClientSettings(
+                    uplink: wire,
+                    downlink: LinkModel(delay: .milliseconds(10), rate: downlink.map { .kilobitsPerSecond($0) })))
+            for _ in 0..<publishers {
+                var plan = VideoPlan.simulcast()
+                for (index, rate) in rates.enumerated() { plan.layers[index].bitrate = .kilobitsPerSecond(rate) }
+                cameras.append(world.join(room, ClientSettings(link: wire)).publish(plan))
+            }
+            prepare(self)
+            views = cameras.map { viewer.subscribe(to: $0) }
+            for view in views { view.allowThinning() }
+        }
+
+        /// The views of which packets came within the last 100 ms.
+        var flowing: [Int] {
+            views.indices.filter { views[$0].lastArrival.map { world.now - $0 < .milliseconds(100) } ?? false }
+        }
+    }
+
+    @Test("C8: a camera that is unmuted or begins beside the only one that is allowed sends not a packet")
+    func oneTooMany() throws {
+        let room = try Room(publishers: 3, seed: Seeds.seed(140)) { room in
+            room.viewer.setPolicy { $0.maximumVideos = 1 }
+            room.world.apply(.setTrackMuted(room.cameras[1].id, true))
+            room.cameras[2].isSending = false
+        }
+        room.world.run(for: .seconds(6))
+        #expect(room.flowing == [0])
+        room.world.apply(.setTrackMuted(room.cameras[1].id, false))
+        let other = room.world.clients[3]
+        other.resume(room.cameras[2])
+        room.world.run(for: .seconds(4))
+        #expect(room.flowing == [0])
+        #expect(room.views[1].packets == 0)
+        #expect(room.views[2].packets == 0)
+        // The place is free, and taken again.
+        room.world.apply(.setTrackMuted(room.cameras[0].id, true))
+        room.world.run(for: .milliseconds(300))
+        #expect(room.flowing == [1])
+        let before = room.views[1].packets
+        room.viewer.wish(of: room.views[0]) { $0.isPinned = true }
+        room.world.run(for: .seconds(1))
+        #expect(room.views[1].packets > before)
+        room.world.apply(.setTrackMuted(room.cameras[0].id, false))
+        room.world.run(for: .milliseconds(300))
+        #expect(room.flowing == [0])
+        // Without the limit all are there.
+        room.viewer.setPolicy { _ in }
+        room.world.run(for: .seconds(1))
+        #expect(room.flowing == [0, 1, 2])
+        // With it, what is not sent waits to be counted.
+        room.world.apply(.setTrackMuted(room.cameras[2].id, true))
+        room.world.run(for: .seconds(3))
+        room.viewer.setPolicy { $0.maximumVideos = 1 }
+        room.world.run(for: .seconds(1))
+        let muted = room.views[2].packets
+        room.world.apply(.setTrackMuted(room.cameras[2].id, false))
+        room.world.run(for: .seconds(2))
+        #expect(room.views[2].packets == muted)
+        #expect(room.world.faults == [])
+    }
+}
