@@ -82,4 +82,49 @@ struct BeginningTests {
         #expect(room.views[2].packets == muted)
         #expect(room.world.faults == [])
     }
+
+    /// How often the largest layers were asked for keyframes.
+    private func largestAsked(_ room: Room) -> Int {
+        room.cameras.reduce(0) { $0 + $1.streams[2].keyframeRequests.count }
+    }
+
+    @Test("C10: all videos resumed or bound at once: no keyframe is asked for of layers that cannot be sent")
+    func allAtOnce() throws {
+        var room = try Room(publishers: 5, rates: [150, 500, 1_700], downlink: 1_900, seed: Seeds.seed(141))
+        room.world.run(for: .seconds(20))
+        #expect(room.flowing == [0, 1, 2, 3, 4])
+        for view in room.views { room.viewer.setPaused(true, view) }
+        room.world.run(for: .seconds(3))
+        let asked = largestAsked(room)
+        for view in room.views { room.viewer.setPaused(false, view) }
+        room.world.run(for: .milliseconds(700))
+        #expect(room.flowing == [0, 1, 2, 3, 4])
+        #expect(largestAsked(room) == asked)
+        room.world.run(for: .seconds(5))
+        for view in room.views { room.viewer.unsubscribe(view) }
+        room.world.run(for: .seconds(2))
+        let before = largestAsked(room)
+        room.views = room.cameras.map { room.viewer.subscribe(to: $0) }
+        for view in room.views { view.allowThinning() }
+        room.world.run(for: .milliseconds(700))
+        #expect(room.flowing == [0, 1, 2, 3, 4])
+        #expect(largestAsked(room) == before)
+        #expect(room.world.faults == [])
+    }
+
+    @Test("H8: a larger size that is asked for and does not fit costs its publisher no keyframe")
+    func largerThanFits() throws {
+        let room = try Room(publishers: 1, rates: [150, 500, 1_700], downlink: 900, seed: Seeds.seed(142))
+        room.world.run(for: .seconds(15))
+        #expect(room.views[0].checker.origins.last?.layer == 1)
+        room.viewer.prefer(.height(180), of: room.views[0])
+        room.world.run(for: .seconds(6))
+        #expect(room.views[0].checker.origins.last?.layer == 0)
+        let asked = largestAsked(room)
+        room.viewer.prefer(.best, of: room.views[0])
+        room.world.run(for: .seconds(6))
+        #expect(largestAsked(room) == asked)
+        #expect(room.views[0].checker.origins.last?.layer == 1)
+        #expect(room.world.faults == [])
+    }
 }

@@ -103,9 +103,9 @@ extension MediaEngine {
             isShort: decision.reason.isShort && !isSilent, left: request.currentBitrate, estimate: estimate, at: now)
         let record = DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now)
         state.pointee.picture.latest = record
-        guard isNew else { return }
+        guard isNew || state.pointee.subscription.isAwaitingBound else { return }
         if state.pointee.picture.isSurplus != wasSurplus { demandChanged(by: index, at: now) }
-        downlink.pointee.allocation.decisions.append(record)
+        if isNew { downlink.pointee.allocation.decisions.append(record) }
         let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
         let bound = bound(
             for: decision, layer: layer, isLimited: isLimited,

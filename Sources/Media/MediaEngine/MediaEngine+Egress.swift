@@ -15,6 +15,7 @@ extension MediaEngine {
     public func endTurn(at now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
         clock = now
         if turn.phase == .idle {
+            decideAwaited(at: now)
             planTurn(at: now)
             turn.phase = .repeats
         }

@@ -50,7 +50,7 @@ extension MediaEngine {
     func setPaused(_ index: Int, _ paused: Bool, at now: MonotonicTime) {
         let state = subscriptions[index]
         let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
-        if state.pointee.subscription.setPaused(paused, track: track) { askForStart(index, at: now) }
+        if state.pointee.subscription.setPaused(paused, track: track) { awaitDecision(index) }
         scheduleAllocation(of: state.pointee.peer, at: now)
         demandChanged(by: index, at: now)
     }
@@ -58,7 +58,7 @@ extension MediaEngine {
     func setPreference(_ index: Int, _ preference: LayerPreference, at now: MonotonicTime) {
         let state = subscriptions[index]
         let track = state.pointee.track >= 0 ? tracks[state.pointee.track].pointee.track : nil
-        if state.pointee.subscription.setPreference(preference, track: track, at: now) { askForStart(index, at: now) }
+        if state.pointee.subscription.setPreference(preference, track: track, at: now) { awaitDecision(index) }
         scheduleAllocation(of: state.pointee.peer, at: now)
         demandChanged(by: index, at: now)
     }
@@ -88,10 +88,8 @@ extension MediaEngine {
         noteOrientation(index)
         state.pointee.picture = PictureState(wish: state.pointee.picture.wish)
         _ = state.pointee.subscription.setBound(.unlimited, track: target.pointee.track, at: now)
-        // First what the path can take, then the keyframe that it needs.
+        awaitDecision(index)
         scheduleAllocation(of: state.pointee.peer, at: now)
-        allocate(state.pointee.peer, at: now)
-        askForStart(index, at: now)
         demandChanged(of: track, at: now)
     }
 
@@ -134,6 +132,20 @@ extension MediaEngine {
     }
 
     // MARK: - Starting
+
+    /// First what the path can take, then the keyframe that it needs; and of all pictures that begin in this turn together.
+    private func awaitDecision(_ index: Int) {
+        let state = subscriptions[index]
+        state.pointee.subscription.awaitBound()
+        guard state.pointee.subscription.isAwaitingBound else { return }
+        awaitingPeers.append(Int32(truncatingIfNeeded: state.pointee.peer))
+    }
+
+    /// Decides about what is to begin, ahead of the turn's packets.
+    func decideAwaited(at now: MonotonicTime) {
+        for peer in awaitingPeers.elements where peers.contains(Int(peer)) { allocate(Int(peer), at: now) }
+        awaitingPeers.removeAll()
+    }
 
     /// Asks for the keyframe that a subscription needs to begin; nothing for sound, nor before the subscriber is connected.
     func askForStart(_ index: Int, at now: MonotonicTime) {

@@ -53,6 +53,8 @@ public final class MediaEngine {
     /// How many of them are amid a picture.
     var openPictures = 0
     var touchedPeers = WorkList<Int32>(capacity: 64)
+    /// Subscribers with pictures that wait for a decision to begin.
+    var awaitingPeers = WorkList<Int32>(capacity: 64)
     var pendingPeers = WorkList<Int32>(capacity: 64)
     var repeats = WorkList<RepeatRequest>(capacity: 64)
     var plan = WorkList<SentPacket>(capacity: 1_024)

@@ -21,6 +21,8 @@ struct LayerSelector {
     var pendingSince = MonotonicTime.zero
     /// When the target was last looked at; `.zero` asks for a look at once.
     var lastLook = MonotonicTime.zero
+    /// Nothing else is begun before the next decision about bandwidth.
+    private(set) var isAwaiting = false
     /// The history may be looked at once for a keyframe to begin with, before any packet comes.
     var mayReplay = true
     /// Spatial layers above this are not forwarded (SVC); 0 is the lowest.
@@ -62,6 +64,15 @@ struct LayerSelector {
         bound = spatial.map { Int8(clamping: $0) } ?? .max
         temporal.target = layers.map { UInt8(clamping: $0) } ?? .max
         lastLook = .zero
+        if isAwaiting { mayReplay = true }
+        isAwaiting = false
+    }
+
+    /// What begins next waits for `setBound`; what is being forwarded goes on.
+    mutating func awaitBound() {
+        isAwaiting = true
+        target = active
+        pending = -1
     }
 
     /// Another track is bound: nothing of the old choice holds.
@@ -71,6 +82,7 @@ struct LayerSelector {
         pending = -1
         lastLook = .zero
         mayReplay = true
+        isAwaiting = false
         spatialCap = .max
         spatialTarget = .max
         topSpatial = 0
@@ -100,7 +112,7 @@ struct LayerSelector {
 
     /// Looks at the layers, if it is time to, and sets `target`.
     @inline(__always) mutating func look(at track: PublishedTrack, now: MonotonicTime) {
-        guard lastLook == .zero || now - lastLook >= Self.lookInterval else { return }
+        guard lastLook == .zero || now - lastLook >= Self.lookInterval, !isAwaiting else { return }
         lastLook = now
         if track.layerCount == 1 {
             target = 0

@@ -34,7 +34,7 @@ extension Subscription {
         selector.stop()
     }
 
-    /// Stops or resumes; true when a keyframe is needed.
+    /// Stops or resumes; true when there is something to begin.
     public mutating func setPaused(_ paused: Bool, track: PublishedTrack?) -> Bool {
         guard paused != isPaused else { return false }
         isPaused = paused
@@ -49,6 +49,15 @@ extension Subscription {
         selector.setPreference(preference)
         return lookForKeyframe(track, at: now)
     }
+
+    /// A picture is about to begin, or to change its size: not before it is decided what bandwidth allows, or the largest layer would be
+    /// asked for a keyframe that nobody can be sent.
+    public mutating func awaitBound() {
+        if kind == .video, isBound { selector.awaitBound() }
+    }
+
+    /// It waits for `setBound`.
+    public var isAwaitingBound: Bool { selector.isAwaiting }
 
     /// The most that bandwidth allows: spatial layer by rank and temporal layer, nil for no bound; true when a keyframe of another
     /// layer is needed for it.
