@@ -103,6 +103,33 @@ struct SendThinningTests {
         checkContinuity(sender.harness)
     }
 
+    @Test("G1: a packet that is repaired after a stop has the picture id that was left for it, and nobody else has it")
+    func repairedAfterStop() {
+        let sender = Sender()
+        sender.send(8)
+        sender.bound(temporal: 0)
+        sender.send(8)
+        // All of the next picture is missing, of the lowest layer; the three behind it are left out.
+        var missing: [[UInt8]] = []
+        for turn in 0..<4 {
+            let step = SendThinningTests.pattern[turn]
+            let packets = sender.layers[0].frame(
+                temporal: step.layer, isSwitchingPoint: step.isSwitchingPoint, keyframe: false)
+            if turn == 0 { missing = packets } else { sender.harness.turn(packets, at: sender.now) }
+            sender.turns += 1
+        }
+        sender.harness.setPaused(true)
+        sender.harness.setPaused(false)
+        let mark = sender.harness.out.count
+        sender.send(2, keyframeAt: 0)
+        sender.harness.turn(missing, at: sender.now)
+        let late = sender.harness.out[mark...].suffix(3), begun = sender.harness.out[mark...].dropLast(3)
+        #expect(begun.count >= 3 && late.count == 3)
+        #expect(begun.first!.pictureID == (late.first!.pictureID + 1) & 0x7fff)
+        #expect(begun.first!.temporalZero == late.first!.temporalZero &+ 1)
+        #expect(begun.first!.header.sequenceNumber == late.last!.header.sequenceNumber &+ 1)
+    }
+
     @Test("A picture that loses a packet while others are left out keeps its number free")
     func loss() {
         let sender = Sender()

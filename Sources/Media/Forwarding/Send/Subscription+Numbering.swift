@@ -96,23 +96,6 @@ extension Subscription {
         }
     }
 
-    /// Remembers the frame numbers of the last forwarded packet, before its layer is left. Once a switch, not once a packet.
-    mutating func rememberNumbers(of layer: UnsafeMutablePointer<ReceiveLayer>) {
-        guard selector.active >= 0, ranges.count > 0 else { return }
-        // The current range may have begun behind the last packet, with other deltas.
-        let source = tail.sourceSequence
-        let range = (ranges.find(layer: UInt8(layer.pointee.index), source: source) ?? ranges.current).pointee
-        tail.clock = layer.pointee.clock
-        guard let record = layer.pointee.history.record(tail.sourceSequence) else { return }
-        let packet = layer.pointee.history.packet(record)
-        let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
-        let numbers = FrameNumbers(codec: tail.codec, payload: payload)
-        if numbers.pictureOffset >= 0 { tail.picture = (numbers.picture &+ range.pictureDelta) & numbers.pictureMask }
-        if numbers.temporalZeroOffset >= 0 { tail.temporalZero = numbers.temporalZero &+ range.temporalZeroDelta }
-        if numbers.keyIndexOffset >= 0 { tail.keyIndex = (numbers.keyIndex &+ range.keyIndexDelta) & 0x1f }
-        if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.frameDelta }
-    }
-
     /// Numbers one packet of the active layer.
     @inline(__always)
     mutating func forward(
