@@ -127,4 +127,23 @@ struct BeginningTests {
         #expect(room.views[0].checker.origins.last?.layer == 1)
         #expect(room.world.faults == [])
     }
+
+    @Test("Larger layers that begin after the small one are taken when they are known to fit", arguments: [450, 4_000])
+    func laterLayers(rate: Int64) throws {
+        let room = try Room(publishers: 1, rates: [150, 500, 1_700], downlink: rate, seed: Seeds.seed(143)) { room in
+            for layer in 1...2 { room.cameras[0].video?.layers[layer].isActive = false }
+        }
+        room.world.run(for: .seconds(12))
+        #expect(room.views[0].checker.origins.last?.layer == 0)
+        let asked = largestAsked(room)
+        for layer in 1...2 { room.cameras[0].video?.layers[layer].isActive = true }
+        room.world.run(for: .seconds(8))
+        if rate < 1_000 {
+            #expect(room.views[0].checker.origins.allSatisfy { $0.layer == 0 })
+            #expect(largestAsked(room) == asked)
+        } else {
+            #expect(room.views[0].checker.origins.last?.layer == 2)
+        }
+        #expect(room.world.faults == [])
+    }
 }

@@ -128,7 +128,9 @@ extension MediaEngine {
         // The size is the subscription's own to keep, frames are not.
         case .asWished where wishesFrames: layer.map { .upTo(spatial: .max, temporal: $0.temporal) } ?? .unlimited
         // The viewer stopped it itself: no reason of bandwidth holds it.
-        case .best, .asWished, .blocked(.paused): .unlimited
+        case .blocked(.paused): .unlimited
+        // A larger layer that begins later is measured first.
+        case .best, .asWished: isLimited ? .present : .unlimited
         case .blocked(.hidden), .shortage, .tooManyVideos: .nothing
         case .bandwidth, .capped, .settling, .yieldsToScreen, .oversent:
             layer.map { .upTo(spatial: $0.spatial, temporal: $0.temporal) } ?? .nothing

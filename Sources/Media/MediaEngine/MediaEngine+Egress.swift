@@ -108,6 +108,9 @@ extension MediaEngine {
         if signals.contains(.noCommonCodec) {
             events.append(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))
         }
+        if signals.contains(.seesMore) {
+            scheduleAllocation(of: state.pointee.peer, at: now + PublishedTrack.measuringTime)
+        }
         if signals.contains(.wantsDecision) { scheduleAllocation(of: state.pointee.peer, at: now) }
     }
 

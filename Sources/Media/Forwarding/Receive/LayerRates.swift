@@ -14,7 +14,7 @@ struct LayerRates: Sendable {
     /// A bit for each combination seen; the sums below skip the others.
     private var seen: UInt16 = 0
     /// When the first packet came; nil before it.
-    private var began: MonotonicTime?
+    private(set) var began: MonotonicTime?
     /// Until it is so old a rate is that of a keyframe.
     private static let youth = TimeInterval.seconds(1)
 

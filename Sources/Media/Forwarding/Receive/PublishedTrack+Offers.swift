@@ -6,7 +6,8 @@ extension PublishedTrack {
     public func appendOffers(at now: MonotonicTime, to offers: inout [LayerOffer]) {
         guard layerCount > 1 else { return appendScalableOffers(at: now, to: &offers) }
         let announced = state.pointee.announced
-        for index in 0..<layerCount where isActive(layer: index, at: now) {
+        let measured = measuredLayers(at: now)
+        for index in 0..<layerCount where measured & 1 << UInt8(index) != 0 {
             let layer = layerStorage + index
             let frames = layer.pointee.framesPerSecond(at: now)
             for temporal in 0..<LayerRates.temporalLayers

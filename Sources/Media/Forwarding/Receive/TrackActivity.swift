@@ -26,6 +26,38 @@ extension PublishedTrack {
         return true
     }
 
+    /// The layers that are being sent now, bit by bit.
+    func activeLayers(at now: MonotonicTime) -> UInt8 {
+        var layers: UInt8 = 0
+        for index in 0..<layerCount where isActive(layer: index, at: now) { layers |= 1 << UInt8(index) }
+        return layers
+    }
+
+    /// Those of them whose rate is known.
+    func measuredLayers(at now: MonotonicTime) -> UInt8 {
+        let active = activeLayers(at: now)
+        var layers: UInt8 = 0
+        for index in 0..<layerCount
+        where active & 1 << UInt8(index) != 0 && !isJoining(layer: index, among: active, at: now) {
+            layers |= 1 << UInt8(index)
+        }
+        return layers
+    }
+
+    /// Whether the layer has just begun beside another that was sent before: nobody knows what it takes.
+    private func isJoining(layer index: Int, among active: UInt8, at now: MonotonicTime) -> Bool {
+        guard let began = layerStorage[index].rates.began, now - began < Self.measuringTime,
+            state.pointee.announced.bitsPerSecond(stream: index, upTo: 0) == nil
+        else { return false }
+        for other in 0..<layerCount where active & 1 << UInt8(other) != 0 {
+            if let start = layerStorage[other].rates.began, began - start >= Self.measuringTime { return true }
+        }
+        return false
+    }
+
+    /// What a rate is measured over at least; a keyframe with which a layer begins makes it look higher, not lower.
+    public static var measuringTime: TimeInterval { .milliseconds(250) }
+
     /// Position of a layer by quality, 0 the smallest: by picture size where both are known, else by what the rid says, else
     /// by the order of the SDP. The order in the SDP alone is not to be trusted (`h;q` and `f;h;q` were seen).
     public func rank(ofLayer index: Int) -> Int {

@@ -8,6 +8,12 @@ struct LayerSelector {
     var preference: LayerPreference
     /// The highest rank that may be chosen, by bandwidth.
     private(set) var bound = Int8.max
+    /// The layers that the last decision about bandwidth knew, bit by bit; no other is begun before the next one.
+    private(set) var known = UInt8.max
+    /// Others that were sent at the last look.
+    private var others: UInt8 = 0
+    /// A layer is sent that no decision knew.
+    var seesMore = false
     /// Temporal layers, thinned by bandwidth.
     var temporal = TemporalFilter()
     /// The layer being forwarded; -1 while none is.
@@ -60,7 +66,9 @@ struct LayerSelector {
     }
 
     /// The most that bandwidth allows; nil for everything. Temporal layers follow at once, spatial ones at a keyframe.
-    mutating func setBound(spatial: Int?, temporal layers: Int?) {
+    mutating func setBound(spatial: Int?, temporal layers: Int?, known: UInt8 = .max) {
+        self.known = known
+        others = 0
         bound = spatial.map { Int8(clamping: $0) } ?? .max
         temporal.target = layers.map { UInt8(clamping: $0) } ?? .max
         lastLook = .zero
@@ -124,11 +132,15 @@ struct LayerSelector {
     }
 
     /// The layer that fits the wish best among those being sent; the active one while nothing is.
-    private func choose(among track: PublishedTrack, now: MonotonicTime) -> Int? {
+    private mutating func choose(among track: PublishedTrack, now: MonotonicTime) -> Int? {
         var best: (layer: Int, rank: Int)?
         var above: (layer: Int, rank: Int)?
         let wished = wishedRank(in: track)
-        for index in 0..<track.layerCount where track.isActive(layer: index, at: now) {
+        let sent = track.activeLayers(at: now)
+        noteOthers(sent & ~known)
+        // Where nothing that is known is sent any more, whatever there is.
+        let allowed = sent & known != 0 ? sent & known : sent
+        for index in 0..<track.layerCount where allowed & 1 << UInt8(index) != 0 {
             let rank = track.rank(ofLayer: index)
             if rank <= wished {
                 if best == nil || rank > best!.rank { best = (index, rank) }
@@ -137,6 +149,11 @@ struct LayerSelector {
             }
         }
         return (best ?? above)?.layer ?? (active >= 0 ? Int(active) : nil)
+    }
+
+    private mutating func noteOthers(_ layers: UInt8) {
+        if layers & ~others != 0 { seesMore = true }
+        others = layers
     }
 
     private func wishedRank(in track: PublishedTrack) -> Int {

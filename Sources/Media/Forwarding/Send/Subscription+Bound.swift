@@ -5,6 +5,8 @@ public import Primitives
 public enum LayerBound: Sendable, Hashable {
     /// All that is wished for.
     case unlimited
+    /// All that is wished for of the simulcast layers that are sent and measured now; others wait for the next decision.
+    case present
     /// Up to this spatial rank, and of that up to this temporal layer.
     case upTo(spatial: Int, temporal: Int)
     /// Not at all.
@@ -21,6 +23,7 @@ extension Subscription {
         awaitsPackets = bound == .undecided
         switch bound {
         case .unlimited, .nothing, .undecided: selector.setBound(spatial: nil, temporal: nil)
+        case .present: selector.setBound(spatial: nil, temporal: nil, known: track.measuredLayers(at: now))
         case .upTo(let spatial, let temporal): selector.setBound(spatial: spatial, temporal: temporal)
         }
         guard isBound, kind == .video, !isPaused else { return false }

@@ -23,6 +23,10 @@ extension Subscription {
         var signals: Signals = []
         if kind == .video {
             selector.look(at: track, now: now)
+            if selector.seesMore {
+                selector.seesMore = false
+                signals.insert(.seesMore)
+            }
             if held.isDue(at: now), selector.active >= 0 {
                 let ends = heldEndsPicture(in: track.layer(Int(selector.active)))
                 releaseHeld(endsPicture: ends, at: now, into: &list)

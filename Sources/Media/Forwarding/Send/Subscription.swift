@@ -25,6 +25,8 @@ public struct Subscription: ~Copyable {
         public static let noCommonCodec = Self(rawValue: 4)
         /// Packets begin that nothing was decided about yet.
         public static let wantsDecision = Self(rawValue: 8)
+        /// The publisher sends a layer that no decision has known; it is measured by `PublishedTrack.measuringTime` later.
+        public static let seesMore = Self(rawValue: 16)
     }
 
     public let id: SubscriptionID
