@@ -1,6 +1,7 @@
 internal import Primitives
 
-/// How much came in the last second or two: sixteen buckets of an eighth of a second.
+/// How much came in the last second or two: sixteen buckets of an eighth of a second. What comes once a second or less often, as pictures of a
+/// still screen do, is measured by its spacing: it is not nothing between two pictures, nor a flood when one comes.
 struct RateMeter: Sendable {
     private static let buckets = 16
     private static let width = TimeInterval.milliseconds(125)
@@ -10,15 +11,41 @@ struct RateMeter: Sendable {
     private var started: Int64?
     /// Two seconds' amount before the last pause of as long.
     private var beforePause: UInt32 = 0
+    /// Eighths of a second from one burst to the next, where bursts are short and far apart; 0 where they are not.
+    private var spacing: Int64 = 0
+    /// The last burst and the one before.
+    private var burst: UInt32 = 0
+    private var formerBurst: UInt32 = 0
+    private var burstStart: Int64 = 0
+
+    /// A second without anything ends a burst; after four there is no next one (`TrackActivity.limit`).
+    private static let slowest: Range<Int64> = 8..<32
+    /// Longer than this a burst is a stream.
+    private static let longestBurst: Int64 = 4
 
     /// Adds `amount` at `now`.
     @inline(__always) mutating func add(_ amount: Int, at now: MonotonicTime) {
         let bucket = now.nanoseconds / Self.width.nanoseconds
         if bucket != current || started == nil { move(to: bucket) }
         counts[Int(bucket & 15)] &+= UInt32(truncatingIfNeeded: amount)
+        burst &+= UInt32(truncatingIfNeeded: amount)
+    }
+
+    private mutating func noteGap(to bucket: Int64) {
+        let gap = bucket - current
+        guard started == nil || gap >= Self.slowest.lowerBound else {
+            if bucket - burstStart > Self.longestBurst { spacing = 0 }
+            return
+        }
+        let isSlow = started != nil && gap < Self.slowest.upperBound && current - burstStart <= Self.longestBurst
+        spacing = isSlow ? bucket - burstStart : 0
+        formerBurst = burst
+        burst = 0
+        burstStart = bucket
     }
 
     private mutating func move(to bucket: Int64) {
+        noteGap(to: bucket)
         if started == nil || bucket - current >= Int64(Self.buckets) {
             beforePause = 0
             if let started, current - started >= Int64(Self.buckets) {
@@ -46,6 +73,7 @@ struct RateMeter: Sendable {
     func perSecond(at now: MonotonicTime, eighths span: Int = 8) -> Double {
         guard let started else { return 0 }
         let bucket = now.nanoseconds / Self.width.nanoseconds
+        if spacing > 0 { return slowPerSecond(in: bucket) }
         let first = max(bucket - Int64(min(span, Self.buckets - 1)), started)
         guard first <= current else { return 0 }
         var sum: Int64 = 0
@@ -55,6 +83,13 @@ struct RateMeter: Sendable {
         // A meter that just started knows less than its span; below a quarter second it would exaggerate.
         let length = max(now.nanoseconds - first * Self.width.nanoseconds, Self.width.nanoseconds * 2)
         return Double(sum) * 1e9 / Double(length)
+    }
+
+    private func slowPerSecond(in bucket: Int64) -> Double {
+        guard bucket - current < Self.slowest.upperBound else { return 0 }
+        // The last burst may be on its way, the one before is whole.
+        let amount = bucket - burstStart > 1 ? (Double(burst) + Double(formerBurst)) / 2 : Double(formerBurst)
+        return amount / (Double(max(spacing, bucket - burstStart)) * Self.width.seconds)
     }
 }
 
