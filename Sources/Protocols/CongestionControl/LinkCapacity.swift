@@ -1,6 +1,7 @@
 /// What the link was seen to carry when it was full, with how sure that is.
 ///
-/// Follows libwebrtc's `LinkCapacityEstimator`. Where it is known, the rate grows slowly near it.
+/// Follows libwebrtc's `LinkCapacityEstimator`. Where it is known, the rate grows slowly near it. Beside that, and not there: where the link's end was found
+/// twice in a row, a probe that shows far more is no proof by itself.
 struct LinkCapacity: Sendable {
     private var estimate: Double?
     private var deviation = 0.4
