@@ -86,10 +86,10 @@ final class Scenario {
         let now = world.now
         let peer = world.nodes[0].engine.roomStatistics(room)?.peers.first { $0.peer == viewer.id }
         let before = now - .milliseconds(100)
-        let total = viewer.downlink.meter.total(from: before, to: now)
+        let total = viewer.downlink.meter.total(from: before, to: now), link = viewer.downlink.model
         samples.append(
             Sample(
-                time: seconds, capacity: Double(viewer.downlink.model.rate?.bitsPerSecond ?? 0),
+                time: seconds, capacity: Double((link.rate ?? link.policer?.rate)?.bitsPerSecond ?? 0),
                 estimate: Double(peer?.estimate?.bitsPerSecond ?? 0),
                 rate: Double(total.bytes + 28 * total.datagrams) * 80, wait: total.longestWait.seconds * 1e3,
                 layers: views.map { view in

@@ -43,6 +43,22 @@ struct NetworkTests {
         #expect(link.overflowed == 9)
     }
 
+    @Test("A policer lets a burst pass at once and then its rate, and nothing waits")
+    func policer() {
+        var model = LinkModel(delay: .milliseconds(1))
+        model.policer = Policer(rate: .kilobitsPerSecond(1_000), burst: 12_500)
+        var link = VirtualLink(model)
+        var random = RandomSource(seed: 3)
+        // 10,000 bits each: ten are the burst, and one passes each 10 ms.
+        let burst = (0..<40).flatMap { _ in link.arrivals(of: 1_222, at: .zero, random: &random) }
+        #expect(burst == Array(repeating: MonotonicTime(milliseconds: 1), count: 10))
+        let after = (1...100).flatMap {
+            link.arrivals(of: 1_222, at: MonotonicTime(milliseconds: Int64($0) * 5), random: &random)
+        }
+        #expect(after.count == 50)
+        #expect(link.overflowed == 80)
+    }
+
     @Test("Jitter alone does not change the order")
     func jitterKeepsOrder() {
         var model = LinkModel(delay: .milliseconds(20))

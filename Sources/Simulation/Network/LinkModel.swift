@@ -18,6 +18,8 @@ public struct LinkModel: Sendable, Hashable {
     public var rate: Bitrate?
     /// How long a datagram may wait at the bottleneck; one that would wait longer is dropped (tail drop).
     public var queueLimit = TimeInterval.milliseconds(300)
+    /// Drops what exceeds a rate, ahead of the bottleneck; nil for none.
+    public var policer: Policer?
 
     /// A perfect wire.
     public init() {}
@@ -36,7 +38,7 @@ public struct VirtualLink: Sendable {
     public var model: LinkModel
     /// Datagrams lost at random so far.
     public private(set) var lost = 0
-    /// Datagrams dropped at the bottleneck so far.
+    /// Datagrams dropped at the bottleneck or by the policer so far.
     public private(set) var overflowed = 0
     /// What it carried, step by step.
     public var meter = LinkMeter()
@@ -45,6 +47,7 @@ public struct VirtualLink: Sendable {
     private static let headerBits: Int64 = 28 * 8
     private var isBad = false
     private var busyUntil = MonotonicTime.zero
+    private var policerFullAt = MonotonicTime.zero
     private var lastArrival = MonotonicTime.zero
 
     /// An idle link.
@@ -59,7 +62,7 @@ public struct VirtualLink: Sendable {
             meter.lost(at: now)
             return []
         }
-        guard let leaves = passBottleneck(length, at: now + wait) else {
+        guard passPolicer(length, at: now), let leaves = passBottleneck(length, at: now + wait) else {
             overflowed += 1
             meter.overflowed(at: now)
             return []
@@ -92,6 +95,10 @@ public struct VirtualLink: Sendable {
         let enterBad = leaveBad * model.loss / (1 - min(model.loss, 0.99))
         isBad = isBad ? dice >= leaveBad : dice < enterBad
         return isBad
+    }
+
+    private mutating func passPolicer(_ length: Int, at now: MonotonicTime) -> Bool {
+        model.policer?.admits(Int64(length) * 8 + Self.headerBits, fullAt: &policerFullAt, at: now) ?? true
     }
 
     private mutating func passBottleneck(_ length: Int, at now: MonotonicTime) -> MonotonicTime? {
