@@ -25,6 +25,10 @@ enum Thresholds {
     static let ramp = Limits(utilisation: 0.3, loss: 0.05, freeze: 700)
     static let randomLoss = Limits(utilisation: 0.8, loss: 0, freeze: 1_000, rightLayer: 8)
     static let bursts = Limits(utilisation: 0.5, loss: 0, freeze: 1_500)
+    // Attempts at the largest layer lose half of it until they end.
+    static let policed = Limits(utilisation: 0.5, loss: 0.12, freeze: 1_000, switches: 2)
+    /// Changes of size in 80 s: the first rises, and attempts 10, 20 and 40 s apart (27 where each was as good as the first).
+    static let policedChanges = 12
     static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
     static let farther = Limits(utilisation: 0.8, loss: 0.02, freeze: 3_500, rightLayer: 8)

@@ -100,7 +100,8 @@ extension MediaEngine {
         let wasSurplus = state.pointee.picture.isSurplus
         let isNew = state.pointee.picture.take(
             layer, cost: decision.layer?.bitrate ?? .zero, reason: decision.reason.word,
-            isShort: decision.reason.isShort && !isSilent, left: request.currentBitrate, estimate: estimate, at: now)
+            isShort: decision.reason.isShort && !isSilent, left: request.currentBitrate, estimate: estimate,
+            isByLoss: downlink.pointee.control?.pointee.isBoundByLoss ?? false, at: now)
         let record = DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now)
         state.pointee.picture.latest = record
         guard isNew || state.pointee.subscription.isAwaitingBound else { return }

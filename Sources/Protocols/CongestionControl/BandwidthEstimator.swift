@@ -154,6 +154,9 @@ public struct BandwidthEstimator: ~Copyable {
     /// When the rate fell for what soon afterwards turned out to be a stall, as radio links have them, the last time; nil before one.
     public var wrongFall: MonotonicTime? { planner.wrongFall }
 
+    /// Losses hold the estimate below what delay and probes say, as where what exceeds a rate is dropped at once and bursts pass.
+    public var isBoundByLoss: Bool { losses.limit.map { $0 < control.bitsPerSecond } ?? false }
+
     /// Others keep the queue of the path full.
     public var isContested: Bool { foreign.isForeign }
 

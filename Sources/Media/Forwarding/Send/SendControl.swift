@@ -46,6 +46,8 @@ public struct SendControl: ~Copyable {
 
     /// Whether the estimate comes from measurements, not from the start value.
     public func isEstablished(at now: MonotonicTime) -> Bool { estimator.isEstablished(at: now) }
+    /// Whether losses, not queues, hold the estimate down.
+    public var isBoundByLoss: Bool { estimator.isBoundByLoss }
     /// Whether the first probes have had their time: before that a lack of bandwidth is no more than a guess. It stays one where only REMB
     /// comes: that measures what is sent, and would never rise for a picture that is not.
     public func isSettled(at now: MonotonicTime) -> Bool {

@@ -55,8 +55,10 @@ struct PictureState {
     /// The step that was tried and left soon, how often, what it took then, and when that was last; nil: none. Smaller ones have not failed.
     private(set) var failed:
         (layer: AllocationRequest.CurrentLayer, attempts: Int, bitrate: Bitrate, at: MonotonicTime)?
-    /// The estimate under which it last fell; nil: it was not the estimate.
+    /// The estimate under which it last fell; after an attempt that failed for losses the one that had promised more. Nil: it was not the estimate.
     var fellUnder: Bitrate?
+    /// The estimate when it last rose. On links that drop what exceeds them without a queue probes find far too much: being there again proves nothing.
+    private(set) var roseUnder: Bitrate?
     /// What the layer cost when it was risen to.
     var riseCost = Bitrate.zero
 
@@ -123,7 +125,7 @@ struct PictureState {
     /// Takes a decision; true when it is another than before. `cost` is what the decision takes, `left` what the layers until now take.
     mutating func take(
         _ layer: AllocationRequest.CurrentLayer?, cost: Bitrate, reason word: String, isShort: Bool, left: Bitrate,
-        estimate: Bitrate?, at now: MonotonicTime
+        estimate: Bitrate?, isByLoss: Bool, at now: MonotonicTime
     ) -> Bool {
         let old = (self.layer?.spatial ?? -1, self.layer?.temporal ?? -1),
             new = (layer?.spatial ?? -1, layer?.temporal ?? -1)
@@ -132,12 +134,13 @@ struct PictureState {
         // In its first seconds a picture is being fitted in: that is no failed attempt.
         if hasDecision, new < old, isShort, now - began >= Self.fitting {
             noteFall(from: old, left, at: now)
-            fellUnder = estimate
+            fellUnder = isByLoss && failed?.at == now ? estimate.map { max($0, roseUnder ?? $0) } : estimate
         } else if new > old {
             rose = now
             risenTo = new
             roseInSize = new.0 > old.0
             riseCost = cost
+            roseUnder = estimate
         }
         self.layer = layer
         hasDecision = true

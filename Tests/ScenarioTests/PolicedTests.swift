@@ -1,0 +1,21 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+/// Losses that no queue announces.
+@Suite("Scenario")
+struct PolicedTests {
+    @Test("H9: a link that drops what exceeds its rate and lets bursts pass: attempts at the next layer get rare")
+    func policed() throws {
+        var link = Scenario.link(nil)
+        link.policer = Policer(rate: .kilobitsPerSecond(1_000))
+        let scenario = try Scenario("Policed", seed: 81, link: link)
+        scenario.show(.simulcast())
+        scenario.run(80)
+        let changes = scenario.views[0].frames.layers.count - 1
+        print("Policed: \(changes) changes")
+        scenario.judge(Thresholds.policed, from: 10, wanted: ScenarioTests.all, layer: 1)
+        #expect(changes <= Thresholds.policedChanges)
+    }
+}
