@@ -17,7 +17,6 @@ struct SendThinningTests {
         let harness: SendHarness
         var layers: [VP8Layer]
         var turns = 0
-        var sent: [UInt8: Int] = [:]
 
         init(layers: Int = 1, seed: UInt64 = 3) {
             harness = SendHarness(SendSession.track(layers: layers), SendSession.subscription(), seed: seed)
@@ -27,15 +26,20 @@ struct SendThinningTests {
         /// Sends pictures of all simulcast layers, 30 a second.
         func send(_ pictures: Int, keyframeAt keyframe: Int = -1, losing lost: (Int) -> Bool = { _ in false }) {
             for picture in 0..<pictures {
-                let step = SendThinningTests.pattern[turns % 4]
                 for index in layers.indices {
-                    let packets = layers[index].frame(
-                        temporal: picture == keyframe ? 0 : step.layer, isSwitchingPoint: step.isSwitchingPoint,
-                        keyframe: turns == 0 || picture == keyframe)
+                    let packets = next(of: index, keyframe: picture == keyframe)
                     harness.turn(packets.enumerated().filter { !lost($0.offset) }.map(\.element), at: now)
                 }
                 turns += 1
             }
+        }
+
+        /// The next picture of a simulcast layer, not sent yet.
+        func next(of index: Int = 0, keyframe: Bool = false) -> [[UInt8]] {
+            let step = SendThinningTests.pattern[turns % 4]
+            return layers[index].frame(
+                temporal: keyframe ? 0 : step.layer, isSwitchingPoint: step.isSwitchingPoint,
+                keyframe: turns == 0 || keyframe)
         }
 
         var now: MonotonicTime { at(Double(turns) * 33.3) }
@@ -110,14 +114,9 @@ struct SendThinningTests {
         sender.bound(temporal: 0)
         sender.send(8)
         // All of the next picture is missing, of the lowest layer; the three behind it are left out.
-        var missing: [[UInt8]] = []
-        for turn in 0..<4 {
-            let step = SendThinningTests.pattern[turn]
-            let packets = sender.layers[0].frame(
-                temporal: step.layer, isSwitchingPoint: step.isSwitchingPoint, keyframe: false)
-            if turn == 0 { missing = packets } else { sender.harness.turn(packets, at: sender.now) }
-            sender.turns += 1
-        }
+        let missing = sender.next()
+        sender.turns += 1
+        sender.send(3)
         sender.harness.setPaused(true)
         sender.harness.setPaused(false)
         let mark = sender.harness.out.count

@@ -55,7 +55,8 @@ extension PublishedTrack {
         return false
     }
 
-    /// What a rate is measured over at least; a keyframe with which a layer begins makes it look higher, not lower.
+    /// What a rate is measured over at least. Short, because on most links the layer fits and somebody waits for it: the keyframe that it begins with makes
+    /// it look larger, an encoder that works up to its rate smaller (Chromium's first second), and then the next look takes it back.
     public static var measuringTime: TimeInterval { .milliseconds(250) }
 
     /// Position of a layer by quality, 0 the smallest: by picture size where both are known, else by what the rid says, else
