@@ -78,6 +78,35 @@ struct HandshakeTests {
         #expect(pair.run(for: .seconds(5)) { pair.client.isConnected && pair.server.isConnected })
     }
 
+    @Test(
+        "D9: media goes to where the handshake came from, ahead of a nomination", arguments: [DTLSRole.client, .server])
+    func lateNomination(role: DTLSRole) throws {
+        var behaviour = ClientBehaviour()
+        behaviour.role = role
+        behaviour.nominationDelay = .milliseconds(500)
+        let pair = try TransportPair(behaviour: behaviour)
+        #expect(pair.run(for: .milliseconds(role == .client ? 200 : 700)) { pair.serverEvents.contains(.connected) })
+        #expect(pair.server.media.pointee.destination == pair.clientAddress)
+        #expect(pair.run(for: .milliseconds(100)) { pair.client.isConnected })
+        pair.run(for: .seconds(20))
+        #expect(pair.server.isConnected)
+        #expect(!pair.serverEvents.contains { if case .moved = $0 { true } else { false } })
+    }
+
+    @Test("A peer that never nominates is given up, and its handshake keeps no worker busy")
+    func neverNominated() throws {
+        var behaviour = ClientBehaviour()
+        behaviour.nominationDelay = .seconds(100)
+        let pair = try TransportPair(behaviour: behaviour)
+        // What the server says does not arrive: its flight is repeated by the timer, to where the client's came from.
+        pair.loses = { !$0.toServer && (20...63).contains($0.bytes[0]) }
+        pair.run(for: .milliseconds(900))
+        #expect(pair.server.nextDeadline > pair.now)
+        #expect(pair.sent.count { !$0.toServer && $0.bytes[0] == 22 } >= 4)
+        pair.run(for: .seconds(60))
+        #expect(pair.serverEvents.last == .ended(.iceTimeout))
+    }
+
     @Test("A ClientHello that comes before the peer's description waits for it, not for the client's timer")
     func lateDescription() throws {
         let pair = try TransportPair(remoteKnown: false)

@@ -6,7 +6,7 @@ internal import SRTP
 /// The transport owns it, keeps it up to date, and gives its address for life: reading through that costs no reference counting, and
 /// one cache line instead of three objects.
 public struct MediaPath {
-    /// Where datagrams go; nil before ICE has selected an address and after the end.
+    /// Where datagrams go; nil before ICE has selected an address or DTLS is through, and after the end.
     public internal(set) var destination: SocketAddress?
     /// Of the transport's session; nil before DTLS is through, after the end, and under profiles that libsrtp2 serves.
     var sender: UnsafeMutablePointer<SRTPSender>?

@@ -63,6 +63,7 @@ extension PeerTransport {
             let session = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
         else { return end(.dtlsFailed) }
         srtp = session
+        media.pointee.destination = remoteAddress
         events.append(.connected)
     }
 

@@ -59,13 +59,14 @@ extension PeerTransport {
         _ output: inout OutboundBatch
     ) -> Received {
         guard ice.isValidated(source) else { return .dropped(.dtlsUnvalidatedTuple) }
+        handshakeSource = source
         // Without the peer's description there is no fingerprint. A client that answers the server's offer is often faster than
         // its answer; its hello waits for that instead of for the client's timer.
         guard let dtls = dtls ?? makeAssociation() else {
             return holdEarly(datagram) ? .nothing : .dropped(.dtlsUnexpected)
         }
         earlyFlight = []
-        let destination = ice.selected ?? source
+        let destination = remoteAddress ?? source
         dtls.start(at: now, to: destination, into: &output)
         let reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &output)
         noteHandshake()
@@ -82,7 +83,7 @@ extension PeerTransport {
 
     /// Hands what was held to the association that the peer's description has made possible.
     func takeEarlyFlight(at now: MonotonicTime, into output: inout OutboundBatch) {
-        guard !earlyFlight.isEmpty, !isOver, let dtls, let destination = ice.selected else { return }
+        guard !earlyFlight.isEmpty, !isOver, let dtls, let destination = remoteAddress else { return }
         for datagram in earlyFlight {
             _ = datagram.withUnsafeBytes { dtls.receive($0, at: now, to: destination, into: &output) }
         }

@@ -27,6 +27,8 @@ public final class PeerTransport {
     /// For the packet path; valid as long as the transport.
     public let media: UnsafeMutablePointer<MediaPath>
     var remote: RemoteTransport?
+    /// Where DTLS came from before ICE has selected an address: one that a check has validated.
+    var handshakeSource: SocketAddress?
     /// DTLS that came before the peer's description; empty as soon as that is known.
     var earlyFlight: [[UInt8]] = []
     var isOver = false
@@ -48,8 +50,12 @@ public final class PeerTransport {
 
     deinit { media.deallocate() }
 
-    /// The address that datagrams are sent to; nil before ICE has selected one.
-    public var remoteAddress: SocketAddress? { ice.selected }
+    /// The address that datagrams are sent to; nil before ICE has selected one and no handshake has begun.
+    ///
+    /// RFC 8445 section 12.1.2 lets a lite agent send once a pair is nominated. libwebrtc nominates with its second check, by which time
+    /// keys may be there for 50 ms and more (measured), and what was sent until then, the first keyframe among it, would be lost. Who has
+    /// done the handshake from a validated address is the peer.
+    public var remoteAddress: SocketAddress? { ice.selected ?? handshakeSource }
     /// ICE and DTLS are up; `protectRTP` works.
     public var isConnected: Bool { srtp != nil }
     /// The name of the SRTP profile in use; empty before.
@@ -117,14 +123,14 @@ public final class PeerTransport {
     /// Sends close_notify and ends with `.removed`.
     public func close(at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
-        if let dtls, let destination = ice.selected { dtls.close(to: destination, into: &output) }
+        if let dtls, let destination = remoteAddress { dtls.close(to: destination, into: &output) }
         end(.removed)
     }
 
     /// Tells ICE of packets that came along the media path.
     func noteSignOfLife() {
-        guard let selected = ice.selected, media.pointee.lastReceived > .zero else { return }
-        ice.noteAuthenticPacket(from: selected, at: media.pointee.lastReceived)
+        guard let source = media.pointee.destination, media.pointee.lastReceived > .zero else { return }
+        ice.noteAuthenticPacket(from: source, at: media.pointee.lastReceived)
         media.pointee.lastReceived = .zero
     }
 
@@ -134,7 +140,7 @@ public final class PeerTransport {
         noteSignOfLife()
         ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
         takeICEEvents(at: now, into: &output)
-        guard !isOver, let dtls, now >= dtls.nextDeadline, let destination = ice.selected else { return }
+        guard !isOver, let dtls, now >= dtls.nextDeadline, let destination = remoteAddress else { return }
         dtls.advance(to: now, to: destination, into: &output)
         noteHandshake()
     }

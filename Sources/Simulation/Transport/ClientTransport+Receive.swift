@@ -20,7 +20,8 @@ extension ClientTransport {
             isICEConnected
             ? (behaviour.keepsChecking ? now + behaviour.interval : .distantFuture)
             : now + behaviour.firstInterval
-        let nominate = behaviour.nominatesAlways || !isICEConnected
+        let nominate =
+            behaviour.nominationDelay == nil ? behaviour.nominatesAlways || !isICEConnected : isICEConnected
         let id = context.stun.sendCheck(
             to: destination, local: local, remote: server, controlling: true, nominate: nominate,
             priority: 110 << 24 | 65_535 << 8 | 255, into: &output)
@@ -69,6 +70,7 @@ extension ClientTransport {
         answers += 1
         if answers == 1 {
             nextCheck = behaviour.keepsChecking ? now + behaviour.interval : .distantFuture
+            if let delay = behaviour.nominationDelay { nextCheck = now + delay }
             makeAssociation()?.start(at: now, to: destination, into: &output)
         }
         return .nothing

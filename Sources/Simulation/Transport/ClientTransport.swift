@@ -8,6 +8,8 @@ internal import SRTP
 public struct ClientBehaviour: Sendable {
     /// Every check nominates (as Firefox does), or none after the first answer when false.
     public var nominatesAlways = true
+    /// The first check nominates nothing, and the next one, so long after its answer, does (as libwebrtc does); nil: the first one does.
+    public var nominationDelay: TimeInterval?
     /// Answers the server's consent checks (all clients should).
     public var answersChecks = true
     /// Goes on checking after it is connected; ffmpeg does not.
