@@ -109,6 +109,28 @@ def test_each_tile_says_what_is_shown_and_why(server):
     asyncio.run(run())
 
 
+def test_a_page_says_what_its_tiles_show_before_it_is_sent_anything(server):
+    """D9: a viewer that joins a running room is never sent more than its tile shows, to be taken back a second later."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "small", "ada", send="camera")
+            bob = await open_room(browser, server, "small", "bob", send="nothing", size=(700, 420))
+            await wait_for_video(bob)
+            await bob.click("#leave")
+            await bob.wait_for_selector("#join")
+            await bob.click("#join-button")
+            await until(bob, "martlet.room?.firstFrames.size > 0")
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 360 && one.framesDecoded > 40))")
+            identity = await bob.evaluate("martlet.room.self.identity")
+            assert not bob.problems
+            return server.api("GET", f"/v1/rooms/small/participants/{identity}/decisions")[1]["decisions"]
+
+    decisions = asyncio.run(run())
+    heights = [one["layer"]["height"] for one in decisions if one.get("layer")]
+    print(f"figures: heights decided for a small tile: {heights}")
+    assert heights and max(heights) == 360, decisions
+
+
 def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
     """Three cameras are described, one is sent; another one on request, on the connection as it is."""
     async def run():

@@ -80,7 +80,9 @@ export class Room {
         case "trackPublished":
         case "trackUpdated": return this.roster.setTrack(event.track);
         case "trackUnpublished": return this.roster.removeTrack(event.participant, event.track);
-        case "offer": return this.receiving.take(event);
+        case "offer":
+            this.tellViews(); // Ahead of the answer: nothing larger than the tiles is sent to begin with.
+            return this.receiving.take(event);
         case "subscriptionStarted": return this.started.add(event.track);
         case "speakers": return this.markSpeakers(event.speakers);
         case "quality": return this.markQuality(event.participants);
