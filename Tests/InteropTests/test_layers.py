@@ -3,7 +3,8 @@ import asyncio
 import re
 import time
 
-from support.chromium import chromium, open_room, until, wait_for_video
+from support.chromium import chromium, open_room, room_address, until, wait_for_video
+from support.firefox import firefox
 
 ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.picture).transceiver.sender.getParameters()
     .encodings.map((one) => one.active).join()"""
@@ -70,6 +71,35 @@ def test_H10_a_layer_that_nobody_wants_stops_and_comes_back(server):
             print(f"figures: stopped {told:.1f} s after nobody wanted it, wanted again after {wanted * 1000:.0f} ms, "
                   f"720 lines {time.monotonic() - started:.1f} s after they were asked for")
             assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
+def test_H10_firefox_stops_and_begins_layers_too(development_server):
+    """The same in Firefox, which reaches no ICE-lite server on loopback, hence the development server."""
+    server = development_server
+
+    async def run():
+        async with chromium() as browser, firefox() as fox:
+            bob = await open_room(browser, server, "hints", "bob", send="nothing")
+            await fox.open(room_address(server, "hints", "fox", send="camera"))
+            await wait_for_video(bob, timeout_s=30)
+            await bob.select_option(".tile .layer", "best")
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+
+            await bob.select_option(".tile .layer", "0")
+            await fox.wait_for(f"{ACTIVE} === 'true,false,false'", 20)
+            await asyncio.sleep(0.5)
+            before = await sent_layers(fox)
+            await asyncio.sleep(1.5)
+            after = await sent_layers(fox)
+            assert after["f"] == before["f"] and after["h"] == before["h"] and after["q"] > before["q"]
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 180))", 20)
+
+            await bob.select_option(".tile .layer", "best")
+            await fox.wait_for(f"{ACTIVE} === 'true,true,true'", 20)
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            assert not bob.problems
 
     asyncio.run(run())
 
