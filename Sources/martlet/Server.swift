@@ -128,12 +128,22 @@ struct Server {
         }
     }
 
+    /// What members were told leaves by their sockets' own tasks, which close behind it: sockets that are closed first tell nothing (K2). One that
+    /// never joined holds nobody up for long.
+    private func waitForGoodbyes() async {
+        let end = MonotonicClock.now() + .seconds(1)
+        while publicListener.statistics.webSockets > 0, MonotonicClock.now() < end {
+            try? await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
     /// Not ready at once, members told, sockets closed, threads joined.
     func stop() async {
         logger.info("stopping")
         health.becomeUnready()
         await drain()
         await rooms.shutDown()
+        await waitForGoodbyes()
         await publicListener.stop()
         roomsTask.cancel()
         await workers.stop()
