@@ -22,6 +22,20 @@ async def video_packets(page):
         all.filter((one) => one.kind === "video").map((one) => [martlet.room.receiving.tracks.get(one.mid), one.packetsReceived])))""")
 
 
+def shows(height):
+    """Whether a picture of so many lines is received, for `until`."""
+    return f"martlet.received().then((all) => all.some((one) => one.frameHeight === {height}))"
+
+
+async def only_the_smallest_leaves(page):
+    """The other two layers are not sent at all."""
+    await asyncio.sleep(0.5)
+    before = await sent_layers(page)
+    await asyncio.sleep(1.5)
+    after = await sent_layers(page)
+    assert after["f"] == before["f"] and after["h"] == before["h"] and after["q"] > before["q"]
+
+
 async def flowing(page, seconds=0.7):
     """The videos of which packets come."""
     before = await video_packets(page)
@@ -50,24 +64,20 @@ def test_H10_a_layer_that_nobody_wants_stops_and_comes_back(server):
             await wait_for_video(bob)
             await bob.select_option(".tile .layer", "best")
             await until(ada, f"{ACTIVE} === 'true,true,true'", 20)
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            await until(bob, shows(720), 45)
 
             started = time.monotonic()
             await bob.select_option(".tile .layer", "0")
             await until(ada, f"{ACTIVE} === 'true,false,false'", 20)
             told = time.monotonic() - started
-            await asyncio.sleep(0.5)
-            before = await sent_layers(ada)
-            await asyncio.sleep(1.5)
-            after = await sent_layers(ada)
-            assert after["f"] == before["f"] and after["h"] == before["h"] and after["q"] > before["q"]
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 180))", 20)
+            await only_the_smallest_leaves(ada)
+            await until(bob, shows(180), 20)
 
             started = time.monotonic()
             await bob.select_option(".tile .layer", "best")
             await until(ada, f"{ACTIVE} === 'true,true,true'", 20)
             wanted = time.monotonic() - started
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            await until(bob, shows(720), 45)
             print(f"figures: stopped {told:.1f} s after nobody wanted it, wanted again after {wanted * 1000:.0f} ms, "
                   f"720 lines {time.monotonic() - started:.1f} s after they were asked for")
             assert not ada.problems and not bob.problems
@@ -85,20 +95,16 @@ def test_H10_firefox_stops_and_begins_layers_too(development_server):
             await fox.open(room_address(server, "hints", "fox", send="camera"))
             await wait_for_video(bob, timeout_s=30)
             await bob.select_option(".tile .layer", "best")
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            await until(bob, shows(720), 45)
 
             await bob.select_option(".tile .layer", "0")
             await fox.wait_for(f"{ACTIVE} === 'true,false,false'", 20)
-            await asyncio.sleep(0.5)
-            before = await sent_layers(fox)
-            await asyncio.sleep(1.5)
-            after = await sent_layers(fox)
-            assert after["f"] == before["f"] and after["h"] == before["h"] and after["q"] > before["q"]
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 180))", 20)
+            await only_the_smallest_leaves(fox)
+            await until(bob, shows(180), 20)
 
             await bob.select_option(".tile .layer", "best")
             await fox.wait_for(f"{ACTIVE} === 'true,true,true'", 20)
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            await until(bob, shows(720), 45)
             assert not bob.problems
 
     asyncio.run(run())
@@ -240,7 +246,7 @@ def test_a_viewer_without_rtx_gets_the_largest_layer(server):
             assert "rtx" not in await bob.evaluate("martlet.room.sub.localDescription.sdp")
             await bob.select_option(".tile .layer", "best")
             started = time.monotonic()
-            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 720))", 45)
+            await until(bob, shows(720), 45)
             took = time.monotonic() - started
             before = (await wait_for_video(bob))[0]
             after = (await wait_for_video(bob, frames=before["framesDecoded"] + 150, timeout_s=60))[0]

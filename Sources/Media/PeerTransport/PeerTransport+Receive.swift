@@ -66,7 +66,7 @@ extension PeerTransport {
             return holdEarly(datagram) ? .nothing : .dropped(.dtlsUnexpected)
         }
         earlyFlight = []
-        let destination = remoteAddress ?? source
+        let destination = ice.selected ?? source
         dtls.start(at: now, to: destination, into: &output)
         let reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &output)
         noteHandshake()

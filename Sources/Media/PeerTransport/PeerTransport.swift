@@ -27,7 +27,7 @@ public final class PeerTransport {
     /// For the packet path; valid as long as the transport.
     public let media: UnsafeMutablePointer<MediaPath>
     var remote: RemoteTransport?
-    /// Where DTLS came from before ICE has selected an address: one that a check has validated.
+    /// Where DTLS came from last, which a check had validated; counts until ICE has selected an address.
     var handshakeSource: SocketAddress?
     /// DTLS that came before the peer's description; empty as soon as that is known.
     var earlyFlight: [[UInt8]] = []
