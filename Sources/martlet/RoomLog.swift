@@ -8,7 +8,8 @@ struct RoomLog: Sendable {
 
     @Sendable func write(_ entry: RoomLogEntry) {
         switch entry.event {
-        case .noCommonCodec: logger.warning(entry.event.words, entry.event.fields(room: entry.room))
+        // The client is told by an event of its own; a browser without a codec is no fault of the server's.
+        case .noCommonCodec: logger.debug(entry.event.words, entry.event.fields(room: entry.room))
         default: logger.info(entry.event.words, entry.event.fields(room: entry.room))
         }
     }

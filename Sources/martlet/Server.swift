@@ -100,7 +100,7 @@ struct Server {
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
             DevelopmentTokens(
-                verifier: TokenVerifier(configuration), key: key.name,
+                verifier: TokenVerifier(configuration), key: key.name, host: configuration.http.host,
                 clock: { MonotonicClock.wallMilliseconds() / 1_000 }
             ).register(on: &router)
         }
@@ -112,7 +112,7 @@ struct Server {
         """
         Martlet \(Martlet.version) serves this machine only. Open in two browser windows:
 
-            http://127.0.0.1:\(publicListener.port)/
+            http://\(configuration.pageHost):\(publicListener.port)/
 
         Key \(Configuration.developmentKey.name), secret \(Configuration.developmentKey.secret). Ctrl-C ends it.
         """

@@ -43,6 +43,15 @@ struct AnswersTests {
             #expect(
                 checker.faults(answer.members, schema).isEmpty, "\(target): \(checker.faults(answer.members, schema))")
         }
+        for (path, target) in [
+            ("/v1/rooms/{room}/participants/{participant}", "/v1/rooms/hall/participants/eve"),
+            ("/v1/rooms/{room}", "/v1/rooms/gone"),
+        ] {
+            _ = try await house.publisher("eve", in: path.contains("participant") ? "hall" : "gone")
+            let answer = try await house.ask(.delete, target)
+            let schema = try #require(SchemaChecker.answer(of: path, "delete", in: document), "\(path)")
+            #expect(checker.faults(answer.members, schema).isEmpty, "\(answer.response.text)")
+        }
         let statistics = try await house.ask(.get, "/v1/rooms/hall/participants/vera/stats")
         #expect(statistics.list("subscriptions").count == 2)
         let remembered = try await house.ask(.get, "/v1/rooms/hall/participants/vera/decisions")

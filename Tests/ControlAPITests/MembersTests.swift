@@ -45,7 +45,11 @@ struct MembersTests {
     func removing() async throws {
         try await house.publisher("alice", in: "hall")
         try await house.publisher("alice/screen", in: "hall")
-        #expect(try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen").status == 204)
+        let removed = try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen")
+        #expect(removed.status == 200 && removed.members["closedForSeconds"] as? Int == 3_600)
+        await #expect(throws: RoomError.self, "4.8: its token is of no use now") {
+            try await house.publisher("alice/screen", in: "hall")
+        }
         let left = try await house.ask(.get, "/v1/rooms/hall/participants").list("participants")
         #expect(left.map { $0["identity"] as? String } == ["alice"])
         #expect(try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen").status == 404)

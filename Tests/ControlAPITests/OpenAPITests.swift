@@ -1,6 +1,7 @@
 import EdgeTestSupport
 import Foundation
 import HTTPServing
+import Rooms
 import Testing
 
 @testable import ControlAPI
@@ -23,6 +24,35 @@ struct OpenAPITests {
         let served = Set(
             House.edge(TestRooms()).operations.map { "\($0.method.rawValue.lowercased()) \($0.pattern)" })
         #expect(described == served)
+    }
+
+    @Test("4.2: a name fits the document's schema exactly where the rooms take it")
+    func names() async throws {
+        let schemas = try #require(try await document()["components"] as? [String: [String: [String: Any]]])["schemas"]
+        let room = try #require(schemas?["RoomName"])
+        let creation = try #require(schemas?["RoomCreation"]?["properties"] as? [String: [String: Any]])
+        let metadata = try #require(creation["metadata"])
+        #expect(room["maxLength"] as? Int == TextRule.identifier.maximumLength)
+        #expect(metadata["maxLength"] as? Int == TextRule.metadata.maximumLength)
+        #expect((room["not"] as? [String: [String]]) == ["enum": [".", ".."]])
+        for (schema, rule) in [(room, TextRule.identifier), (metadata, .metadata)] {
+            let pattern = try NSRegularExpression(pattern: try #require(schema["pattern"] as? String))
+            func fits(_ text: String) -> Bool {
+                // Unlike ECMAScript's, this "$" also stands before a last line end.
+                let whole = NSRange(text.startIndex..., in: text)
+                return pattern.firstMatch(in: text, range: whole)?.range == whole
+            }
+            var differing: [UInt32] = []
+            // The planes above hold nothing that is refused; some code points of them stand for all.
+            for code in Array(0...0xffff as ClosedRange<UInt32>) + [0x1_0000, 0x1_f600, 0xe_0001, 0xf_0000, 0x10_ffff] {
+                guard let scalar = Unicode.Scalar(code) else { continue }
+                for text in [String(scalar), "a\(scalar)b"] where fits(text) != (rule.fault(in: text) == nil) {
+                    // Dot segments are refused by \"not\".
+                    if text != "." { differing.append(code) }
+                }
+            }
+            #expect(differing.isEmpty, "\(differing.map { String($0, radix: 16) })")
+        }
     }
 
     @Test("Every reference leads somewhere, every operation has an id of its own")

@@ -82,7 +82,10 @@ struct RoomsTests {
         #expect(policy["maxParticipants"] as? Int == 4)
         #expect(policy["videoCodecs"] as? [String] == ["h264", "vp8"])
         #expect(policy["emptyTimeoutSeconds"] as? Int == 60)
-        #expect(try await house.ask(.delete, "/v1/rooms/a%20b%2Fc").status == 204)
+        let deleted = try await house.ask(.delete, "/v1/rooms/a%20b%2Fc")
+        #expect(deleted.status == 200)
+        #expect(deleted.members["closedForSeconds"] as? Int == 3_600, "4.8")
+        #expect(deleted.members["acceptsTokensIssuedAfter"] as? Int64 == TestTokens.now)
         #expect(try await house.ask(.get, "/v1/rooms/a%20b%2Fc").code == "room_not_found")
         #expect(try await house.ask(.delete, "/v1/rooms/a%20b%2Fc").status == 404)
     }
@@ -95,19 +98,42 @@ struct RoomsTests {
     }
 
     @Test(
-        "A wrong body is refused and the place is named",
+        "4.7: a wrong body is refused with its place, what must be there, what is, and what was probably meant",
         arguments: [
-            ("{\"nmae\":\"x\"}", "nmae"), ("{\"policy\":{\"maxParticpants\":3}}", "policy.maxParticpants"),
-            ("{\"policy\":{\"maxParticipants\":0}}", "policy.maxParticipants"),
-            ("{\"policy\":{\"topology\":\"star\"}}", "policy.topology"),
-            ("{\"policy\":{\"audioCodecs\":[\"vp8\"]}}", "policy.audioCodecs"), ("{\"name\":7}", "name"),
-            ("[]", "body"), ("{", "body"),
-        ])
-    func malformed(body: String, place: String) async throws {
+            (#"{"nmae":"x"}"#, "/nmae", nil, nil, "name"),
+            (#"{"name":"r","maxParticipants":2}"#, "/maxParticipants", nil, nil, "policy.maxParticipants"),
+            (#"{"maxParticpants":2}"#, "/maxParticpants", nil, nil, "policy.maxParticipants"),
+            (#"{"policy":{"maxParticpants":3}}"#, "/policy/maxParticpants", nil, nil, "policy.maxParticipants"),
+            (#"{"surprise":{}}"#, "/surprise", nil, nil, nil),
+            (#"{"policy":{"maxParticipants":0}}"#, "/policy/maxParticipants", "1 to 1000000", "0", nil),
+            (#"{"policy":{"maxParticipants":"2"}}"#, "/policy/maxParticipants", "a whole number", "\"2\"", nil),
+            (#"{"policy":{"maxParticipants":2.5}}"#, "/policy/maxParticipants", "a whole number", "2.5", nil),
+            (#"{"policy":{"audioOnly":1}}"#, "/policy/audioOnly", "true or false", "1", nil),
+            (#"{"policy":{"topology":"star"}}"#, "/policy/topology", "routed or peerToPeer", "\"star\"", nil),
+            (
+                #"{"policy":{"audioCodecs":["vp8"]}}"#, "/policy/audioCodecs", "a list of: opus, red, otherAudio",
+                "an array", nil
+            ),
+            (#"{"policy":{"maxUplinkBitrate":5}}"#, "/policy/maxUplinkBitrate", "10000 to 1000000000", "5", nil),
+            (
+                #"{"policy":{"oversendBitrate":5}}"#, "/policy/oversendBitrate", "absent without shortage oversend",
+                "5", nil
+            ),
+            (#"{"policy":[]}"#, "/policy", "an object", "an array", nil),
+            (#"{"name":7}"#, "/name", "a string", "7", nil),
+            (#"{"name":".."}"#, "/name", nil, nil, nil), (#"{"name":"a\u202eb"}"#, "/name", nil, nil, nil),
+            (#"{"name":""}"#, "/name", nil, nil, nil), (#"{"metadata":"\u0000"}"#, "/metadata", nil, nil, nil),
+            ("[]", "", "an object", "an array", nil), ("{", "", nil, nil, nil),
+        ] as [(String, String, String?, String?, String?)])
+    func malformed(body: String, pointer: String, expected: String?, found: String?, meant: String?) async throws {
         let answer = try await house.ask(.post, "/v1/rooms", body)
         #expect(answer.status == 400)
         #expect(answer.code == "malformed_json")
-        #expect((answer.members["detail"] as? String)?.contains(place) == true, "\(answer.response.text)")
+        let text = answer.response.text
+        #expect(answer.members["pointer"] as? String == pointer, "\(text)")
+        #expect(answer.members["expected"] as? String == expected, "\(text)")
+        #expect(answer.members["found"] as? String == found, "\(text)")
+        #expect(answer.members["suggestion"] as? String == meant, "\(text)")
     }
 
     @Test("Another media type is 415")
@@ -131,11 +157,14 @@ struct RoomsTests {
         one.room = "one"
         #expect(try await house.ask(.get, "/v1/rooms", grant: one).list("rooms").count == 1)
         #expect(try await house.ask(.get, "/v1/rooms/one", grant: one).status == 200)
-        #expect(try await house.ask(.get, "/v1/rooms/two", grant: one).status == 403)
-        #expect(try await house.ask(.get, "/v1/rooms/none", grant: one).status == 403)
-        #expect(try await house.ask(.delete, "/v1/rooms/two", grant: one).status == 403)
-        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"three\"}", grant: one).status == 403)
-        #expect(try await house.ask(.post, "/v1/rooms", grant: one).status == 403)
+        for target in ["/v1/rooms/two", "/v1/rooms/none", "/v1/rooms/two/participants/ada", "/v1/rooms/two/stats"] {
+            let refused = try await house.ask(.get, target, grant: one)
+            #expect(refused.status == 403 && refused.code == "room_mismatch", "B4: \(target)")
+        }
+        #expect(try await house.ask(.delete, "/v1/rooms/two", grant: one).code == "room_mismatch")
+        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"three\"}", grant: one).code == "room_mismatch")
+        #expect(try await house.ask(.post, "/v1/rooms", grant: one).code == "token_not_permitted")
+        #expect(try await house.ask(.get, "/v1/rooms/two", grant: .join("one")).code == "token_not_permitted")
     }
 
     @Test("The node reports on itself")

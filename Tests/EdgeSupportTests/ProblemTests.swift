@@ -52,6 +52,31 @@ struct ProblemTests {
         #expect(Problem(RoomError(.roomFull)).response.headers["Retry-After"] == nil)
     }
 
+    @Test("4.7: the document has the place as a JSON Pointer, what is expected there, and what was found")
+    func place() throws {
+        var fault = JSONFault(["a/b~c", "0"], .unexpected(wanted: "1 to 9"), found: "0")
+        var document = try members(Problem(fault).response)
+        #expect(document["pointer"] == "/a~1b~0c/0" && document["expected"] == "1 to 9" && document["found"] == "0")
+        #expect(document["code"] == "malformed_json" && document["suggestion"] == nil)
+        fault = JSONFault(["maxParticipants"], .unknown(meant: ["policy", "maxParticipants"]))
+        document = try members(Problem(fault).response)
+        #expect(document["pointer"] == "/maxParticipants" && document["suggestion"] == "policy.maxParticipants")
+        #expect(
+            document["detail"] == "The field maxParticipants is not known here; did you mean policy.maxParticipants?")
+        #expect(try members(Problem(400, "x").response)["pointer"] == nil)
+    }
+
+    @Test(
+        "4.7: the nearest word is the one with the fewest slips, and none where nothing is near",
+        arguments: [
+            ("maxParticpants", "maxParticipants"), ("nmae", "name"), ("Name", "name"), ("metdata", "metadata"),
+            ("maxparticipants", "maxParticipants"), ("surprise", nil), ("x", nil), ("", nil),
+            (String(repeating: "n", count: 10_000), nil),
+        ] as [(String, String?)])
+    func nearest(word: String, expected: String?) {
+        #expect(NearestWord.of(["name", "metadata", "maxParticipants", "maxPublishers"], to: word) == expected)
+    }
+
     @Test("A JSON fault names the place")
     func faults() {
         struct Body: Decodable { var a: [Inner] }
@@ -62,10 +87,18 @@ struct ProblemTests {
             return fault.sentence
         }
         #expect(fault("{\"a\":[{\"b\":1}]}") == nil)
-        #expect(fault("{\"a\":[{\"b\":\"x\"}]}") == "The field a.0.b has the wrong type.")
+        #expect(fault("{\"a\":[{\"b\":\"x\"}]}") == "The field a.0.b is \"x\"; it must be a whole number.")
+        #expect(fault("{\"a\":[{\"b\":1},{\"b\":1.5}]}") == "The body holds a number that does not fit its field.")
+        #expect(fault("{\"a\":[{\"b\":1e99}]}") == "The body holds a number that does not fit its field.")
+        #expect(fault("{\"a\":{\"b\":1}}") == "The field a is an object; it must be an array.")
+        #expect(fault("{\"a\":[[]]}") == "The field a.0 is an array; it must be an object.")
+        let long = String(repeating: "x", count: 41)
+        #expect(
+            fault("{\"a\":[{\"b\":\"\(long)\"}]}")
+                == "The field a.0.b is a string of 41 characters; it must be a whole number.")
         #expect(fault("{}") == "The field a is missing.")
         #expect(fault("{\"a\":null}") == "The field a is missing.")
         #expect(fault("nope") == "The body is not JSON.")
-        #expect(fault("[1]") == "The body has the wrong type.")
+        #expect(fault("[1]") == "The body is an array; it must be an object.")
     }
 }

@@ -3,14 +3,14 @@ public import HTTPServing
 /// A request as a client would send it.
 public func request(
     _ method: HTTPMethod, _ target: String, token: String? = nil, type: String? = nil, headers: HTTPHeaders = [:],
-    body: String = "", isLoopback: Bool = true
+    body: String = "", isLoopback: Bool = true, authority: String = "localhost:7880"
 ) throws -> HTTPRequest {
     var fields = headers
     if let token { fields["Authorization"] = "Bearer \(token)" }
     if let type { fields["Content-Type"] = type }
     let made = HTTPRequest(
         method: method, target: target, headers: fields, body: Array(body.utf8), isLoopback: isLoopback,
-        authority: "localhost:7880")
+        authority: authority)
     struct BrokenTarget: Error {}
     guard let made else { throw BrokenTarget() }
     return made

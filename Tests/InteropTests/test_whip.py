@@ -218,7 +218,8 @@ def test_an_endpoint_answers_with_location_etag_and_ice_servers(edge):
 
 
 def test_a_room_comes_from_the_token_or_is_the_default_one(edge):
-    """B4 over WHIP: the token's room wins; without any, `Broadcast`."""
+    """B4 over WHIP: the token's room, and no other one; without any, `Broadcast`."""
+    assert code(post(edge, "/whip/other", bare.offer(), token("b4", "mine"))) == (403, "room_mismatch")
     for bearer, path, room in [
         (token("b4", "mine"), "/whip", "mine"), (token("b4", "mine"), "/whip/mine", "mine"), (token("b4"), "/whip", "Broadcast"),
         (token("b4"), "/whip/asked", "asked"),

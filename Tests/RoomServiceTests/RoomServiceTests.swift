@@ -86,7 +86,9 @@ struct RoomServiceTests {
         func joined(_ granted: String?, _ asked: String?) async throws -> String {
             try await service.join(request("x", room: asked) { $0.claims.video.room = granted }).snapshot.room.name
         }
-        #expect(try await joined("R1", "R2") == "R1")
+        #expect(try await joined("R1", "R1") == "R1")
+        #expect(await code { _ = try await joined("R1", "R2") } == .roomMismatch)
+        #expect(await service.listRooms().map(\.name) == ["R1"], "a refused join makes no room")
         #expect(try await joined(nil, nil) == "Broadcast")
         #expect(try await joined(nil, "").hasPrefix("room-"))
     }
@@ -147,6 +149,55 @@ struct RoomServiceTests {
         #expect(await code { try await service.perform(.wantSpeakers(true), in: bob.session) } == .sessionNotFound)
         let totals = await service.statistics()
         #expect(totals.departures == ["removed": 1, "room_deleted": 1] && totals.participants == 0)
+    }
+
+    @Test(
+        "4.8: what an operator or a moderator ended stays so for older tokens, for as long as is set; newer ones come in"
+    )
+    func olderTokens() async throws {
+        let second = plane.wallClockMilliseconds() / 1_000
+        let service = RoomService(media: plane)
+        func join(_ identity: String, issuedAt: Int64?) async -> RoomError.Code? {
+            await code {
+                _ = try await service.join(request(identity) { $0.claims.issuedAt = issuedAt })
+            }
+        }
+        #expect(await join("ada", issuedAt: second - 60) == nil)
+        let closure = try await service.remove("ada", from: "R")
+        #expect(closure == TokenClosure(duration: .seconds(3_600), issuedAfter: second))
+        #expect(await join("ada", issuedAt: second - 60) == .participantRemoved)
+        #expect(await join("ada", issuedAt: nil) == .participantRemoved)
+        #expect(await join("ada", issuedAt: second + 1) == nil)
+        #expect(await join("bob", issuedAt: second - 60) == nil)
+        let boss = try await service.join(request("boss") { $0.claims.video.roomAdmin = true })
+        try await service.perform(.remove(participant: "bob"), in: boss.session)
+        #expect(await join("bob", issuedAt: second - 60) == .participantRemoved, "a moderator's word counts as much")
+
+        #expect(try await service.deleteRoom(named: "R") == closure)
+        #expect(await join("eve", issuedAt: second) == .roomClosed)
+        #expect(
+            await code {
+                let old = request("cam") { $0.claims.issuedAt = second }
+                _ = try await service.joinPublisher(old, offer: client.offer([.audio("0")]))
+            } == .roomClosed)
+        #expect(await service.listRooms().isEmpty, "nor does it bring the room back without its limits")
+        _ = try await service.createRoom(named: "R", policy: nil, metadata: "")
+        #expect(await join("eve", issuedAt: second) == nil, "an operator opened it again")
+        #expect(await join("bob", issuedAt: second) == .participantRemoved)
+        plane.pass(.seconds(3_600))
+        #expect(await join("bob", issuedAt: second) == nil)
+    }
+
+    @Test("4.8: with closed_for 0 older tokens are good")
+    func olderTokensAccepted() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.closedFor = .zero
+        let service = RoomService(configuration: configuration, media: plane)
+        _ = try await service.join(request("ada"))
+        try await service.remove("ada", from: "R")
+        _ = try await service.join(request("ada"))
+        #expect(try await service.deleteRoom(named: "R").duration == .zero)
+        _ = try await service.join(request("ada"))
     }
 
     @Test("Graceful end: every member is told, every room ends, nobody comes in")

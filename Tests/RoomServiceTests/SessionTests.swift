@@ -30,15 +30,44 @@ struct SessionTests {
         _ = try await service.join(request("m3"))
         #expect(await service.statistics().detachedSessions == 1)
         _ = plane.takeCommands()
-        let resumed = try await service.resume(bob.session, after: 2)
+        let resumed = try await service.resume(bob.session, after: 2, claims: request("bob").claims)
         #expect(await take(2, from: resumed.events).map(\.sequence) == [3, 4])
-        let again = try await service.resume(bob.session, after: 4)
+        let again = try await service.resume(bob.session, after: 4, claims: request("bob").claims)
         #expect(await rest(of: resumed.events).isEmpty)
         _ = try await service.join(request("m4"))
         #expect(await take(1, from: again.events).map(\.sequence) == [5])
         #expect(plane.commands.isEmpty)
-        #expect(await code { _ = try await service.resume(bob.session, after: 99) } == .resumeTooLate)
-        #expect(await code { _ = try await service.resume(SessionID("SE_x"), after: 0) } == .sessionNotFound)
+        #expect(
+            await code { _ = try await service.resume(bob.session, after: 99, claims: request("bob").claims) }
+                == .resumeTooLate)
+        #expect(
+            await code { _ = try await service.resume(SessionID("SE_x"), after: 0, claims: request("bob").claims) }
+                == .sessionNotFound)
+    }
+
+    @Test("1.6: an overheard session id is resumed by nobody but the bearer of a token that could have joined it")
+    func resumeIsAJoin() async throws {
+        let cases: [(expected: RoomError.Code?, change: (inout AccessClaims) -> Void)] = [
+            (.sessionNotFound, { $0.identity = "eve" }), (.sessionNotFound, { $0.apiKey = "other" }),
+            (.permissionDenied, { $0.video.roomJoin = false }), (.roomMismatch, { $0.video.room = "Q" }),
+            (.grantsChanged, { $0.video.canPublish = false }), (.grantsChanged, { $0.video.roomAdmin = true }),
+            (.grantsChanged, { $0.video.hidden = true }), (.grantsChanged, { $0.video.canPublishSources = [.camera] }),
+            (.grantsChanged, { $0.video.maxUplinkBitrate = 9_000_000 }), (nil, { $0.video.room = "R" }),
+            (nil, { $0.expiresAt = 99 }), (nil, { $0.name = "Bob" }),
+        ]
+        for (number, (expected, change)) in cases.enumerated() {
+            let service = RoomService(media: plane)
+            let bob = try await service.join(request("bob"))
+            var claims = request("bob").claims
+            change(&claims)
+            do throws(RoomError) {
+                _ = try await service.resume(bob.session, after: 0, claims: claims)
+                #expect(expected == nil, "case \(number)")
+            } catch {
+                #expect(error.code == expected, "case \(number)")
+            }
+            #expect(await service.statistics().resumes == (expected == nil ? 1 : 0))
+        }
     }
 
     @Test("D6: keep-alive and the resume window end sessions; signs of life keep them")
@@ -56,7 +85,9 @@ struct SessionTests {
         await service.detach(ada.session, attachment: ada.attachment)
         plane.pass(.seconds(31))
         await service.tick()
-        #expect(await code { _ = try await service.resume(ada.session, after: 0) } == .sessionNotFound)
+        #expect(
+            await code { _ = try await service.resume(ada.session, after: 0, claims: request("ada").claims) }
+                == .sessionNotFound)
         plane.pass(.seconds(21))
         await service.tick()
         #expect(await service.listRooms().isEmpty)
@@ -87,7 +118,9 @@ struct SessionTests {
                 try await service.perform(.setMetadata(name: nil, metadata: "\(change)"), in: speaker)
             }
             if let dropped {
-                let resumed = try await service.resume(members[dropped].joined.session, after: members[dropped].last)
+                let resumed = try await service.resume(
+                    members[dropped].joined.session, after: members[dropped].last, claims: request("m\(dropped)").claims
+                )
                 (members[dropped].events, members[dropped].attachment) = (resumed.events, resumed.attachment)
             }
             for index in members.indices {
@@ -113,7 +146,7 @@ struct SessionTests {
         #expect(await rest(of: slow.events).map(\.sequence) == [1, 2, 3, 4])
         #expect(await service.statistics().slowReaders == 1)
         #expect(await service.statistics().detachedSessions == 1)
-        let resumed = try await service.resume(slow.session, after: 4)
+        let resumed = try await service.resume(slow.session, after: 4, claims: request("slow").claims)
         #expect(await take(2, from: resumed.events).map(\.sequence) == [5, 6])
     }
 
@@ -124,8 +157,10 @@ struct SessionTests {
         let service = RoomService(configuration: configuration, media: plane)
         let bob = try await service.join(request("bob"))
         for index in 0..<5 { _ = try await service.join(request("m\(index)")) }
-        #expect(await code { _ = try await service.resume(bob.session, after: 1) } == .resumeTooLate)
-        let resumed = try await service.resume(bob.session, after: 2)
+        #expect(
+            await code { _ = try await service.resume(bob.session, after: 1, claims: request("bob").claims) }
+                == .resumeTooLate)
+        let resumed = try await service.resume(bob.session, after: 2, claims: request("bob").claims)
         #expect(await take(3, from: resumed.events).map(\.sequence) == [3, 4, 5])
     }
 

@@ -38,15 +38,27 @@ struct JoinTests {
     }
 
     @Test(
-        "B4: the token's room wins, then the asked one, then the standard one; an empty name is generated",
+        "B4: the token's room, else the asked one, else the default one; an empty name is generated",
         arguments: [
-            ("R1", nil, "R1"), ("R1", "R2", "R1"), (nil, nil, "Broadcast"), ("", nil, "Broadcast"), (nil, "R2", "R2"),
+            ("R1", nil, "R1"), ("R1", "R1", "R1"), ("R1", "", "R1"), (nil, nil, "Broadcast"), ("", nil, "Broadcast"),
+            (nil, "R2", "R2"), ("", "R2", "R2"),
         ] as [(String?, String?, String)])
-    func roomNames(granted: String?, asked: String?, expected: String) {
+    func roomNames(granted: String?, asked: String?, expected: String) throws {
         var turn = RoomTurn(at: .zero, wallClock: 0, random: RandomSource(seed: 1))
-        #expect(RoomNames.resolve(granted: granted, asked: asked, standard: "Broadcast", turn: &turn) == expected)
-        let generated = RoomNames.resolve(granted: nil, asked: "", standard: "Broadcast", turn: &turn)
+        #expect(try RoomNames.resolve(granted: granted, asked: asked, standard: "Broadcast", turn: &turn) == expected)
+        let generated = try RoomNames.resolve(granted: nil, asked: "", standard: "Broadcast", turn: &turn)
         #expect(generated.hasPrefix("room-") && generated.count > 12)
+    }
+
+    @Test(
+        "B4: a room that is asked for with a token for another one is refused",
+        arguments: ["R2", "r1", " R1", "Broadcast"])
+    func roomMismatch(asked: String) {
+        var turn = RoomTurn(at: .zero, wallClock: 0, random: RandomSource(seed: 1))
+        let error = #expect(throws: RoomError.self) {
+            try RoomNames.resolve(granted: "R1", asked: asked, standard: "Broadcast", turn: &turn)
+        }
+        #expect(error?.code == .roomMismatch)
     }
 
     @Test(

@@ -1,3 +1,4 @@
+import EdgeSupport
 import MediaControl
 import Primitives
 import Rooms
@@ -167,6 +168,36 @@ struct ClientMessageTests {
             return
         }
         #expect(error.code == code)
+    }
+
+    @Test(
+        "4.7: the field is named with its place, what it must be and what is there",
+        arguments: [
+            (#"{"type":"mute","track":"T","muted":1}"#, "/muted", "true or false", "1"),
+            (#"{"type":"bye"}"#, "/connection", nil, nil),
+            (
+                #"{"type":"join","bandwidth":{"maxDownlinkBitrate":5}}"#, "/bandwidth/maxDownlinkBitrate",
+                "10000 to 1000000000", "5"
+            ),
+            (#"{"type":"join","profile":"king"}"#, "/profile", "full, publishOnly, viewer", "\"king\""),
+            (#"{"type":"join","maxVideoSubscriptions":-1}"#, "/maxVideoSubscriptions", "0 to 1000", "-1"),
+            (
+                #"{"type":"announce","tracks":[{"track":"a","source":"camera"},{"track":"b","source":"moon"}]}"#,
+                "/tracks/1/source", "microphone, camera, screen, screenAudio, unknown", "\"moon\""
+            ),
+            (#"{"type":"announce","tracks":7}"#, "/tracks", "an array of objects", "7"),
+            (#"{"type":"layer","track":"T","height":-3}"#, "/height", "0 to 16384", "-3"),
+            (#"{"type":"layer","track":"T","rid":"q","height":3}"#, "/height", nil, nil),
+            (#"{"type":"view","track":"T","priority":"urgent"}"#, "/priority", "low, standard, high", "\"urgent\""),
+        ] as [(String, String, String?, String?)])
+    func places(text: String, pointer: String, expected: String?, found: String?) {
+        guard case .failure(let error) = ClientFrame(text: text).request else {
+            Issue.record("\(text) was understood")
+            return
+        }
+        #expect(
+            error.place?.pointer == pointer && error.place?.wanted == expected && error.place?.found == found,
+            "\(error)")
     }
 
     @Test("Deep nesting is refused, not a crash")

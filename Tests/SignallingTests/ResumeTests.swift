@@ -1,3 +1,4 @@
+import AccessTokens
 import EdgeTestSupport
 import Primitives
 import RoomService
@@ -53,6 +54,14 @@ struct ResumeTests {
         var eve = try await Client("eve", to: house)
         #expect(await eve.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.code == "session_not_found")
         #expect(await eve.ask("resume", "\"session\":\"SE_none\",\"seq\":0")?.code == "session_not_found")
+        var elsewhere = try await Client("ada", to: house, room: nil, grant: .join("kitchen"))
+        #expect(await elsewhere.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.code == "room_mismatch")
+        var operating = try await Client("ada", to: house, grant: TestTokens.operatorGrant)
+        #expect(await operating.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.code == "permission_denied")
+        var listening = VideoGrant.join(nil)
+        listening.canPublish = false
+        var changed = try await Client("ada", to: house, grant: listening)
+        #expect(await changed.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.code == "grants_changed")
         var again = try await Client("ada", to: house)
         #expect(await again.ask("resume", "\"session\":\"\(session)\",\"seq\":99")?.code == "resume_too_late")
         #expect(await again.ask("resume", "\"session\":\"\(session)\",\"seq\":0")?.type == "resumed")

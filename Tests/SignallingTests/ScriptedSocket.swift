@@ -107,8 +107,10 @@ struct Client {
     }
 
     /// Connects as `identity`; `hello` has been heard.
-    init(_ identity: String, to house: TestRooms, room: String? = "lobby") async throws {
-        let claims = try TestTokens.verifier.verify(TestTokens.token(identity), at: TestTokens.now)
+    init(
+        _ identity: String, to house: TestRooms, room: String? = "lobby", grant: VideoGrant = .join(nil)
+    ) async throws {
+        let claims = try TestTokens.verifier.verify(TestTokens.token(identity, grant), at: TestTokens.now)
         let session = SignallingSession(
             context: house.context, claims: claims, queryRoom: room,
             hello: Hello(

@@ -106,6 +106,12 @@ struct ServerMessageTests {
         return [
             .ok(id: 7),
             .error(id: 7, SignallingError("track_not_found", "There is no such track.")),
+            .error(
+                id: 8,
+                .invalid(
+                    JSONFault(
+                        ["tracks", "0", "source"],
+                        .unexpected(wanted: "microphone, camera, screen, screenAudio, unknown"), found: "\"moon\""))),
             .hello(
                 Hello(
                     server: "martlet/0.1.0", iceServers: [ICEServer(urls: ["stun:stun.example.org:3478"])],
@@ -137,8 +143,11 @@ struct ServerMessageTests {
     func codes() throws {
         let text = try ProtocolDocument.text()
         let tokens = AccessTokenError.allCases.filter { $0 != .cannotSign }.map(\.rawValue)
-        let signalling = [SignallingError.unknownType, .notJoined, .alreadyJoined, .tooManyRequests, .malformed("")]
-            .map(\.code)
+        let signalling = [
+            SignallingError.unknownType, .notJoined, .alreadyJoined, .tooManyRequests,
+            .malformed(JSONFault([], .notJSON)),
+        ]
+        .map(\.code)
         let words = RoomError.Code.allCases.map(\.rawValue) + LeaveReason.allCases.map(\.rawValue) + tokens + signalling
         for word in words { #expect(text.contains("`\(word)`"), "\(word)") }
         for reason in LeaveReason.allCases { #expect(text.contains("\(reason.closeCode)"), "\(reason)") }

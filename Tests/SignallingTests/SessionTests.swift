@@ -1,4 +1,6 @@
+import AccessTokens
 import EdgeTestSupport
+import HTTPServing
 import Primitives
 import RoomService
 import Rooms
@@ -19,6 +21,33 @@ struct SessionTests {
         #expect(refused?.code != nil)
         #expect(await client.join()?.type == "joined")
         #expect(await client.join()?.code == "already_joined")
+    }
+
+    @Test("B4: a room that the token is not for is refused, in the address before the upgrade, in join by its reply")
+    func roomMismatch() async throws {
+        let house = TestRooms()
+        let edge = SignallingEdge(context: house.context, limits: WebSocketLimits())
+        let token = try TestTokens.token("ada", .join("kitchen"))
+        var router = Router()
+        edge.register(on: &router)
+        for (room, status) in [("kitchen", 426), ("", 426), ("board", 403)] {
+            let asked = try request(.get, "\(SignallingEdge.path)?room=\(room)", token: token)
+            let plain = await router.handle(asked)
+            #expect(plain.status == status)
+            let isRefused: Bool
+            if case .refuse(let response) = await edge.webSocketRoute.decide(asked) {
+                isRefused = true
+                #expect(response.text == plain.text && response.text.contains("\"code\":\"room_mismatch\""))
+            } else {
+                isRefused = false
+            }
+            #expect(isRefused == (status == 403))
+        }
+        var ada = try await Client("ada", to: house, room: nil, grant: .join("kitchen"))
+        #expect(await ada.join("\"room\":\"board\"")?.code == "room_mismatch")
+        #expect(await house.rooms.listRooms().isEmpty)
+        let joined = await ada.join("\"room\":\"kitchen\"")
+        #expect(joined?.object("room")?["name"] as? String == "kitchen")
     }
 
     @Test("D1: the reply to join is the roster; events go on from its number without a gap (C17)")

@@ -66,12 +66,30 @@ struct PublishTests {
         #expect(response.status == 201, "\(name): \(response.text)")
     }
 
-    @Test("B4: the token's room wins; without any, the default room")
+    @Test(
+        "B4: the token's room, which the path may name; another one is refused on WHIP and WHEP; without any, the default room"
+    )
     func rooms() async throws {
         let house = House()
-        #expect(try await house.post("/whip/other", House.offer, grant: .join("mine")).status == 201)
+        for (target, offer) in [
+            ("/whip/other", House.offer), ("/whep/other", House.viewerOffer), ("/whep/other/cam", House.viewerOffer),
+        ] {
+            let refused = try await house.post(target, offer, grant: .join("mine"))
+            #expect(refused.status == 403 && refused.text.contains("\"code\":\"room_mismatch\""), "\(target)")
+        }
+        #expect(try await house.post("/whip/mine", House.offer, grant: .join("mine")).status == 201)
+        #expect(try await house.post("/whip", House.offer, grant: .join("mine")).status == 201)
         #expect(try await house.post("/whip", House.offer, identity: "second").status == 201)
         #expect(await house.rooms.rooms.listRooms().map(\.name) == ["Broadcast", "mine"])
+    }
+
+    @Test(
+        "4.2: a room that no path can carry is refused, percent-encoded or not",
+        arguments: [".", "..", "%2e%2E", "%20", "a%0a"])
+    func unaddressable(part: String) async throws {
+        let house = House()
+        #expect(try await house.post("/whip/\(part)", House.offer).status == 400)
+        #expect(await house.rooms.rooms.listRooms().isEmpty)
     }
 
     @Test(

@@ -105,6 +105,25 @@ struct ConfigurationTests {
         #expect(configuration.media.engine.admittedHosts.contains { $0.host == "127.0.0.1" })
     }
 
+    @Test(
+        "1.7: --dev listens where no other machine is; elsewhere only when told so, and then it serves others",
+        arguments: [
+            ("127.0.0.1", false, true), ("::1", false, true), ("127.0.0.9", true, true), ("0.0.0.0", false, false),
+            ("::", false, false), ("192.0.2.7", false, false), ("0.0.0.0", true, true),
+        ])
+    func developmentAddress(host: String, insecure: Bool, starts: Bool) throws {
+        var configuration = Configuration.development
+        var faults: [String] = []
+        configuration.take(try YAMLDocument(parsing: "http: {bind: \"\(host)\"}").entries, from: "m.yaml", &faults)
+        configuration.insecure = insecure
+        configuration.becomeDevelopment()
+        #expect(configuration.http.host == host && faults.isEmpty)
+        #expect(configuration.faults.contains { $0.hasPrefix("http.bind: --dev") } == !starts)
+        let isPublic = insecure && host == "0.0.0.0"
+        #expect(configuration.servesOtherMachines == isPublic)
+        #expect(configuration.media.engine.admittedHosts.isEmpty == isPublic)
+    }
+
     @Test("A server without a key, or with a weak one, does not start")
     func keys() {
         var configuration = Configuration()

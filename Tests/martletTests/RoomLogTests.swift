@@ -40,7 +40,7 @@ struct RoomLogTests {
         ),
         (
             .noCommonCodec(participant: "PA_2", track: "TR_1"),
-            "warning rooms: no common codec room=studio participant=PA_2 track=TR_1"
+            "debug rooms: no common codec room=studio participant=PA_2 track=TR_1"
         ),
     ]
 

@@ -6,7 +6,7 @@ extension AccessClaims {
             apiKey: issuer, identity: try token.string("sub", limit: AccessTokenLimits.identityBytes),
             name: try token.string("name", limit: AccessTokenLimits.nameBytes),
             metadata: try token.string("metadata", limit: AccessTokenLimits.metadataBytes), expiresAt: expiresAt,
-            notBefore: try token.integer("nbf"))
+            notBefore: try token.integer("nbf"), issuedAt: try token.integer("iat"))
         guard let json = token.json("video"), json != "null" else { return }
         guard json.first == "{", let members = JSONWebToken(members: json) else { throw .badClaim }
         video = try VideoGrant(members)
@@ -24,6 +24,7 @@ extension AccessClaims {
     func write(into token: borrowing JSONWebToken) -> Bool {
         guard token.set("iss", apiKey), token.set("exp", expiresAt) else { return false }
         if let notBefore, !token.set("nbf", notBefore) { return false }
+        if let issuedAt, !token.set("iat", issuedAt) { return false }
         if let identity, !token.set("sub", identity) { return false }
         if let name, !token.set("name", name) { return false }
         if let metadata, !token.set("metadata", metadata) { return false }

@@ -12,13 +12,15 @@ public struct AccessClaims: Sendable, Hashable {
     public var expiresAt: Int64
     /// `nbf`, in seconds since 1970.
     public var notBefore: Int64?
+    /// `iat`, in seconds since 1970.
+    public var issuedAt: Int64?
     /// `video`: what the bearer may do.
     public var video: VideoGrant
 
     /// Claims of `apiKey` that end at `expiresAt`.
     public init(
         apiKey: String, identity: String? = nil, name: String? = nil, metadata: String? = nil, expiresAt: Int64,
-        notBefore: Int64? = nil, video: VideoGrant = VideoGrant()
+        notBefore: Int64? = nil, issuedAt: Int64? = nil, video: VideoGrant = VideoGrant()
     ) {
         self.apiKey = apiKey
         self.identity = identity
@@ -26,6 +28,7 @@ public struct AccessClaims: Sendable, Hashable {
         self.metadata = metadata
         self.expiresAt = expiresAt
         self.notBefore = notBefore
+        self.issuedAt = issuedAt
         self.video = video
     }
 }

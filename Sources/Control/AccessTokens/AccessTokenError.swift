@@ -30,14 +30,14 @@ public enum AccessTokenError: String, Error, Sendable, Hashable, CaseIterable {
 public enum AccessTokenLimits {
     /// A whole token. Metadata of 4 KiB in base64 is 5.5 KiB; the rest is claims and signature.
     public static let tokenBytes = 16_384
-    /// `sub`.
-    public static let identityBytes = 256
-    /// `name`.
-    public static let nameBytes = 256
+    /// `sub`: 256 characters, of four bytes at most. `Rooms` counts characters.
+    public static let identityBytes = 1_024
+    /// `name`, alike.
+    public static let nameBytes = 1_024
     /// `metadata`.
     public static let metadataBytes = 8_192
-    /// `video.room`.
-    public static let roomBytes = 256
+    /// `video.room`, alike.
+    public static let roomBytes = 1_024
     /// A signing secret shorter than this is guessable offline from one token (RFC 7518 section 3.2 asks for 32).
     public static let secretMinimumBytes = 32
 }

@@ -5,18 +5,21 @@ import RoomService
 import Rooms
 
 extension ControlAPIEdge {
-    /// Refuses a request whose token lacks what `permits` asks for.
+    /// Refuses a request whose token lacks what `permits` asks for, or is good for another room.
+    @discardableResult
     func authorize(
-        _ request: HTTPRequest, _ permits: (VideoGrant) -> Bool
-    ) throws(Problem) {
+        _ request: HTTPRequest, room: String? = nil, _ permits: (VideoGrant) -> Bool
+    ) throws(Problem) -> AccessClaims {
         let claims = try context.gate.claims(of: request)
         guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
+        try TokenGate.check(claims, areFor: room)
+        return claims
     }
 
     /// The room in the path, when the token may moderate it.
     func moderatedRoom(_ request: HTTPRequest) throws(Problem) -> String {
         let room = try request.parameter("room")
-        try authorize(request) { $0.roomAdmin && Self.covers($0, room) }
+        try authorize(request, room: room) { $0.roomAdmin }
         return room
     }
 

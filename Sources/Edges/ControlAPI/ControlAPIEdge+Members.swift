@@ -21,8 +21,9 @@ extension ControlAPIEdge {
     func removeParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")
-        try await asking { () async throws(RoomError) in try await context.rooms.remove(name, from: room) }
-        return HTTPResponse(status: 204)
+        return .json(
+            ClosureModel(
+                try await asking { () async throws(RoomError) in try await context.rooms.remove(name, from: room) }))
     }
 
     func showParticipantStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

@@ -12,21 +12,17 @@ extension ControlAPIEdge {
 
     /// Rooms that the token covers.
     func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let claims = try context.gate.claims(of: request)
-        guard claims.video.roomList else { throw Problem(.notPermitted) }
+        let claims = try authorize(request) { $0.roomList }
         let rooms = await context.rooms.listRooms().filter { Self.covers(claims.video, $0.name) }
         return .json(["rooms": rooms.map { RoomModel($0) }])
     }
 
     func createRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let claims = try context.gate.claims(of: request)
-        guard claims.video.roomCreate else { throw Problem(.notPermitted) }
+        let claims = try authorize(request) { $0.roomCreate }
         let wish = try body(RoomCreation.self, of: request)
-        if let name = wish.name {
-            guard Self.covers(claims.video, name) else { throw Problem(.notPermitted) }
-        } else if let granted = claims.video.room, !granted.isEmpty {
-            throw Problem(.notPermitted)
-        }
+        try TokenGate.check(claims, areFor: wish.name)
+        // A generated name is not the token's room.
+        guard wish.name != nil || (claims.video.room ?? "").isEmpty else { throw Problem(.notPermitted) }
         let info = try await asking { () async throws(RoomError) in
             try await context.rooms.createRoom(
                 named: wish.name, policy: wish.policy?.value(over: context.rooms.configuration.defaultPolicy),
@@ -43,9 +39,10 @@ extension ControlAPIEdge {
 
     func deleteRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try request.parameter("room")
-        try authorize(request) { $0.roomCreate && Self.covers($0, room) }
-        try await asking { () async throws(RoomError) in try await context.rooms.deleteRoom(named: room) }
-        return HTTPResponse(status: 204)
+        try authorize(request, room: room) { $0.roomCreate }
+        return .json(
+            ClosureModel(
+                try await asking { () async throws(RoomError) in try await context.rooms.deleteRoom(named: room) }))
     }
 
     func showRoomStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

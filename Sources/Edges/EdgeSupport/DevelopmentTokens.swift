@@ -1,8 +1,11 @@
 public import AccessTokens
 public import HTTPServing
 
-/// `POST /dev/token`: tokens for whoever asks, so that the page works without a login. Only `--dev` registers it, and such a
-/// server serves nobody but its own machine.
+/// `POST /dev/token`: tokens for the server's own page, so that it works without a login. Only `--dev` registers it.
+///
+/// A web page that a developer visits can make a browser on this machine ask. So the request must come from this machine, from a page of this
+/// server (`Origin`, and `Sec-Fetch-Site` of the Fetch Metadata standard), and name the server by an address: a name that an attacker lets point
+/// here (DNS rebinding) makes the attacker's page an own page. Programs that send none of these fields are no pages.
 public struct DevelopmentTokens: Sendable {
     private struct Request: Decodable {
         var identity: String
@@ -20,14 +23,16 @@ public struct DevelopmentTokens: Sendable {
 
     private let verifier: TokenVerifier
     private let key: String
+    private let hosts: Set<String>
     private let clock: @Sendable () -> Int64
     /// A day: a page that stays open overnight still rejoins.
     private static let secondsValid: Int64 = 86_400
 
-    /// Mints with the key called `key`; `clock` gives seconds since 1970.
-    public init(verifier: TokenVerifier, key: String, clock: @escaping @Sendable () -> Int64) {
+    /// Mints with the key called `key` for pages at `host` or a loopback name; `clock` gives seconds since 1970.
+    public init(verifier: TokenVerifier, key: String, host: String, clock: @escaping @Sendable () -> Int64) {
         self.verifier = verifier
         self.key = key
+        hosts = ["localhost", "127.0.0.1", "[::1]", host.contains(":") ? "[\(host)]" : host]
         self.clock = clock
     }
 
@@ -35,8 +40,21 @@ public struct DevelopmentTokens: Sendable {
     public func register(on router: inout Router) {
         router.route(.post, "/dev/token") { (request) throws(Problem) in
             guard request.isLoopback else { throw Problem(403, "loopback_only", "Only for clients on this machine.") }
+            guard isFromOwnPage(request) else { throw Problem(403, "cross_origin", "Only for this server's own page.") }
             return .json(Reply(token: try mint(try read(request.body))))
         }
+    }
+
+    private func isFromOwnPage(_ request: HTTPRequest) -> Bool {
+        hosts.contains(Self.host(of: request.authority.lowercased()))
+            && request.headers.values("Origin").allSatisfy { $0.lowercased() == request.origin.lowercased() }
+            && request.headers.values("Sec-Fetch-Site").allSatisfy { ["same-origin", "none"].contains($0) }
+    }
+
+    /// The host of `host:port`, an IPv6 address with its brackets (RFC 3986 section 3.2.2).
+    private static func host(of authority: String) -> String {
+        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]") else { return authority }
+        return String(authority[..<colon])
     }
 
     private func read(_ body: [UInt8]) throws(Problem) -> Request {
@@ -55,9 +73,10 @@ public struct DevelopmentTokens: Sendable {
         grant.roomList = request.roomList ?? false
         grant.roomCreate = request.roomCreate ?? false
         grant.hidden = request.hidden ?? false
+        let now = clock()
         let claims = AccessClaims(
-            apiKey: key, identity: request.identity, name: request.name, expiresAt: clock() + Self.secondsValid,
-            video: grant)
+            apiKey: key, identity: request.identity, name: request.name, expiresAt: now + Self.secondsValid,
+            issuedAt: now, video: grant)
         do {
             return try verifier.mint(claims)
         } catch {

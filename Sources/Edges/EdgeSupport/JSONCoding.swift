@@ -18,51 +18,32 @@ public enum JSONCoding {
         String(decoding: encode(value), as: UTF8.self)
     }
 
-    /// The value in `bytes`; the problem names the place where it went wrong.
+    /// The value in `bytes`; the fault names the place where it went wrong, what must be there, and what is.
     public static func decode<Value: Decodable>(
         _ type: Value.Type, from bytes: [UInt8]
     ) throws(JSONFault) -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(bytes))
+        } catch let fault as JSONFault {
+            throw explained(fault, by: bytes)
         } catch let error as DecodingError {
-            throw JSONFault(error)
+            throw explained(JSONFault(error), by: bytes)
         } catch {
-            throw JSONFault(path: "", reason: "is not JSON")
-        }
-    }
-}
-
-/// Where and why a JSON text does not have the wanted form.
-public struct JSONFault: Error, Sendable, Hashable {
-    /// Members and indices from the top, joined by dots; empty for the text as a whole.
-    public var path: String
-    /// "is missing", "has the wrong type" …
-    public var reason: String
-
-    /// A fault at `path`.
-    public init(path: String, reason: String) {
-        self.path = path
-        self.reason = reason
-    }
-
-    /// A sentence for people.
-    public var sentence: String { path.isEmpty ? "The body \(reason)." : "The field \(path) \(reason)." }
-
-    init(_ error: DecodingError) {
-        switch error {
-        case .keyNotFound(let key, let context): self.init(context.codingPath + [key], "is missing")
-        case .valueNotFound(_, let context): self.init(context.codingPath, "is missing")
-        case .typeMismatch(_, let context): self.init(context.codingPath, "has the wrong type")
-        case .dataCorrupted(let context):
-            self.init(
-                context.codingPath, context.codingPath.isEmpty ? "is not JSON" : "has a value that is not allowed")
-        @unknown default: self.init(path: "", reason: "is not understood")
+            throw JSONFault([], .notJSON)
         }
     }
 
-    private init(_ path: [any CodingKey], _ reason: String) {
-        self.init(
-            path: path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: "."), reason: reason)
+    /// The fault with what stands at its place in `bytes`, where something else was wanted.
+    public static func explained(_ fault: JSONFault, by bytes: [UInt8]) -> JSONFault {
+        guard fault.reason == .notJSON || fault.wanted != nil && fault.found == nil else { return fault }
+        let decoder = JSONDecoder()
+        decoder.userInfo[JSONGlimpse.path] = fault.path
+        guard let glimpse = try? decoder.decode(JSONGlimpse.self, from: Data(bytes)) else { return fault }
+        // What the decoder refuses without a place although the text is well-formed.
+        if fault.reason == .notJSON { return JSONFault([], .refused("holds a number that does not fit its field")) }
+        var fault = fault
+        fault.found = glimpse.words
+        return fault
     }
 }
 
@@ -70,5 +51,6 @@ extension Problem {
     /// What a body of the wrong form is in HTTP.
     public init(_ fault: JSONFault) {
         self.init(400, "malformed_json", fault.sentence)
+        place = fault
     }
 }

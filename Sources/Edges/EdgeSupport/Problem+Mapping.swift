@@ -60,7 +60,7 @@ extension Problem {
     private static func status(of code: RoomError.Code) -> Int {
         switch code {
         case .invalidRequest, .identityRequired, .invalidDescription: 400
-        case .permissionDenied, .relayNotAllowed: 403
+        case .permissionDenied, .relayNotAllowed, .roomMismatch, .participantRemoved, .grantsChanged: 403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
             .connectionNotFound:
             404

@@ -11,6 +11,8 @@ public struct Problem: Error, Sendable, Hashable {
     public var code: String
     /// What is wrong this time, for people.
     public var detail: String
+    /// Which member of a body it is about; its parts stand beside `detail`.
+    public var place: JSONFault?
     /// When trying again makes sense.
     public var retryAfter: TimeInterval?
     /// Further header fields, for example `WWW-Authenticate` or `Accept-Post`.
@@ -42,7 +44,8 @@ public struct Problem: Error, Sendable, Hashable {
 
     private var document: Document {
         Document(
-            title: Self.title(of: status), status: status, code: code, detail: detail.isEmpty ? nil : detail)
+            title: Self.title(of: status), status: status, code: code, detail: detail.isEmpty ? nil : detail,
+            pointer: place?.pointer, expected: place?.wanted, found: place?.found, suggestion: place?.suggestion)
     }
 
     private struct Document: Encodable {
@@ -51,6 +54,10 @@ public struct Problem: Error, Sendable, Hashable {
         let status: Int
         let code: String
         let detail: String?
+        let pointer: String?
+        let expected: String?
+        let found: String?
+        let suggestion: String?
     }
 
     /// The reason phrase of `status` (RFC 9110 section 15), which is what a title says with type `about:blank`.

@@ -11,16 +11,28 @@ public struct StrictKeys: CodingKey, Sendable, Hashable {
     /// nil: objects have no indices.
     public init?(intValue: Int) { nil }
 
-    /// Refuses members other than those of `Keys`.
+    /// Refuses members other than those of `Keys`. `below` are the members of objects in it, for a better guess at what was meant: object
+    /// name -> its members.
     public static func check<Keys: CodingKey & CaseIterable>(
-        _ decoder: any Decoder, _ keys: Keys.Type
+        _ decoder: any Decoder, _ keys: Keys.Type, below: [String: [String]] = [:]
     ) throws {
-        let known = Set(keys.allCases.map(\.stringValue))
+        let known = Keys.allCases.map(\.stringValue)
         let container = try decoder.container(keyedBy: Self.self)
-        guard let stranger = container.allKeys.map(\.stringValue).sorted().first(where: { !known.contains($0) }) else {
-            return
+        let names = container.allKeys.map(\.stringValue).sorted()
+        guard let stranger = names.first(where: { !known.contains($0) }) else { return }
+        let place = JSONFault.names(decoder.codingPath)
+        let meant = guess(stranger, known, below).map { place + $0 }
+        throw JSONFault(place + [stranger], .unknown(meant: meant))
+    }
+
+    /// The same name one object further down, else the nearest name here, else further down.
+    private static func guess(_ name: String, _ known: [String], _ below: [String: [String]]) -> [String]? {
+        let objects = below.keys.sorted()
+        if let object = objects.first(where: { below[$0]?.contains(name) == true }) { return [object, name] }
+        if let near = NearestWord.of(known, to: name) { return [near] }
+        for object in objects {
+            if let near = NearestWord.of(below[object] ?? [], to: name) { return [object, near] }
         }
-        throw DecodingError.dataCorrupted(
-            .init(codingPath: decoder.codingPath + [Self(stringValue: stranger)], debugDescription: "unknown"))
+        return nil
     }
 }

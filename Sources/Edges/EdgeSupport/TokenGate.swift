@@ -1,5 +1,6 @@
 public import AccessTokens
 public import HTTPServing
+import Rooms
 
 /// Takes the access token out of a request and verifies it.
 public struct TokenGate: Sendable {
@@ -17,6 +18,22 @@ public struct TokenGate: Sendable {
         guard let token = Self.token(of: request) else { throw Problem(AccessTokenError.missing) }
         do {
             return try verifier.verify(token, at: clock())
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// The claims of a token that is good for `room`, where one is asked for.
+    public func claims(of request: HTTPRequest, room: String?) throws(Problem) -> AccessClaims {
+        let claims = try claims(of: request)
+        try Self.check(claims, areFor: room)
+        return claims
+    }
+
+    /// Refuses claims that are good for another room than `room`.
+    public static func check(_ claims: AccessClaims, areFor room: String?) throws(Problem) {
+        do throws(RoomError) {
+            try RoomNames.checkMatch(granted: claims.video.room, asked: room)
         } catch {
             throw Problem(error)
         }

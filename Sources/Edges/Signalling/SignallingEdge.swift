@@ -24,7 +24,7 @@ public struct SignallingEdge: Sendable {
     public var webSocketRoute: WebSocketRoute {
         WebSocketRoute(Self.path, protocols: [Self.subprotocol]) { request in
             do throws(Problem) {
-                let claims = try context.gate.claims(of: request)
+                let claims = try context.gate.claims(of: request, room: request.query["room"])
                 let queryRoom = request.query["room"]
                 return .accept { connection in
                     let session = SignallingSession(
@@ -40,7 +40,7 @@ public struct SignallingEdge: Sendable {
     /// Adds the plain GET, by which a page learns why its upgrade was refused.
     public func register(on router: inout Router) {
         router.route(.get, Self.path) { (request) throws(Problem) in
-            _ = try context.gate.claims(of: request)
+            _ = try context.gate.claims(of: request, room: request.query["room"])
             throw Problem(
                 426, "upgrade_required", "This is a WebSocket; the token is good.", headers: ["Upgrade": "websocket"])
         }

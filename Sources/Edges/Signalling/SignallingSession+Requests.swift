@@ -42,17 +42,14 @@ extension SignallingSession {
         return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
     }
 
-    /// A session is resumed only with a token of the identity that joined.
+    /// A session is resumed only with a token that could have joined it.
     private func resume(
         _ session: SessionID, _ sequence: UInt64, _ id: Int64?, _ state: inout State
     ) async throws(SignallingError) -> Outcome {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
         let resumed = try await asking { () async throws(RoomError) in
-            guard let identity = await context.rooms.identity(of: session), identity == claims.identity else {
-                throw RoomError(.sessionNotFound, "There is no such session.")
-            }
-            return try await context.rooms.resume(session, after: sequence)
+            try await context.rooms.resume(session, after: sequence, claims: claims)
         }
         state.attachment = Attachment(session: session, events: resumed.events, number: resumed.attachment)
         return Outcome(replies: [.resumed(id: id, session, sequence: sequence)], isNew: true)

@@ -1,5 +1,5 @@
 import AccessTokens
-import Primitives
+public import Primitives
 import Rooms
 
 extension RoomService {
@@ -10,16 +10,17 @@ extension RoomService {
             guard request.claims.video.roomJoin else {
                 throw RoomError(.permissionDenied, "the token does not permit joining")
             }
+            var turn = newTurn()
+            let name = try RoomNames.resolve(
+                granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
+                turn: &turn)
+            try cutoffs.check(request.claims, room: name, now: media.now())
             guard nameBySession.count < configuration.maxParticipants else {
                 throw RoomError(.overloaded, "the server is full", retryAfter: .seconds(10))
             }
             guard joinBudget.take(at: media.now()) else {
                 throw RoomError(.rateLimited, "too many joins", retryAfter: .seconds(1))
             }
-            var turn = newTurn()
-            let name = RoomNames.resolve(
-                granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
-                turn: &turn)
             if let hosted = rooms[name] { return (hosted, turn) }
             guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
             return (
@@ -46,5 +47,28 @@ extension RoomService {
         }
         totals.joins += 1
         return reply
+    }
+}
+
+/// Which tokens an operator's intervention has made worthless.
+public struct TokenClosure: Sendable, Hashable {
+    /// For how long; zero: none are.
+    public var duration: TimeInterval
+    /// Seconds since 1970: a token must have been issued later.
+    public var issuedAfter: Int64
+}
+
+extension RoomService {
+    /// What holds for tokens when something is ended now.
+    var closure: TokenClosure {
+        TokenClosure(duration: configuration.closedFor, issuedAfter: media.wallClockMilliseconds() / 1_000)
+    }
+
+    /// From now on older tokens are no longer good for the room, or for one identity in it: what was ended stays so.
+    func refuseOlderTokens(room: String, identity: String?) {
+        guard configuration.closedFor > .zero else { return }
+        let now = media.now()
+        cutoffs.add(
+            room: room, identity: identity, second: closure.issuedAfter, until: now + configuration.closedFor, now: now)
     }
 }

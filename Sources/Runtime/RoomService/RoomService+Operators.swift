@@ -39,27 +39,34 @@ extension RoomService {
         let hosted: HostedRoom
         do throws(RoomError) {
             guard rooms[name] == nil else { throw RoomError(.roomExists, "there is a room of this name") }
-            guard metadata.utf8.count <= RoomLimits().metadataBytes else {
-                throw RoomError(.tooLarge, "metadata is too long")
-            }
+            try TextRule.metadata.check(metadata, "the metadata")
             hosted = try makeRoom(
                 named: name, policy: policy ?? configuration.defaultPolicy, metadata: metadata, turn: &turn)
+            cutoffs.reopen(room: name)
         } catch {
             throw counted(error)
         }
         return try await step(hosted, turn) { room, _ in room.info }
     }
 
-    /// Ends a room and everybody's stay in it.
-    public func deleteRoom(named name: String) async throws(RoomError) {
-        await step(try hosted(named: name)) { $0.close(reason: .roomDeleted, turn: &$1) }
+    /// Ends a room and everybody's stay in it. Older tokens do not bring it back.
+    @discardableResult
+    public func deleteRoom(named name: String) async throws(RoomError) -> TokenClosure {
+        let hosted = try hosted(named: name)
+        let closure = closure
+        refuseOlderTokens(room: name, identity: nil)
+        await step(hosted) { $0.close(reason: .roomDeleted, turn: &$1) }
+        return closure
     }
 
-    /// Ends a participant's stay, named by sid or identity.
-    public func remove(_ participant: String, from name: String) async throws(RoomError) {
+    /// Ends a participant's stay, named by sid or identity. Its older tokens do not bring it back.
+    @discardableResult
+    public func remove(_ participant: String, from name: String) async throws(RoomError) -> TokenClosure {
+        let closure = closure
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
             try room.removeParticipant(participant, turn: &turn)
         }
+        return closure
     }
 
     /// Mutes a track by sid; unmuting is the publisher's to do and is refused.

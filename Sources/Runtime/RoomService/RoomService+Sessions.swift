@@ -1,4 +1,4 @@
-import AccessTokens
+public import AccessTokens
 public import Rooms
 
 // Coming, going, coming back.
@@ -86,9 +86,17 @@ extension RoomService {
         return true
     }
 
-    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end.
-    public func resume(_ session: SessionID, after sequence: UInt64) throws(RoomError) -> ResumedSession {
+    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
+    /// new socket's token, which must be good for what the session's own was good for.
+    public func resume(
+        _ session: SessionID, after sequence: UInt64, claims: AccessClaims
+    ) throws(RoomError) -> ResumedSession {
         let hosted = try hosted(of: session)
+        do throws(RoomError) {
+            try hosted.room.checkResume(session, claims)
+        } catch {
+            throw counted(error)
+        }
         guard let events = mailboxes[session]?.open(after: sequence) else {
             throw counted(RoomError(.resumeTooLate, "these events are no longer kept; join again"))
         }
@@ -97,11 +105,6 @@ extension RoomService {
         totals.resumes += 1
         return ResumedSession(
             session: session, events: events, attachment: mailboxes[session]?.attachment ?? 0)
-    }
-
-    /// Whose session it is; for checking that whoever resumes it may.
-    public func identity(of session: SessionID) -> String? {
-        (try? hosted(of: session))?.room.participant(session)?.identity
     }
 
     /// A complete snapshot of now, for a client that wants to start over on its session.

@@ -39,7 +39,7 @@ extension RoomService {
             case .notify(let session, let event): deliver(event, to: session, hosted)
             case .sessionEnded(let session, let reason): forget(session, reason)
             case .log(let event):
-                note(event)
+                note(event, in: hosted.room.name)
                 log(RoomLogEntry(room: hosted.room.name, at: media.wallClockMilliseconds(), event: event))
             case .roomEnded:
                 rooms[hosted.room.name] = nil
@@ -66,9 +66,13 @@ extension RoomService {
         nameBySession[session] = nil
     }
 
-    private func note(_ event: RoomLogEvent) {
-        if case .connectionChanged(_, _, .ended, let reason) = event {
+    private func note(_ event: RoomLogEvent, in room: String) {
+        switch event {
+        case .connectionChanged(_, _, .ended, let reason):
             totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
+        // By an operator or by a moderator in the room.
+        case .participantLeft(_, let identity, .removed): refuseOlderTokens(room: room, identity: identity)
+        default: break
         }
     }
 }

@@ -19,6 +19,7 @@ public actor RoomService {
     var mailboxes: [SessionID: SessionMailbox] = [:]
     var totals = RoomServiceStatistics()
     var joinBudget: JoinBudget
+    var cutoffs = TokenCutoffs()
     var isDraining = false
     private var lastRoom: UInt64 = 0
     /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
@@ -47,9 +48,7 @@ public actor RoomService {
     ) throws(RoomError) -> HostedRoom {
         guard !isDraining else { throw RoomError(.draining, "the server is going away") }
         guard rooms.count < configuration.maxRooms else { throw RoomError(.limitExceeded, "too many rooms") }
-        guard (1...256).contains(name.utf8.count), RoomNames.isPrintable(name) else {
-            throw RoomError(.invalidRequest, "a room's name has 1 to 256 bytes and no control characters")
-        }
+        try RoomNames.check(name)
         guard let worker = media.leastLoadedWorker() else {
             throw RoomError(.overloaded, "no media worker can take a room", retryAfter: .seconds(5))
         }

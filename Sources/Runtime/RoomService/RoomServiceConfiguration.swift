@@ -20,6 +20,9 @@ public struct RoomServiceConfiguration: Sendable {
     public var resumeWindow = TimeInterval.seconds(30)
     /// A signalling session without a sign of life ends after this long (D6).
     public var keepAliveTimeout = TimeInterval.seconds(30)
+    /// After a room was deleted, or a participant removed, tokens issued before are refused for this long; zero: they are not. An hour outlasts
+    /// the meeting that somebody was removed from, and most tokens that are made for one.
+    public var closedFor = TimeInterval.seconds(3_600)
     /// Events waiting for one session's reader; more end its stream, and it may resume.
     public var maxQueuedEvents = 1_024
     /// Past events kept for resume.

@@ -48,9 +48,10 @@ struct TokenCommand {
             throw CommandError(
                 message: "martlet: there is no key '\(key ?? "")' in the configuration; it has: \(known)", exitCode: 1)
         }
+        let now = MonotonicClock.wallMilliseconds() / 1_000
         let claims = AccessClaims(
-            apiKey: chosen, identity: identity, name: name, metadata: metadata,
-            expiresAt: MonotonicClock.wallMilliseconds() / 1_000 + secondsValid, video: grant)
+            apiKey: chosen, identity: identity, name: name, metadata: metadata, expiresAt: now + secondsValid,
+            issuedAt: now, video: grant)
         do {
             return try TokenVerifier(configuration).mint(claims)
         } catch {

@@ -10,7 +10,7 @@ extension Configuration {
     static func load(
         file: String?, environment: [String: String], development: Bool
     ) throws(ConfigurationError) -> Configuration {
-        var configuration = Configuration()
+        var configuration = development ? Configuration.development : Configuration()
         var faults: [String] = []
         if let file {
             let entries = try read(file)

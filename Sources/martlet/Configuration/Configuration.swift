@@ -46,6 +46,7 @@ struct Configuration: Sendable {
     /// The configuration of `--dev`: no file needed, nothing reachable from elsewhere.
     static var development: Configuration {
         var configuration = Configuration()
+        configuration.http.host = "127.0.0.1"
         configuration.becomeDevelopment()
         return configuration
     }
@@ -53,18 +54,29 @@ struct Configuration: Sendable {
     /// Confines the server to this machine and adds the built-in key.
     mutating func becomeDevelopment() {
         isDevelopment = true
-        http.host = "127.0.0.1"
         privateListener.host = "127.0.0.1"
         // Firefox reaches no ICE-lite server on loopback: it pairs its network addresses with no loopback candidate. So the
         // machine's other addresses are named too, and whoever comes from elsewhere is not listened to.
         media.bindAddress = nil
         media.advertisedAddresses = [SocketAddress(ipv4: 0x7f00_0001, port: 0)] + NetworkInterfaces.addresses()
-        media.engine.admittedHosts = media.advertisedAddresses
+        media.engine.admittedHosts = servesOtherMachines ? [] : media.advertisedAddresses
         keys[Self.developmentKey.name] = Self.developmentKey.secret
     }
 
-    /// Whether clients on other machines may be served: with TLS, behind a proxy, or when told so.
-    var servesOtherMachines: Bool { !isDevelopment && (tlsCertificatePath != nil || trustedProxy || insecure) }
+    /// Whether clients on other machines may be served: with TLS, behind a proxy, or when told so. The secret of `--dev` is public, so there
+    /// only the plain word counts.
+    var servesOtherMachines: Bool {
+        isDevelopment ? insecure && !bindsLoopback : tlsCertificatePath != nil || trustedProxy || insecure
+    }
+
+    /// The host of the page's address on this machine.
+    var pageHost: String {
+        guard bindsLoopback else { return "127.0.0.1" }
+        return http.host.contains(":") ? "[\(http.host)]" : http.host
+    }
+
+    /// Whether no other machine reaches the public listener.
+    private var bindsLoopback: Bool { SocketAddress(numeric: http.host)?.isLoopback ?? false }
 
     /// What makes the configuration unusable, one sentence a fault.
     var faults: [String] {
@@ -87,6 +99,11 @@ struct Configuration: Sendable {
             if let path, access(path, R_OK) != 0 {
                 faults.append("http.tls.\(setting): '\(path)' cannot be read: \(String(cString: strerror(errno)))")
             }
+        }
+        if isDevelopment, !insecure, !bindsLoopback {
+            faults.append(
+                "http.bind: --dev accepts tokens signed with a secret that everybody knows, so it does not listen on "
+                    + "\(http.host); bind 127.0.0.1, or set 'insecure: true' knowingly")
         }
         if http.port == privateListener.port, http.port != 0 {
             faults.append("private.port: \(privateListener.port) is the public listener's port")

@@ -62,7 +62,9 @@ extension Setting {
     ]
 
     private static let rooms: [Setting] = [
-        text("rooms.default", "the room of a join that names none", \.rooms.defaultRoom),
+        value(
+            "rooms.default", "the room of a join that names none", wants: "text", \.rooms.defaultRoom,
+            parse: { TextRule.identifier.fault(in: $0) == nil ? $0 : nil }, show: { $0 }),
         flag("rooms.auto_create", "a join may make its room", \.rooms.autoCreateRooms),
         number("rooms.max_rooms", "rooms at a time", 1...1_000_000, \.rooms.maxRooms),
         number(
@@ -94,6 +96,10 @@ extension Setting {
         seconds(
             "rooms.departure_timeout", "a room ends so long after the last one left", 0...86_400,
             \.rooms.defaultPolicy.departureTimeout),
+        seconds(
+            "rooms.closed_for",
+            "after a room is deleted or a participant removed, refuse tokens issued before that for this long; 0: accept them",
+            0...86_400, \.rooms.closedFor),
     ]
 
     private static let sessions: [Setting] = [

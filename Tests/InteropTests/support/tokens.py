@@ -8,7 +8,7 @@ import time
 KEY, SECRET = "devkey", "devsecret-devsecret-devsecret-00"
 
 
-def token(identity, room=None, *, key=KEY, secret=SECRET, lifetime_s=600, name=None, **grants):
+def token(identity, room=None, *, key=KEY, secret=SECRET, lifetime_s=600, name=None, issued_at=None, **grants):
     def part(value):
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
 
@@ -16,7 +16,7 @@ def token(identity, room=None, *, key=KEY, secret=SECRET, lifetime_s=600, name=N
     video = {"roomJoin": True, "canPublish": True, "canSubscribe": True, **grants}
     if room is not None:
         video["room"] = room
-    claims = {"iss": key, "sub": identity, "nbf": now - 5, "exp": now + lifetime_s, "video": video}
+    claims = {"iss": key, "sub": identity, "nbf": now - 5, "iat": now if issued_at is None else issued_at, "exp": now + lifetime_s, "video": video}
     if name:
         claims["name"] = name
     signed = part({"alg": "HS256", "typ": "JWT"}) + b"." + part(claims)

@@ -1,4 +1,4 @@
-import AccessTokens
+public import AccessTokens
 import Primitives
 
 extension Room {
@@ -19,7 +19,8 @@ extension Room {
             receivingConnection: request.receivingConnection,
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, follow: follow)
-        members[session] = Member(session: session, info: info, options: options, lastSign: turn.now)
+        members[session] = Member(
+            session: session, apiKey: request.claims.apiKey, info: info, options: options, lastSign: turn.now)
         order.append(session)
         sessionByIdentity[info.identity] = session
         sessionBySID[info.sid] = session
@@ -32,6 +33,23 @@ extension Room {
         return session
     }
 
+    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
+    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join.
+    public func checkResume(_ session: SessionID, _ claims: AccessClaims) throws(RoomError) {
+        guard let member = members[session], member.options.isSignalled, claims.identity == member.info.identity,
+            claims.apiKey == member.apiKey
+        else { throw RoomError(.sessionNotFound, "there is no such session") }
+        try Self.checkJoins(claims)
+        try RoomNames.checkMatch(granted: claims.video.room, asked: name)
+        guard Permissions(claims.video) == member.permissions,
+            BandwidthProfile(claims.video) == member.options.grantedBandwidth
+        else { throw RoomError(.grantsChanged, "the token grants something else than the one that joined; join again") }
+    }
+
+    private static func checkJoins(_ claims: AccessClaims) throws(RoomError) {
+        guard claims.video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+    }
+
     /// What has to be told after a snapshot was taken of what an intent did: the server's own offers.
     public mutating func settle(turn: inout RoomTurn) {
         makeOffers(&turn)
@@ -41,19 +59,15 @@ extension Room {
     private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
         guard !isEnded else { throw RoomError(.roomClosed, "the room is closing") }
         let claims = request.claims
-        guard claims.video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+        try Self.checkJoins(claims)
         guard let identity = claims.identity, !identity.isEmpty else {
             throw RoomError(.identityRequired, "the token names nobody")
         }
         let name = claims.name ?? request.name ?? ""
         let metadata = claims.metadata ?? request.metadata ?? ""
-        let limits = context.limits
-        guard identity.utf8.count <= limits.identityBytes else { throw RoomError(.tooLarge, "identity is too long") }
-        guard RoomNames.isPrintable(identity) else {
-            throw RoomError(.invalidRequest, "the identity has control characters")
-        }
-        guard name.utf8.count <= limits.nameBytes else { throw RoomError(.tooLarge, "name is too long") }
-        guard metadata.utf8.count <= limits.metadataBytes else { throw RoomError(.tooLarge, "metadata is too long") }
+        try TextRule.identifier.check(identity, "the identity")
+        try TextRule.label.check(name, "the name")
+        try TextRule.metadata.check(metadata, "the metadata")
         if let id = request.receivingConnection { try checkConnectionID(id) }
         let permissions = Permissions(claims.video)
         switch request.profile {

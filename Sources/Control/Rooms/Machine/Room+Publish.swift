@@ -6,12 +6,13 @@ extension Room {
     /// What a section is, as announced or as its kind suggests; nil where the member may not publish it.
     ///
     /// Unannounced sections are the first of microphone and screen audio, or of camera and screen, that is permitted: so
-    /// a WHIP broadcaster whose token says `screen_share` needs no announcement.
+    /// a WHIP broadcaster whose token says `screen_share` needs no announcement. A video that was announced as a microphone is neither.
     func permittedSource(
         _ kind: MediaKind, _ sending: RemoteSending, mid: String, member: Member
     ) -> TrackSource? {
         if let announced = announcement(sending.trackID, mid, member) {
-            return member.permissions.mayPublish(announced.source) ? announced.source : nil
+            return announced.source.fits(kind) && member.permissions.mayPublish(announced.source)
+                ? announced.source : nil
         }
         var guesses: [TrackSource] = kind == .audio ? [.microphone, .screenAudio] : [.camera, .screen]
         if kind == .video, sending.contentHint == "slides" { guesses.reverse() }
@@ -28,19 +29,23 @@ extension Room {
         _ sending: RemoteSending, section: NegotiatedSection, on name: String, of session: SessionID,
         _ turn: inout RoomTurn
     ) {
-        guard let kind = MediaKind(section.kind), let connection = try? connection(name, of: session) else { return }
+        guard let kind = MediaKind(section.kind), let connection = try? connection(name, of: session),
+            let member = members[session]
+        else { return }
+        let announced = announcement(sending.trackID, section.mid, member)
+        if let announced { members[session]?.announcements.removeAll { $0.clientTrackID == announced.clientTrackID } }
         if let id = connection.trackByMid[section.mid], let track = tracks[id] {
-            update(track, with: sending, &turn)
+            // Another track of the client in the same section (replaceTrack), which may have been announced as something else.
+            if let announced { update(track, announced, &turn) }
+            if let track = tracks[id] { update(track, with: sending, &turn) }
             return
         }
-        guard let member = members[session],
-            let source = permittedSource(kind, sending, mid: section.mid, member: member)
-        else { return }
+        guard let source = permittedSource(kind, sending, mid: section.mid, member: member) else { return }
         let id = TrackID(nextNumber())
-        let announced = announcement(sending.trackID, section.mid, member)
         var info = TrackInfo(
             sid: turn.sid("TR_"), participant: member.info.sid, identity: member.info.identity,
-            name: announced?.name ?? "", kind: kind, source: source, mid: section.mid, clientTrackID: sending.trackID)
+            name: announced?.name ?? "", kind: kind, source: source, mid: section.mid,
+            clientTrackID: sending.shownTrackID)
         info.muted = announced?.muted ?? false
         info.width = announced?.width
         info.height = announced?.height
@@ -63,7 +68,6 @@ extension Room {
         members[session]?.tracks.append(id)
         mayHaveChanged = true
         members[session]?.info.version += 1
-        if let announced { members[session]?.announcements.removeAll { $0.clientTrackID == announced.clientTrackID } }
         turn.media(.addTrack(description))
         if info.muted { turn.media(.setTrackMuted(id, true)) }
         if kind == .video {
@@ -88,7 +92,7 @@ extension Room {
             turn.media(.updateTrack(description))
         }
         let isSimulcast = sending.encodings.count > 1
-        let clientTrackID = sending.trackID ?? track.info.clientTrackID
+        let clientTrackID = sending.shownTrackID ?? track.info.clientTrackID
         if track.info.simulcast != isSimulcast || track.info.clientTrackID != clientTrackID {
             tracks[track.id]?.info.simulcast = isSimulcast
             tracks[track.id]?.info.clientTrackID = clientTrackID
@@ -144,6 +148,11 @@ extension Room {
         turn.log(.trackMuted(track: track.info.sid, muted))
         trackChanged(id, &turn)
     }
+}
+
+extension RemoteSending {
+    /// The client's id of the track as others are told it; nil where it is no text to show.
+    fileprivate var shownTrackID: String? { trackID.flatMap { TextRule.label.fault(in: $0) == nil ? $0 : nil } }
 }
 
 extension TrackTraits {

@@ -31,9 +31,9 @@ extension Room {
     private mutating func announce(
         _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        guard !announcement.clientTrackID.isEmpty, announcement.clientTrackID.utf8.count <= 256,
-            (announcement.name?.utf8.count ?? 0) <= context.limits.nameBytes
-        else { throw RoomError(.invalidRequest, "track id or name is empty or too long") }
+        guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track is empty") }
+        try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
+        try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
         guard member.permissions.mayPublish(announcement.source) else {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
@@ -41,6 +41,10 @@ extension Room {
         if let track = member.tracks.compactMap({ tracks[$0] }).first(where: {
             $0.info.clientTrackID == id || $0.info.mid == id
         }) {
+            guard announcement.source.fits(track.info.kind) else {
+                throw RoomError(
+                    .invalidRequest, "\(announcement.source.rawValue) is no source of a track of \(track.info.kind)")
+            }
             update(track, announcement, &turn)
             return
         }
@@ -51,8 +55,8 @@ extension Room {
         members[member.session]?.announcements.append(announcement)
     }
 
-    /// The announcement came after the offer.
-    private mutating func update(_ track: PublishedTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
+    /// The announcement came after the offer, or its track took over a section that had another.
+    mutating func update(_ track: PublishedTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
         var info = track.info
         info.source = announcement.source
         info.name = announcement.name ?? info.name
@@ -103,9 +107,8 @@ extension Room {
     private mutating func setMetadata(
         _ name: String?, _ metadata: String?, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        guard (name?.utf8.count ?? 0) <= context.limits.nameBytes,
-            (metadata?.utf8.count ?? 0) <= context.limits.metadataBytes
-        else { throw RoomError(.tooLarge, "name or metadata is too long") }
+        try TextRule.label.check(name ?? "", "the name")
+        try TextRule.metadata.check(metadata ?? "", "the metadata")
         if let name { members[member.session]?.info.name = name }
         if let metadata { members[member.session]?.info.metadata = metadata }
         participantChanged(member.session, &turn)

@@ -1,17 +1,25 @@
 /// Which room a join goes to (B4).
 public enum RoomNames {
-    /// The token's room wins over the asked one. Neither: the standard room. An empty asked name: a generated one.
+    /// The token's room; a join that asks for another one is refused. Without one in the token, the asked room; neither: the standard
+    /// room. An empty asked name asks for none where the token has one, else for a generated name.
     public static func resolve(
         granted: String?, asked: String?, standard: String, turn: inout RoomTurn
-    ) -> String {
+    ) throws(RoomError) -> String {
+        try checkMatch(granted: granted, asked: asked)
         if let granted, !granted.isEmpty { return granted }
         guard let asked else { return standard }
         return asked.isEmpty ? generated(turn: &turn) : asked
     }
 
-    /// Whether a name has no control characters, which would break lines where names are shown and logged.
-    public static func isPrintable(_ name: String) -> Bool {
-        name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    /// Refuses a room that is asked for with a token for another one: nobody lands in a room that they did not name.
+    public static func checkMatch(granted: String?, asked: String?) throws(RoomError) {
+        guard let granted, !granted.isEmpty, let asked, !asked.isEmpty, asked != granted else { return }
+        throw RoomError(.roomMismatch, "the token is for another room than the one that is asked for")
+    }
+
+    /// Refuses a name that no room can have.
+    public static func check(_ name: String) throws(RoomError) {
+        try TextRule.identifier.check(name, "the room's name", tooLong: .invalidRequest)
     }
 
     /// A name that nobody has used.

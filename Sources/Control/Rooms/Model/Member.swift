@@ -4,6 +4,8 @@ import Primitives
 /// A participant with all that belongs to it.
 struct Member: Sendable {
     let session: SessionID
+    /// The key whose token joined.
+    let apiKey: String
     /// What others see, without tracks.
     var info: ParticipantInfo
     var options: MemberOptions

@@ -28,9 +28,6 @@ public struct RoomLimits: Sendable, Hashable {
     public var subscriptionsPerParticipant = 250
     /// Announced tracks whose offer has not come yet.
     public var announcementsPerParticipant = 64
-    public var nameBytes = 256
-    public var identityBytes = 256
-    public var metadataBytes = 8_192
     public var connectionIDBytes = 64
     /// A session description of a mesh call relayed as an opaque payload.
     public var relayBytes = 65_536

@@ -45,6 +45,17 @@ public struct Permissions: Sendable, Hashable {
     }
 }
 
+extension TrackSource {
+    /// Whether a track of `kind` can come from here: what is granted for one kind is not had for the other by another word.
+    func fits(_ kind: MediaKind) -> Bool {
+        switch self {
+        case .microphone, .screenAudio: kind == .audio
+        case .camera, .screen: kind == .video
+        case .unknown: true
+        }
+    }
+}
+
 /// How a participant takes part.
 public enum ParticipantProfile: String, Sendable, Hashable, CaseIterable {
     /// Publishes and receives.

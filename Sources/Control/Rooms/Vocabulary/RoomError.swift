@@ -9,7 +9,14 @@ public struct RoomError: Error, Sendable, Hashable {
         case roomNotFound = "room_not_found"
         case roomFull = "room_full"
         case roomExists = "room_exists"
+        /// The room is closing, or was deleted after the token had been issued.
         case roomClosed = "room_closed"
+        /// The token is good for another room than the one that is asked for.
+        case roomMismatch = "room_mismatch"
+        /// The participant was removed after the token had been issued.
+        case participantRemoved = "participant_removed"
+        /// A resume with a token of other grants; join again.
+        case grantsChanged = "grants_changed"
         case identityRequired = "identity_required"
         case participantNotFound = "participant_not_found"
         case trackNotFound = "track_not_found"

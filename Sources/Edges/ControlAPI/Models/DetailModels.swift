@@ -1,5 +1,6 @@
 import EdgeSupport
 import MediaControl
+import Primitives
 import RoomService
 import Rooms
 
@@ -44,5 +45,17 @@ struct ParticipantDetailModel: Encodable {
         try fields.encode(connections, forKey: .connections)
         try fields.encode(subscriptions, forKey: .subscriptions)
         try fields.encode(bandwidth, forKey: .bandwidth)
+    }
+}
+
+/// Which tokens are refused after a room was deleted or a participant removed.
+struct ClosureModel: Encodable {
+    var closedForSeconds: Int64
+    /// Seconds since 1970.
+    var acceptsTokensIssuedAfter: Int64
+
+    init(_ closure: TokenClosure) {
+        closedForSeconds = Int64(closure.duration.seconds)
+        acceptsTokensIssuedAfter = closure.issuedAfter
     }
 }

@@ -9,14 +9,23 @@ struct RoomCreation: Decodable {
     var metadata: String?
     var policy: PolicyModel?
 
-    private enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, policy }
+    fileprivate enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, policy }
 
     init(from decoder: any Decoder) throws {
-        try StrictKeys.check(decoder, CodingKeys.self)
+        try StrictKeys.check(
+            decoder, CodingKeys.self, below: ["policy": PolicyModel.CodingKeys.allCases.map(\.stringValue)])
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        name = try fields.decodeIfPresent(String.self, forKey: .name)
-        metadata = try fields.decodeIfPresent(String.self, forKey: .metadata)
+        name = try fields.text(.name, .identifier)
+        metadata = try fields.text(.metadata, .metadata)
         policy = try fields.decodeIfPresent(PolicyModel.self, forKey: .policy)
+    }
+}
+
+extension KeyedDecodingContainer<RoomCreation.CodingKeys> {
+    fileprivate func text(_ key: Key, _ rule: TextRule) throws -> String? {
+        guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
+        if let fault = rule.fault(in: text) { throw JSONFault(codingPath, key, .refused("\(fault)")) }
+        return text
     }
 }
 
@@ -91,12 +100,15 @@ extension PolicyModel {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         topology = try fields.decodeIfPresent(String.self, forKey: .topology)
-        if let topology { try fields.demand(RoomPolicy.Topology(rawValue: topology) != nil, .topology) }
+        if let topology {
+            let words = RoomPolicy.Topology.allCases.map(\.rawValue).joined(separator: " or ")
+            try fields.demand(RoomPolicy.Topology(rawValue: topology) != nil, .topology, wanted: words)
+        }
         maxParticipants = try fields.number(.maxParticipants, 1...1_000_000)
         countsHidden = try fields.decodeIfPresent(Bool.self, forKey: .countsHidden)
         countsPublishOnly = try fields.decodeIfPresent(Bool.self, forKey: .countsPublishOnly)
         maxPublishers = try fields.number(.maxPublishers, 0...1_000_000)
-        maxVideoSubscriptions = try fields.decodeIfPresent(Int.self, forKey: .maxVideoSubscriptions)
+        maxVideoSubscriptions = try fields.wholeNumber(.maxVideoSubscriptions)
         audioCodecs = try fields.codecs(.audioCodecs, .audio)
         videoCodecs = try fields.codecs(.videoCodecs, .video)
         audioOnly = try fields.decodeIfPresent(Bool.self, forKey: .audioOnly)
@@ -104,12 +116,12 @@ extension PolicyModel {
         emptyTimeoutSeconds = try fields.number(.emptyTimeoutSeconds, 1...86_400)
         departureTimeoutSeconds = try fields.number(.departureTimeoutSeconds, 0...86_400)
         bandwidthMode = try fields.decodeIfPresent(String.self, forKey: .bandwidthMode)
-        maxDownlinkBitrate = try fields.decodeIfPresent(Int64.self, forKey: .maxDownlinkBitrate)
-        maxUplinkBitrate = try fields.decodeIfPresent(Int64.self, forKey: .maxUplinkBitrate)
+        maxDownlinkBitrate = try fields.wholeNumber(.maxDownlinkBitrate)
+        maxUplinkBitrate = try fields.wholeNumber(.maxUplinkBitrate)
         shortage = try fields.decodeIfPresent(String.self, forKey: .shortage)
-        oversendBitrate = try fields.decodeIfPresent(Int64.self, forKey: .oversendBitrate)
+        oversendBitrate = try fields.wholeNumber(.oversendBitrate)
         if case .failure(let member) = bandwidth.profile {
-            try fields.demand(false, CodingKeys(rawValue: member.name) ?? .bandwidthMode)
+            try fields.demand(false, CodingKeys(rawValue: member.name) ?? .bandwidthMode, wanted: member.wanted)
         }
     }
 
@@ -140,22 +152,35 @@ extension PolicyModel {
 }
 
 extension KeyedDecodingContainer<PolicyModel.CodingKeys> {
-    fileprivate func demand(_ condition: Bool, _ key: Key) throws {
+    fileprivate func demand(_ condition: Bool, _ key: Key, wanted: @autoclosure () -> String) throws {
         guard !condition else { return }
-        throw DecodingError.dataCorrupted(.init(codingPath: codingPath + [key], debugDescription: "not allowed"))
+        throw JSONFault(codingPath, key, .unexpected(wanted: wanted()))
     }
 
-    fileprivate func number<Number: FixedWidthInteger & Decodable>(
+    fileprivate func number<Number: FixedWidthInteger>(
         _ key: Key, _ range: ClosedRange<Number>
     ) throws -> Number? {
-        guard let number = try decodeIfPresent(Number.self, forKey: key) else { return nil }
-        try demand(range.contains(number), key)
+        guard let number: Number = try wholeNumber(key) else { return nil }
+        try demand(range.contains(number), key, wanted: "\(range.lowerBound) to \(range.upperBound)")
         return number
+    }
+
+    /// Read as any number first: the decoder does not name the place of one that is no integer.
+    fileprivate func wholeNumber<Number: FixedWidthInteger>(_ key: Key) throws -> Number? {
+        let wrong = JSONFault(codingPath, key, .unexpected(wanted: "a whole number"))
+        do {
+            guard let number = try decodeIfPresent(Double.self, forKey: key) else { return nil }
+            guard let whole = Number(exactly: number) else { throw wrong }
+            return whole
+        } catch DecodingError.typeMismatch {
+            throw wrong
+        }
     }
 
     fileprivate func codecs(_ key: Key, _ kind: MediaKind) throws -> [String]? {
         guard let words = try decodeIfPresent([String].self, forKey: key) else { return nil }
-        try demand(words.allSatisfy { Codec(word: $0)?.kind == kind }, key)
+        let known = Codec.allCases.filter { $0.kind == kind }.map(\.word).joined(separator: ", ")
+        try demand(words.allSatisfy { Codec(word: $0)?.kind == kind }, key, wanted: "a list of: \(known)")
         return words
     }
 }

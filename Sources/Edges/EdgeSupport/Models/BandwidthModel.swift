@@ -42,27 +42,39 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
     public var profile: Result<BandwidthProfile, WrongMember> {
         var profile = BandwidthProfile()
         profile.mode = mode.flatMap(AllocationMode.init)
-        if mode != nil, profile.mode == nil { return .failure(WrongMember(name: "mode")) }
+        if mode != nil, profile.mode == nil {
+            return .failure(
+                WrongMember(name: "mode", wanted: AllocationMode.allCases.map(\.rawValue).joined(separator: ", ")))
+        }
         if let most = maxVideoSubscriptions {
-            guard (0...1_000).contains(most) else { return .failure(WrongMember(name: "maxVideoSubscriptions")) }
+            guard (0...1_000).contains(most) else {
+                return .failure(WrongMember(name: "maxVideoSubscriptions", wanted: "0 to 1000"))
+            }
             profile.maxVideoSubscriptions = most
         }
         if let cap = maxDownlinkBitrate {
-            guard Self.caps.contains(cap) else { return .failure(WrongMember(name: "maxDownlinkBitrate")) }
+            guard Self.caps.contains(cap) else {
+                return .failure(WrongMember(name: "maxDownlinkBitrate", wanted: Self.capsInWords))
+            }
             profile.maxDownlinkBitrate = .bitsPerSecond(cap)
         }
         if let cap = maxUplinkBitrate {
-            guard Self.caps.contains(cap) else { return .failure(WrongMember(name: "maxUplinkBitrate")) }
+            guard Self.caps.contains(cap) else {
+                return .failure(WrongMember(name: "maxUplinkBitrate", wanted: Self.capsInWords))
+            }
             profile.maxUplinkBitrate = .bitsPerSecond(cap)
         }
         switch (shortage, oversendBitrate) {
         case (nil, nil): break
         case ("pause", nil): profile.shortage = .pause
         case ("oversend", let most):
-            guard (0...10_000_000).contains(most ?? 0) else { return .failure(WrongMember(name: "oversendBitrate")) }
+            guard (0...10_000_000).contains(most ?? 0) else {
+                return .failure(WrongMember(name: "oversendBitrate", wanted: "0 to 10000000"))
+            }
             profile.shortage = most.map { .oversend(.bitsPerSecond($0)) } ?? DownlinkPolicy().shortage
-        case ("pause", _), (nil, _): return .failure(WrongMember(name: "oversendBitrate"))
-        default: return .failure(WrongMember(name: "shortage"))
+        case ("pause", _), (nil, _):
+            return .failure(WrongMember(name: "oversendBitrate", wanted: "absent without shortage oversend"))
+        default: return .failure(WrongMember(name: "shortage", wanted: "pause or oversend"))
         }
         return .success(profile)
     }
@@ -71,10 +83,13 @@ public struct BandwidthModel: Codable, Sendable, Hashable {
     public struct WrongMember: Error, Sendable, Hashable {
         /// As it stands in JSON.
         public var name: String
+        /// What it must be.
+        public var wanted: String
     }
 
     /// From what a voice takes to more than any browser sends.
     private static let caps: ClosedRange<Int64> = 10_000...1_000_000_000
+    private static let capsInWords = "\(caps.lowerBound) to \(caps.upperBound)"
 
     private static func words(_ shortage: ShortagePolicy?) -> (String?, Int64?) {
         switch shortage {

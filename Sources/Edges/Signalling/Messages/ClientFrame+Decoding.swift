@@ -8,9 +8,9 @@ extension ClientFrame {
     init(text: String) {
         do {
             self = try JSONCoding.decode(Self.self, from: Array(text.utf8))
+            request = request.mapError { $0.explained(by: text) }
         } catch {
-            self.init(
-                id: nil, request: .failure(.malformed(error.path.isEmpty ? "Not a JSON object." : error.sentence)))
+            self.init(id: nil, request: .failure(.malformed(error)))
         }
     }
 }
@@ -27,7 +27,7 @@ extension ClientFrame: Decodable {
         }
         if let id, !(1...(1 << 53 - 1)).contains(id) {
             self.id = nil
-            request = .failure(.malformed("The field id is out of range."))
+            request = .failure(.malformed(fields.fault("id", wanted: "1 to 9007199254740991")))
             return
         }
         request = Result { () throws(SignallingError) in try ClientRequest(fields) }
@@ -41,7 +41,9 @@ extension ClientRequest {
         case "join": self = .join(try JoinFields(fields))
         case "resume":
             let sequence = try fields.required(fields.integer("seq"), "seq")
-            guard let sequence = UInt64(exactly: sequence) else { throw .invalid("The field seq is negative.") }
+            guard let sequence = UInt64(exactly: sequence) else {
+                throw .invalid(fields.fault("seq", wanted: "0 or more"))
+            }
             self = .resume(session: SessionID(try fields.requiredText("session")), after: sequence)
         case "snapshot": self = .snapshot
         case "pictures": self = .pictures
@@ -95,7 +97,7 @@ extension ClientRequest {
     private static func announcements(_ fields: Fields) throws(SignallingError) -> [SessionRequest] {
         let list = try fields.objects("tracks")
         guard (1...maximumAnnouncements).contains(list.count) else {
-            throw .invalid("The field tracks has none or too many elements.")
+            throw .invalid(fields.fault("tracks", wanted: "an array of 1 to \(maximumAnnouncements) objects"))
         }
         var requests: [SessionRequest] = []
         for track in list { requests.append(.announce(try track.announcement())) }
@@ -108,12 +110,7 @@ extension JoinFields {
         room = try fields.text("room")
         name = try fields.text("name")
         metadata = try fields.text("metadata")
-        if let word = try fields.text("profile") {
-            guard let profile = ParticipantProfile(rawValue: word) else {
-                throw .invalid("The field profile has an unknown word.")
-            }
-            self.profile = profile
-        }
+        profile = try fields.word("profile") ?? .full
         autoSubscribe = try fields.flag("autoSubscribe") ?? true
         audioOnly = try fields.flag("audioOnly") ?? false
         roster = try fields.flag("roster")
@@ -124,7 +121,7 @@ extension JoinFields {
         bandwidth = try fields.object("bandwidth")?.bandwidth() ?? BandwidthProfile()
         if let count = try fields.integer("maxVideoSubscriptions"), bandwidth.maxVideoSubscriptions == nil {
             guard (0...1_000).contains(count) else {
-                throw .invalid("The field maxVideoSubscriptions is out of range.")
+                throw .invalid(fields.fault("maxVideoSubscriptions", wanted: "0 to 1000"))
             }
             bandwidth.maxVideoSubscriptions = Int(count)
         }

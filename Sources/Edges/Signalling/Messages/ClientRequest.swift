@@ -45,6 +45,8 @@ struct SignallingError: Error, Sendable, Hashable {
     var code: String
     var message: String
     var retryAfterSeconds: Double?
+    /// Which field of the message it is about.
+    var place: JSONFault?
 
     init(_ code: String, _ message: String, retryAfterSeconds: Double? = nil) {
         self.code = code
@@ -52,14 +54,29 @@ struct SignallingError: Error, Sendable, Hashable {
         self.retryAfterSeconds = retryAfterSeconds
     }
 
+    private init(_ code: String, _ place: JSONFault) {
+        self.init(code, place.path.isEmpty ? "Not a JSON object." : place.sentence)
+        self.place = place
+    }
+
     init(_ error: RoomError) {
         self.init(error.code.rawValue, error.sentence, retryAfterSeconds: error.retryAfter?.seconds)
     }
 
-    static func malformed(_ message: String) -> Self { Self("malformed_message", message) }
-    static func invalid(_ message: String) -> Self { Self("invalid_request", message) }
+    /// A field that is missing or has the wrong type, or no JSON at all.
+    static func malformed(_ place: JSONFault) -> Self { Self("malformed_message", place) }
+    /// A field with a value that is not allowed.
+    static func invalid(_ place: JSONFault) -> Self { Self("invalid_request", place) }
     static let unknownType = Self("unknown_type", "This type of message is not known.")
     static let notJoined = Self("not_joined", "Join first.")
     static let alreadyJoined = Self("already_joined", "This socket has a session already.")
+    /// The same, with what stands in `text` where something else was wanted.
+    func explained(by text: String) -> Self {
+        guard let place else { return self }
+        var error = Self(code, JSONCoding.explained(place, by: Array(text.utf8)))
+        error.retryAfterSeconds = retryAfterSeconds
+        return error
+    }
+
     static let tooManyRequests = Self("too_many_requests", "Requests come too fast.", retryAfterSeconds: 1)
 }

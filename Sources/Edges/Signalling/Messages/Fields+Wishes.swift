@@ -11,11 +11,11 @@ extension Fields {
         view.preference = try preference()
         if let rate = try number("framesPerSecond") {
             guard rate.isFinite, (0.1...240).contains(rate) else {
-                throw .invalid("The field framesPerSecond is out of range.")
+                throw .invalid(fault("framesPerSecond", wanted: "0.1 to 240"))
             }
             view.wish.framesPerSecond = rate
         }
-        view.wish.priority = try word("priority", TrackPriority.init(word:))
+        view.wish.priority = try priority()
         view.wish.isPinned = try flag("pinned") ?? false
         view.wish.isHidden = try flag("hidden") ?? false
         view.isPaused = try flag("paused") ?? false
@@ -33,20 +33,20 @@ extension Fields {
         model.oversendBitrate = try integer("oversendBitrate")
         switch model.profile {
         case .success(let profile): return profile
-        case .failure(let member): throw .invalid("The field \(member.name) has a value that is not allowed.")
+        case .failure(let member): throw .invalid(fault(member.name, wanted: member.wanted))
         }
     }
 
     /// What a publisher says about one track.
     func announcement() throws(SignallingError) -> TrackAnnouncement {
-        let source = try required(word("source", TrackSource.init(rawValue:)), "source")
+        let source = try required(word("source") as TrackSource?, "source")
         var announcement = TrackAnnouncement(try track(), source: source)
         announcement.name = try text("name")
         announcement.muted = try flag("muted")
         announcement.width = try size("width")
         announcement.height = try size("height")
-        announcement.hint = try word("hint", ContentHint.init(rawValue:))
-        announcement.priority = try word("priority", TrackPriority.init(word:))
+        announcement.hint = try word("hint")
+        announcement.priority = try priority()
         return announcement
     }
 }

@@ -27,15 +27,20 @@ struct Fields {
     func requiredFlag(_ name: String) throws(SignallingError) -> Bool { try required(flag(name), name) }
 
     func required<Value>(_ value: Value?, _ name: String) throws(SignallingError) -> Value {
-        guard let value else { throw .malformed("The field \(name) is missing.") }
+        guard let value else { throw .malformed(JSONFault(container.codingPath, AnyKey(name), .missing)) }
         return value
+    }
+
+    /// What is wrong with the field `name`: it must be something else.
+    func fault(_ name: String, wanted: String) -> JSONFault {
+        JSONFault(container.codingPath, AnyKey(name), .unexpected(wanted: wanted))
     }
 
     /// A connection's name: 1 to 32 of A-Z, a-z, 0-9, "_" and "-".
     func connection(_ name: String = "connection") throws(SignallingError) -> String {
         let text = try requiredText(name)
         guard (1...32).contains(text.utf8.count), text.utf8.allSatisfy(Self.isNameByte) else {
-            throw .invalid("The field \(name) is not 1 to 32 of A-Za-z0-9_-.")
+            throw .invalid(fault(name, wanted: "1 to 32 of A-Z, a-z, 0-9, _ and -"))
         }
         return text
     }
@@ -43,22 +48,34 @@ struct Fields {
     /// A track's sid, mid or client's id. The longest msid id in use has 64 characters.
     func track() throws(SignallingError) -> String {
         let text = try requiredText("track")
-        guard (1...256).contains(text.utf8.count) else { throw .invalid("The field track is empty or too long.") }
+        guard (1...256).contains(text.utf8.count) else { throw .invalid(fault("track", wanted: "1 to 256 bytes")) }
         return text
     }
 
     /// Pixels of one side.
     func size(_ name: String) throws(SignallingError) -> Int? {
         guard let number = try integer(name) else { return nil }
-        guard (1...16_384).contains(number) else { throw .invalid("The field \(name) is out of range.") }
+        guard (1...16_384).contains(number) else { throw .invalid(fault(name, wanted: "1 to 16384")) }
         return Int(number)
     }
 
     /// A word of a list.
-    func word<Word>(_ name: String, _ read: (String) -> Word?) throws(SignallingError) -> Word? {
+    func word<Word: RawRepresentable & CaseIterable>(_ name: String) throws(SignallingError) -> Word?
+    where Word.RawValue == String {
         guard let text = try text(name) else { return nil }
-        guard let word = read(text) else { throw .invalid("The field \(name) has an unknown word.") }
+        guard let word = Word(rawValue: text) else {
+            throw .invalid(fault(name, wanted: Word.allCases.map(\.rawValue).joined(separator: ", ")))
+        }
         return word
+    }
+
+    /// How much something matters.
+    func priority() throws(SignallingError) -> TrackPriority? {
+        guard let text = try text("priority") else { return nil }
+        guard let priority = TrackPriority(word: text) else {
+            throw .invalid(fault("priority", wanted: TrackPriority.allCases.map(\.word).joined(separator: ", ")))
+        }
+        return priority
     }
 
     /// The layer that `rid`, `height` or `spatial` asks for.
@@ -67,22 +84,30 @@ struct Fields {
         model.rid = try text("rid")
         model.height = Int(clamping: try integer("height"))
         model.spatial = Int(clamping: try integer("spatial"))
-        guard let preference = model.value else {
-            throw .invalid("At most one of rid, height and spatial, within its range.")
+        if let preference = model.value { return preference }
+        let wanted = [
+            model.rid.map { _ in ("rid", "1 to 16 bytes") }, model.height.map { _ in ("height", "0 to 16384") },
+            model.spatial.map { _ in ("spatial", "0 to 7") },
+        ].compactMap { $0 }
+        guard wanted.count == 1 else {
+            let why = JSONFault.Reason.refused("contradicts \(wanted[0].0): at most one of rid, height and spatial")
+            throw .invalid(JSONFault(container.codingPath, AnyKey(wanted[1].0), why))
         }
-        return preference
+        throw .invalid(fault(wanted[0].0, wanted: wanted[0].1))
     }
 
     /// The elements of an array of objects.
     func objects(_ name: String) throws(SignallingError) -> [Fields] {
-        guard container.contains(AnyKey(name)) else { throw .malformed("The field \(name) is missing.") }
+        guard container.contains(AnyKey(name)) else {
+            throw .malformed(JSONFault(container.codingPath, AnyKey(name), .missing))
+        }
         do {
             var list = try container.nestedUnkeyedContainer(forKey: AnyKey(name))
             var objects: [Fields] = []
             while !list.isAtEnd { objects.append(Fields(try list.nestedContainer(keyedBy: AnyKey.self))) }
             return objects
         } catch {
-            throw .malformed("The field \(name) is not an array of objects.")
+            throw .malformed(fault(name, wanted: "an array of objects"))
         }
     }
 
@@ -94,7 +119,7 @@ struct Fields {
         do {
             return Fields(try container.nestedContainer(keyedBy: AnyKey.self, forKey: AnyKey(name)))
         } catch {
-            throw .malformed("The field \(name) is not an object.")
+            throw .malformed(fault(name, wanted: "an object"))
         }
     }
 
@@ -102,7 +127,7 @@ struct Fields {
         do {
             return try container.decodeIfPresent(Value.self, forKey: AnyKey(name))
         } catch {
-            throw .malformed("The field \(name) is not \(wanted).")
+            throw .malformed(fault(name, wanted: wanted))
         }
     }
 

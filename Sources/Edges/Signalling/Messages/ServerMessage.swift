@@ -41,6 +41,9 @@ extension ServerMessage: Encodable {
             try fields.set("code", error.code)
             try fields.set("message", error.message)
             try fields.set("retryAfter", error.retryAfterSeconds)
+            try fields.set("pointer", error.place?.pointer)
+            try fields.set("expected", error.place?.wanted)
+            try fields.set("found", error.place?.found)
         case .joined(let id, let session, let snapshot):
             try fields.write("joined", id: id)
             try fields.set("session", session.rawValue)

@@ -1,0 +1,68 @@
+public import AccessTokens
+public import Primitives
+
+/// From when on tokens must have been issued to be good for a room that was deleted, or for a participant that was removed.
+///
+/// A token outlives what an operator ends, so without this it would be back at once. What names people rather than their tokens, and lasts, is
+/// a ban: a table of its own, asked at the same place (`RoomService.admit`).
+public struct TokenCutoffs: Sendable {
+    /// What was ended: a room, or one identity in it.
+    private struct Place: Sendable, Hashable {
+        var room: String
+        var identity: String?
+    }
+
+    private struct Cutoff: Sendable {
+        var number: UInt64
+        var issuedAfter: Int64
+        var until: MonotonicTime
+    }
+
+    private var cutoffs: [Place: Cutoff] = [:]
+    /// By age, also those that were renewed since.
+    private var order: [(place: Place, number: UInt64, until: MonotonicTime)] = []
+    private var lastNumber: UInt64 = 0
+
+    /// Some hours of a busy moderator. With names of 1 KiB each this is 8 MiB; beyond it the oldest is forgotten.
+    public static let maximumCount = 4_096
+
+    /// None yet.
+    public init() {}
+
+    /// How many there are, for tests of the bound.
+    var count: Int { max(cutoffs.count, order.count) }
+
+    /// Tokens for `room` (nil identity: anybody's) that were issued at `second` (since 1970) or before are refused until `until`.
+    public mutating func add(room: String, identity: String?, second: Int64, until: MonotonicTime, now: MonotonicTime) {
+        let place = Place(room: room, identity: identity)
+        lastNumber += 1
+        cutoffs[place] = Cutoff(number: lastNumber, issuedAfter: second, until: until)
+        order.append((place, lastNumber, until))
+        while let oldest = order.first, oldest.until <= now || order.count > Self.maximumCount {
+            order.removeFirst()
+            if cutoffs[oldest.place]?.number == oldest.number { cutoffs[oldest.place] = nil }
+        }
+    }
+
+    /// An operator makes the room anew: whoever had a token for it may come again, but for those who were removed.
+    public mutating func reopen(room: String) { cutoffs[Place(room: room, identity: nil)] = nil }
+
+    /// Refuses a token that is too old for `room`.
+    public func check(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
+        if refuses(claims, Place(room: room, identity: nil), now) {
+            throw RoomError(.roomClosed, "the room was closed after this token had been issued; a newer one is needed")
+        }
+        if let identity = claims.identity, refuses(claims, Place(room: room, identity: identity), now) {
+            throw RoomError(
+                .participantRemoved, "removed from the room after this token had been issued; a newer one is needed")
+        }
+    }
+
+    /// Times in tokens are whole seconds: one of the same second may be older. Most libraries write `nbf` where they write no `iat`. A token
+    /// without either may be of any age.
+    private func refuses(_ claims: AccessClaims, _ place: Place, _ now: MonotonicTime) -> Bool {
+        guard let cutoff = cutoffs[place], now < cutoff.until else { return false }
+        guard let issued = claims.issuedAt ?? claims.notBefore else { return true }
+        return issued <= cutoff.issuedAfter
+    }
+}

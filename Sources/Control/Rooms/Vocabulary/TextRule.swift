@@ -1,0 +1,80 @@
+/// What a text must be like that names something or that people are shown: one rule for every edge.
+///
+/// Refused is what changes how the text around it reads, or ends a line where names are shown and logged: control characters (general
+/// category Cc), line and paragraph separators (Zl, Zp) and the bidirectional controls of Unicode Standard Annex 9, which let "gpj.exe" read as "exe.jpg".
+/// Other format characters stay: scripts and emoji need the joiners. So do private use and unassigned code points, which change nothing around
+/// them, and today's unassigned code point is tomorrow's emoji. Surrogates cannot be in a Swift string.
+public enum TextRule: Sendable, Hashable, CaseIterable {
+    /// Names a room or a participant: stands in paths, so it can be neither a dot segment nor white space alone.
+    case identifier
+    /// What others are shown of a participant or a track; may be empty.
+    case label
+    /// An application's own text: any length of lines, tabs among them.
+    case metadata
+
+    /// What is wrong with a text.
+    public enum Fault: Sendable, Hashable {
+        /// Empty, or white space alone.
+        case blank
+        /// `.` or `..`: a path cannot carry it (RFC 3986 section 5.2.4), percent-encoded or not (the URL standard).
+        case dotSegment
+        /// More than so many characters.
+        case tooLong(Int)
+        /// A code point that is refused, and its place among the text's characters, from 1.
+        case refused(Unicode.Scalar, position: Int)
+    }
+
+    /// The longest, in characters as JSON Schema counts them: Unicode code points. Names fit a line; 8,192 of metadata fit a token.
+    public var maximumLength: Int { self == .metadata ? 8_192 : 256 }
+
+    /// The first thing that is wrong with `text`.
+    public func fault(in text: String) -> Fault? {
+        var length = 0
+        var isBlank = true
+        for scalar in text.unicodeScalars {
+            length += 1
+            guard length <= maximumLength else { return .tooLong(maximumLength) }
+            if refuses(scalar) { return .refused(scalar, position: length) }
+            isBlank = isBlank && scalar.properties.isWhitespace
+        }
+        guard self == .identifier else { return nil }
+        if isBlank { return .blank }
+        return text == "." || text == ".." ? .dotSegment : nil
+    }
+
+    /// Throws what is wrong with `text`, which is the value of `field`: "the identity".
+    public func check(_ text: String, _ field: String, tooLong: RoomError.Code = .tooLarge) throws(RoomError) {
+        guard let fault = fault(in: text) else { return }
+        if case .tooLong = fault { throw RoomError(tooLong, "\(field) \(fault)") }
+        throw RoomError(.invalidRequest, "\(field) \(fault)")
+    }
+
+    private func refuses(_ scalar: Unicode.Scalar) -> Bool {
+        let properties = scalar.properties
+        switch properties.generalCategory {
+        case .control: return self != .metadata || !["\t", "\n", "\r"].contains(scalar)
+        case .lineSeparator, .paragraphSeparator: return true
+        default: return properties.isBidiControl
+        }
+    }
+}
+
+extension TextRule.Fault: CustomStringConvertible {
+    /// What is wrong, as the end of a sentence that begins with the field.
+    public var description: String {
+        switch self {
+        case .blank: "is empty or white space alone"
+        case .dotSegment: "is \".\" or \"..\", which no path can carry"
+        case .tooLong(let most): "has more than \(most) characters"
+        case .refused(let scalar, let position):
+            "holds \(Self.name(of: scalar)) as character \(position): control characters, line separators and "
+                + "bidirectional controls are refused"
+        }
+    }
+
+    /// `U+202E`: at least four digits.
+    private static func name(of scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+}
