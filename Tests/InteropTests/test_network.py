@@ -4,6 +4,8 @@ import contextlib
 import json
 import pathlib
 import re
+import signal
+import socket
 import sys
 import time
 
@@ -12,7 +14,7 @@ from support.aiortc_client import Client, MovingPicture, Tone
 from support.bare import BarePeer
 from support.chromium import EXECUTABLE, chromium, open_room, until, wait_for_video
 from support.network import SERVER_ADDRESS, Lab
-from support.server import Server
+from support.server import Server, free_ports
 from support.tokens import token
 
 FLOOD = pathlib.Path(__file__).parent / "support/flood.py"
@@ -193,12 +195,186 @@ def test_B21_clients_that_change_their_address_go_on(server):
     asyncio.run(run())
 
 
+# Attackers with something in hand
+
+
+class Mute:
+    """An address that answers nothing and counts what it is sent."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
+        self.socket.bind(("127.0.0.1", 0))
+        self.socket.setblocking(False)
+        self.sent = self.drawn = 0
+
+    def send(self, datagram, address):
+        self.sent += len(datagram)
+        self.socket.sendto(datagram, address)
+
+    def count(self):
+        """All bytes that came so far."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self.drawn += len(self.socket.recv(65_536))
+        return self.drawn
+
+
+def own_check(client):
+    """The client's own check, as it would leave: authentic, new, with a nomination."""
+    connection = client.dtls.transport._connection
+    pair = connection._nominated[1]
+    request = connection.build_request(pair, nominate=True)
+    request.add_message_integrity(connection.remote_password.encode())
+    request.add_fingerprint()
+    return bytes(request), pair.remote_addr
+
+
+async def call(server, room):
+    """A sender and a player who sees it."""
+    sender = await Client().publish(f"{server.url}/whip/{room}", token("phone", room), MovingPicture(640, 360), Tone())
+    await sender.connected()
+    player = await Client().play(f"{server.url}/whep/{room}/phone", token("tv", room))
+    await player.wait_for_frames(video=15)
+    return sender, player
+
+
+def test_a_check_from_an_address_that_answers_nothing_draws_next_to_nothing(server):
+    """RFC 7675: the player's own valid checks, from an address that is not the player's. Its media stays where it is."""
+    async def run():
+        sender, player = await call(server, "mute")
+        mute, started = Mute(), time.monotonic()
+        for _ in range(8):
+            mute.send(*own_check(player))
+            for _ in range(10):
+                await asyncio.sleep(0.1)
+                mute.count()
+        silence = player.tap.longest_silence(started)
+        print(f"figures: {mute.count()} bytes drawn by {mute.sent} ({mute.drawn / mute.sent:.1f} times) in 8 s; the player's own "
+              f"silence {silence * 1000:.0f} ms")
+        assert mute.drawn <= 3 * mute.sent + 1_200
+        assert silence < 0.5
+        for client in (player, sender):
+            await client.close()
+
+    asyncio.run(run())
+
+
+def test_a_captured_check_that_is_sent_again_from_elsewhere_takes_nobodys_media(server):
+    """RFC 8489: one recorded check, repeated five times a second for 6 s."""
+    async def run():
+        sender, player = await call(server, "replay")
+        captured, address = own_check(player)
+        protocol = player.dtls.transport._connection._nominated[1].protocol
+        protocol.transport.sendto(captured, address)
+        await asyncio.sleep(0.3)
+        mute, started, before = Mute(), time.monotonic(), drops(server).get("stunReplayed", 0)
+        for _ in range(30):
+            mute.send(captured, address)
+            await asyncio.sleep(0.2)
+        silence = player.tap.longest_silence(started)
+        print(f"figures: {mute.count()} bytes drawn; the player's silence {silence * 1000:.0f} ms, "
+              f"{drops(server).get('stunReplayed', 0) - before:.0f} of 30 counted as replays")
+        assert mute.drawn == 0 and silence < 0.5
+        assert drops(server).get("stunReplayed", 0) - before == 30
+        for client in (player, sender):
+            await client.close()
+
+    asyncio.run(run())
+
+
+def test_F8_checks_for_one_known_user_name_cost_others_nothing(server):
+    """F8: a flood names a fragment that exists, under a wrong password. Everybody else joins as ever, and so does its owner."""
+    async def run():
+        victim = BarePeer(server, "known", "victim")
+        attack = asyncio.create_task(flood(server, "stun", 40_000, 12, ufrag=victim.remote_ufrag))
+        await asyncio.sleep(0.5)
+        took, failed, clients = [], 0, []
+        for n in range(20):
+            started = time.monotonic()
+            client = await Client().publish(f"{server.url}/whip/known", token(f"c{n}", "known"), Tone())
+            clients.append(client)
+            try:
+                await client.connected(3)
+                took.append(time.monotonic() - started)
+            except (TimeoutError, AssertionError):
+                failed += 1
+            if attack.done():
+                break
+        figures = await attack
+        counted = {reason: int(count) for reason, count in drops(server).items() if reason.startswith("stun")}
+        print(f"figures: {len(took)} of {len(took) + failed} joins under {figures['rate']} checks/s, median "
+              f"{sorted(took)[len(took) // 2] * 1000 if took else 0:.0f} ms, worst {max(took, default=0) * 1000:.0f} ms; {counted}")
+        assert failed == 0 and len(took) >= 10
+        victim.check()
+        victim.close()
+        with contextlib.suppress(Exception):
+            await asyncio.gather(*(client.close() for client in clients))
+
+    asyncio.run(run())
+
+
+def test_a_second_session_from_the_same_source_port_connects_at_once(server):
+    """A client that died is still known for 15 s; the next one behind its port need not wait for that."""
+    async def run():
+        loop = asyncio.get_running_loop()
+        open_endpoint, port = loop.create_datagram_endpoint, free_ports(1)[0]
+
+        def on_port(factory, local_addr=None, **rest):
+            return open_endpoint(factory, local_addr=(local_addr[0], port), **rest)
+
+        loop.create_datagram_endpoint = on_port
+        first = await Client().publish(f"{server.url}/whip/port", token("first", "port"), Tone())
+        await first.connected()
+        first.dtls.transport._connection._nominated[1].protocol.transport.abort()
+        await asyncio.sleep(0.2)
+        started = time.monotonic()
+        second = await Client().publish(f"{server.url}/whip/port", token("second", "port"), Tone())
+        await second.connected(8)
+        took = time.monotonic() - started
+        loop.create_datagram_endpoint = open_endpoint
+        player = await Client().play(f"{server.url}/whep/port/second", token("tv", "port"))
+        await player.wait_for_frames(audio=10)
+        print(f"figures: connected after {took * 1000:.0f} ms from port {port}, {player.frames['audio']} frames heard")
+        assert took < 2
+        for client in (player, second, first):
+            with contextlib.suppress(Exception):
+                await client.close()
+
+    asyncio.run(run())
+
+
+def test_what_waited_while_the_server_stood_still_is_not_sent_late(server):
+    """The process is stopped for 5 s, as by a snapshot of its machine: media of then is dropped, media of now goes on."""
+    async def run():
+        sender, player = await call(server, "stopped")
+        server.process.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(5)
+        before = {ssrc: len(seen) for ssrc, seen in player.tap.rtp.items()}
+        server.process.send_signal(signal.SIGCONT)
+        await asyncio.sleep(0.5)
+        burst = {ssrc: len(player.tap.rtp[ssrc]) - count for ssrc, count in before.items()}
+        pictures, heard = player.frames["video"], player.frames["audio"]
+        await asyncio.sleep(2)
+        late = int(drops(server).get("receivedLate", 0))
+        print(f"figures: {sorted(burst.values())} packets in the half second after 5 s of standing still, {late} dropped as late; "
+              f"{player.frames['video'] - pictures} frames and {player.frames['audio'] - heard} of sound in the 2 s after that")
+        # 25 packets of sound are half a second; 250 waited.
+        assert min(burst.values()) >= 5 and min(burst.values()) <= 60
+        assert late > 200
+        assert player.frames["video"] - pictures >= 20 and player.frames["audio"] - heard >= 60
+        for client in (player, sender):
+            await client.close()
+
+    asyncio.run(run())
+
+
 # Strangers
 
 
-async def flood(server, kind, rate, seconds, host=None):
+async def flood(server, kind, rate, seconds, host=None, ufrag=None):
     process = await asyncio.create_subprocess_exec(
-        sys.executable, FLOOD, host or server.host, str(server.udp), kind, str(rate), str(seconds),
+        sys.executable, FLOOD, host or server.host, str(server.udp), kind, str(rate), str(seconds), *([ufrag] if ufrag else []),
         stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     return json.loads(out)

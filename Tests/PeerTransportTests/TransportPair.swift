@@ -32,6 +32,8 @@ final class TransportPair {
     var clearAtServer: [[UInt8]] = []
     var clearAtClient: [[UInt8]] = []
     private(set) var sent: [Datagram] = []
+    /// Bytes that the server sent to where the client is not.
+    var strayed: [SocketAddress: Int] = [:]
     private var wire: [Datagram] = []
     private var output = OutboundBatch(datagrams: 256, bytes: 512 * 1_024)
 
@@ -107,7 +109,10 @@ final class TransportPair {
     func collect(toServer: Bool) {
         for entry in output.entries {
             // The server's datagrams reach the client only at the address that the client has now.
-            if !toServer, entry.destination != clientAddress { continue }
+            if !toServer, entry.destination != clientAddress {
+                strayed[entry.destination, default: 0] += entry.length
+                continue
+            }
             let range = entry.offset..<(entry.offset + entry.length)
             let bytes = Array(UnsafeRawBufferPointer(rebasing: output.arena[range]))
             let datagram = Datagram(
@@ -126,6 +131,21 @@ final class TransportPair {
         while let event = server.pollEvent() { serverEvents.append(event) }
         collect(toServer: false)
         return result
+    }
+
+    /// What an engine does when it has media for the peer: protects and sends it, if it may.
+    @discardableResult
+    func sendMedia(_ sequence: UInt16, payload: Int = 1_100) -> Bool {
+        guard let destination = server.media.pointee.destination else { return false }
+        var slot = Self.rtp(sequence, 0x2222_2222, [UInt8](repeating: 7, count: payload))
+        let length = slot.count
+        slot += [UInt8](repeating: 0, count: PeerTransport.protectionOverhead)
+        slot.withUnsafeMutableBytes { slot in
+            guard let length = server.protectRTP(slot, length: length) else { return }
+            _ = output.append(UnsafeRawBufferPointer(rebasing: slot[..<length]), to: destination)
+        }
+        collect(toServer: false)
+        return true
     }
 
     func withOutput(_ body: (inout OutboundBatch) -> Void, toServer: Bool) {

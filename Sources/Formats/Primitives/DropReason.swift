@@ -3,7 +3,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable {
     // Before a peer is known.
     case unknownSource, unknownProtocol, truncated, oversize
     // STUN and ICE.
-    case stunMalformed, stunUnknownUfrag, stunUnauthorized, stunUnexpected
+    case stunMalformed, stunUnknownUfrag, stunUnauthorized, stunUnexpected, stunReplayed, stunThrottled
     // DTLS.
     case dtlsUnvalidatedTuple, dtlsMalformed, dtlsUnexpected
     // SRTP.
@@ -15,7 +15,7 @@ public enum DropReason: UInt8, CaseIterable, Sendable {
     // Policy and bounds.
     case trackMuted, tooManyStreams, retransmissionTooOld, retransmissionThrottled
     // Egress.
-    case outboundFull, sendFailed, protectFailed
+    case outboundFull, sendFailed, protectFailed, withoutConsent
 }
 
 /// One plain counter a reason. A worker owns one; copies of it go to the metrics page.

@@ -69,6 +69,23 @@ public struct OutboundBatch: ~Copyable {
         return true
     }
 
+    /// How full a batch was at some moment.
+    public struct Mark {
+        fileprivate let count: Int
+        /// Bytes of the arena that were in use.
+        public let used: Int
+    }
+
+    /// How full it is now.
+    public var mark: Mark { Mark(count: count, used: used) }
+
+    /// Takes back what was written since `mark` was taken.
+    public mutating func rewind(to mark: Mark) {
+        precondition(mark.count <= count && mark.used <= used, "a mark of a batch that was emptied since")
+        count = mark.count
+        used = mark.used
+    }
+
     /// Empties the batch after its datagrams have left.
     public mutating func removeAll() {
         count = 0

@@ -31,7 +31,7 @@ extension MediaEngine {
     func allocate(_ index: Int, at now: MonotonicTime) {
         guard let downlink = peers[index].pointee.downlink, downlink.pointee.allocation.nextLook <= now else { return }
         downlink.pointee.allocation.nextLook = .distantFuture
-        guard peers[index].pointee.transport.isConnected else { return }
+        guard peers[index].pointee.transport.mayReceive else { return }
         noteEstimate(of: downlink, at: now)
         if downlink.pointee.allocation.isCalm, fitsWithRoom(downlink, at: now) {
             downlink.pointee.allocation.nextLook = now + AllocationState.calmInterval

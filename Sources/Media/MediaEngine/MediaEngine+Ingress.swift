@@ -41,13 +41,34 @@ extension MediaEngine {
         case .rtp(let length): receiveRTP(datagram, length, of: index, at: now)
         case .rtcp(let length): receiveRTCP(datagram, length, of: index, at: now)
         case .nothing: break
-        case .dropped(let reason): counters.drops.count(reason)
+        case .dropped(let reason):
+            if let other = findAnother(than: index, for: datagram, from: source, because: reason, at: now) {
+                receiveByTransport(datagram, from: source, of: other, at: now, into: &batch)
+            }
         }
-        if transport.hasEvents {
+        if transport.wantsAttention {
             handleTransportEvents(of: index, at: now)
         } else if datagram.isEmpty || datagram[0] < 128 {
             touch(index)
         }
+    }
+
+    /// The peer that a datagram is for which the owner of its address cannot use: a check for another's user name, or the answer to
+    /// another's check. nil: dropped and counted.
+    private func findAnother(
+        than owner: Int, for datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress,
+        because reason: DropReason, at now: MonotonicTime
+    ) -> Int? {
+        switch reason {
+        case .stunUnknownUfrag:
+            guard let other = findByUfrag(datagram, from: source, at: now) else { return nil }
+            if other != owner { return other }
+        case .stunUnexpected:
+            if let other = contenders[source], other != owner { return other }
+        default: break
+        }
+        counters.drops.count(reason)
+        return nil
     }
 
     /// Whether datagrams from `source` belong to a peer.

@@ -50,17 +50,18 @@ extension MediaEngine {
     /// Takes what the transport has to tell; the peer may be gone afterwards.
     func handleTransportEvents(of index: Int, at now: MonotonicTime) {
         let peer = peers[index]
-        while peer.pointee.transport.hasEvents, let event = peer.pointee.transport.pollEvent() {
+        while peer.pointee.transport.wantsAttention, let event = peer.pointee.transport.pollEvent() {
             switch event {
-            case .addressValidated(let address):
-                addresses.set(address, to: index)
-                if !peer.pointee.addresses.contains(address) { peer.pointee.addresses.append(address) }
+            case .addressValidated(let address): claim(address, for: index)
+            case .addressConsented(let address): take(address, for: index, at: now)
             case .addressReleased(let address):
                 addresses.remove(address, of: index)
+                contenders.remove(address, of: index)
                 peer.pointee.addresses.removeAll { $0 == address }
             case .connected:
                 events.append(.peerConnected(peer.pointee.id))
-                startSubscriptions(of: index, at: now)
+            case .sendingAllowed: startSubscriptions(of: index, at: now)
+            case .sendingForbidden: stopSubscriptions(of: index)
             case .moved:
                 events.append(.peerMoved(peer.pointee.id))
                 peer.pointee.downlink?.pointee.control?.pointee.pathChanged(at: now)
@@ -73,6 +74,29 @@ extension MediaEngine {
         touch(index)
     }
 
+    /// A peer has sent a check of its own from `address`. Where that is another's, it must answer the server's check before it is believed:
+    /// whoever can forge a source address could take anybody's datagrams away.
+    private func claim(_ address: SocketAddress, for index: Int) {
+        if let owner = addresses[address], owner != index {
+            contenders.set(address, to: index)
+        } else {
+            addresses.set(address, to: index)
+        }
+        let peer = peers[index]
+        if !peer.pointee.addresses.contains(address) { peer.pointee.addresses.append(address) }
+    }
+
+    /// A peer has answered the server's check from `address`: whoever had it is not there any more. A client that dies and the next one
+    /// behind the same port look like this.
+    private func take(_ address: SocketAddress, for index: Int, at now: MonotonicTime) {
+        contenders.remove(address, of: index)
+        guard let owner = addresses[address], owner != index else { return }
+        addresses.set(address, to: index)
+        peers[owner].pointee.addresses.removeAll { $0 == address }
+        peers[owner].pointee.transport.release(address)
+        handleTransportEvents(of: owner, at: now)
+    }
+
     private func removePeer(_ index: Int, reason: PeerEndReason) {
         let peer = peers[index]
         let id = peer.pointee.id
@@ -80,7 +104,10 @@ extension MediaEngine {
             while downlink.pointee.firstSubscription >= 0 { removeSubscription(downlink.pointee.firstSubscription) }
         }
         for case let track? in peer.pointee.uplink.tracks { removeTrack(track.tag) }
-        for address in peer.pointee.addresses { addresses.remove(address, of: index) }
+        for address in peer.pointee.addresses {
+            addresses.remove(address, of: index)
+            contenders.remove(address, of: index)
+        }
         for ufrag in peer.pointee.ufrags { ufrags.remove(ufrag.key) }
         deadlines.remove(DeadlineOwner.peer(index))
         rooms[peer.pointee.room].pointee.peerCount -= 1

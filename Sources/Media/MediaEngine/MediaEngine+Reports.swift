@@ -25,7 +25,7 @@ extension MediaEngine {
     func writeSenderReports(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let state = peers[peer]
         guard let downlink = state.pointee.downlink, downlink.pointee.nextReport <= now else { return true }
-        guard let destination = state.pointee.transport.remoteAddress, state.pointee.transport.isConnected else {
+        guard let destination = state.pointee.media.pointee.destination else {
             downlink.pointee.nextReport = .distantFuture
             return true
         }
@@ -67,14 +67,16 @@ extension MediaEngine {
     func writeFeedback(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let state = peers[peer]
         let uplink = state.pointee.uplink
-        guard let destination = state.pointee.transport.remoteAddress, state.pointee.transport.isConnected else {
-            return true
-        }
+        guard state.pointee.transport.isConnected else { return true }
         while uplink.nextDeadline <= now {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             let room = UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport])
             let length = uplink.advance(to: now, feedback: room)
             guard length > 0 else { break }
+            guard let destination = state.pointee.transport.destination(ofReport: length) else {
+                counters.drops.count(.withoutConsent)
+                continue
+            }
             sendRTCP(slot, length: length, of: state, to: destination, into: &batch)
         }
         if uplink.hasEvents { take(uplink.takeEvents(), at: now) }

@@ -13,7 +13,7 @@ extension MediaEngine {
         // A named track that is gone by now: the section stays empty until it is told something else.
         let subscription = Subscription(description, random: &random)
         let index = subscriptions.insert(
-            SubscriptionState(subscription, peer: peer, isReady: peers[peer].pointee.transport.isConnected))
+            SubscriptionState(subscription, peer: peer, isReady: peers[peer].pointee.transport.mayReceive))
         subscriptionIndex.set(description.id.rawValue, to: index)
         sendingStreams.set(StreamKey.of(peer: peer, ssrc: description.ssrc), to: index)
         if let rtx = description.rtxSSRC { sendingStreams.set(StreamKey.of(peer: peer, ssrc: rtx), to: index) }
@@ -147,7 +147,7 @@ extension MediaEngine {
         awaitingPeers.removeAll()
     }
 
-    /// Asks for the keyframe that a subscription needs to begin; nothing for sound, nor before the subscriber is connected.
+    /// Asks for the keyframe that a subscription needs to begin; nothing for sound, nor before the subscriber may be sent to.
     func askForStart(_ index: Int, at now: MonotonicTime) {
         let state = subscriptions[index]
         guard state.pointee.track >= 0, state.pointee.isReady else { return }
@@ -164,15 +164,31 @@ extension MediaEngine {
         requestKeyframe(state.pointee.track, layer: layer)
     }
 
-    /// The subscriber can receive from now on.
+    /// The subscriber may be sent to from now on. One that was interrupted lacks what was not sent to it: it gets a keyframe.
     func startSubscriptions(of peer: Int, at now: MonotonicTime) {
         guard let downlink = peers[peer].pointee.downlink else { return }
         scheduleAllocation(of: peer, at: now)
         allocate(peer, at: now)
         var next = downlink.pointee.firstSubscription
         while next >= 0 {
-            subscriptions[next].pointee.isReady = true
-            askForStart(next, at: now)
+            let state = subscriptions[next]
+            state.pointee.isReady = true
+            let layer = state.pointee.subscription.kind == .video ? state.pointee.subscription.layer : nil
+            if let layer, state.pointee.track >= 0 {
+                requestKeyframe(state.pointee.track, layer: layer)
+            } else {
+                askForStart(next, at: now)
+            }
+            next = subscriptions[next].pointee.nextOfPeer
+        }
+    }
+
+    /// Nothing may be sent to the subscriber any more; what it lacks then, it gets with a keyframe when it is reachable again.
+    func stopSubscriptions(of peer: Int) {
+        guard let downlink = peers[peer].pointee.downlink else { return }
+        var next = downlink.pointee.firstSubscription
+        while next >= 0 {
+            subscriptions[next].pointee.isReady = false
             next = subscriptions[next].pointee.nextOfPeer
         }
     }

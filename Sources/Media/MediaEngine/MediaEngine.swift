@@ -43,6 +43,8 @@ public final class MediaEngine {
     var subscriptionIndex = NumberTable()
     var roomIndex = NumberTable()
     var addresses: AddressTable
+    /// Peers that have sent checks from an address of another's and have not answered the server's check there yet.
+    var contenders: AddressTable
     var ufrags = NumberTable()
     /// Packed peer and SSRC -> subscription, for feedback from subscribers.
     var sendingStreams = NumberTable()
@@ -86,6 +88,7 @@ public final class MediaEngine {
             }
         }
         addresses = AddressTable(seed: random.next())
+        contenders = AddressTable(seed: random.next())
     }
 
     /// When `advance` wants to be called next.

@@ -6,21 +6,28 @@ internal import SRTP
 /// The transport owns it, keeps it up to date, and gives its address for life: reading through that costs no reference counting, and
 /// one cache line instead of three objects.
 public struct MediaPath {
-    /// Where datagrams go; nil before ICE has selected an address or DTLS is through, and after the end.
-    public internal(set) var destination: SocketAddress?
+    /// Where the peer's media comes from; nil before there is such an address or keys, and after the end.
+    var address: SocketAddress?
+    /// Whether `address` has answered the server's own checks. It is looked at when it changes, never for each packet.
+    var hasConsent = false
     /// Of the transport's session; nil before DTLS is through, after the end, and under profiles that libsrtp2 serves.
     var sender: UnsafeMutablePointer<SRTPSender>?
     var receiver: UnsafeMutablePointer<SRTPReceiver>?
     var session: Unmanaged<SRTPSession>?
-    /// When an authentic packet last came from `destination`: a sign of life that ICE is told of when it next looks.
+    /// When an authentic packet last came from `address`: a sign of life that ICE is told of when it next looks.
     var lastReceived = MonotonicTime.zero
+    /// Bytes of such packets since then.
+    var received = 0
+
+    /// Where media may be sent to; nil as well while `address` has not consented.
+    @inline(__always) public var destination: SocketAddress? { hasConsent ? address : nil }
 
     /// Takes a packet of media or a report from where the peer's media goes; nil where the transport itself must look at it.
     @inline(__always)
     public mutating func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
     ) -> Received? {
-        guard let receiver, datagram.count >= 12, datagram[0] & 0xc0 == 0x80, let destination, destination == source
+        guard let receiver, datagram.count >= 12, datagram[0] & 0xc0 == 0x80, let address, address == source
         else { return nil }
         // RFC 5761 section 4: RTCP packet types 192 to 223 stand where RTP has marker and payload type.
         let isRTCP = datagram[1] & 0xe0 == 0xc0
@@ -29,6 +36,7 @@ public struct MediaPath {
         case .dropped(let reason): return .dropped(reason)
         case .clear(let length):
             lastReceived = now
+            received &+= length
             return isRTCP ? .rtcp(length: length) : .rtp(length: length)
         }
     }

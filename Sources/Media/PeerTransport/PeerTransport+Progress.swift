@@ -13,29 +13,66 @@ extension PeerTransport {
         ice.setRemote(ICECredential(ufrag: new.ice.ufrag, password: new.ice.password), at: now)
     }
 
-    /// Translates what ICE has to say.
+    /// Lets ICE do what is due.
+    func advanceICE(to now: MonotonicTime, into output: inout OutboundBatch) {
+        ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
+        takeICEEvents(at: now, into: &output)
+    }
+
+    /// Translates what ICE has to say, and has media go where it may now.
     func takeICEEvents(at now: MonotonicTime, into output: inout OutboundBatch) {
         while let event = ice.pollEvent() {
             switch event {
             case .validated(let address): events.append(.addressValidated(address))
+            case .consented(let address): events.append(.addressConsented(address))
             case .released(let address): events.append(.addressReleased(address))
             case .credentialsReplaced(let ufrag): events.append(.ufragReleased(String(decoding: ufrag, as: UTF8.self)))
-            case .selected(let address, let isMove):
-                media.pointee.destination = address
-                if isMove, srtp != nil { events.append(.moved(address)) }
-                startHandshake(at: now, into: &output)
-                dtls?.follow(to: address, at: now, into: &output)
+            case .nominated(let address):
+                follow(to: address, at: now, into: &output)
+                // The server's check may have to leave without another datagram or timer.
                 ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
+                hasNearerDeadline = true
+            case .selected(let address, let isMove):
+                if isMove, srtp != nil { events.append(.moved(address)) }
+                follow(to: address, at: now, into: &output)
+                hasNearerDeadline = true
             case .setupTimedOut: end(.iceTimeout)
             case .consentLost: end(.consentLost)
             }
         }
+        startHandshake(at: now, into: &output)
+        updatePath()
+    }
+
+    /// A handshake goes on at another address.
+    private func follow(to address: SocketAddress, at now: MonotonicTime, into output: inout OutboundBatch) {
+        guard let dtls else { return }
+        bound(to: address, &output) { dtls.follow(to: address, at: now, into: &$0) }
+    }
+
+    /// Where media comes from, and whether it may be sent there, as of now.
+    func updatePath() {
+        guard !isOver, srtp != nil else { return }
+        noteSignOfLife()
+        media.pointee.address = remoteAddress
+        let hasConsent = remoteAddress.map { ice.hasConsent($0) } ?? false
+        guard hasConsent != media.pointee.hasConsent else { return }
+        media.pointee.hasConsent = hasConsent
+        events.append(hasConsent ? .sendingAllowed : .sendingForbidden)
+    }
+
+    /// Lets DTLS write to `destination`, and takes back what may not be sent there: it is lost, as on any network, and DTLS sends it again.
+    func bound(to destination: SocketAddress, _ output: inout OutboundBatch, _ write: (inout OutboundBatch) -> Void) {
+        let mark = output.mark
+        write(&output)
+        let length = output.used - mark.used
+        if length > 0, !ice.maySend(length, to: destination) { output.rewind(to: mark) }
     }
 
     /// Begins DTLS once there is an address to talk to and a fingerprint to hold the peer to.
     func startHandshake(at now: MonotonicTime, into output: inout OutboundBatch) {
-        guard !isOver, let destination = ice.selected, let dtls = dtls ?? makeAssociation() else { return }
-        dtls.start(at: now, to: destination, into: &output)
+        guard !isOver, srtp == nil, let destination = remoteAddress, let dtls = dtls ?? makeAssociation() else { return }
+        bound(to: destination, &output) { dtls.start(at: now, to: destination, into: &$0) }
     }
 
     /// The association, made when the remote side is known.
@@ -63,8 +100,8 @@ extension PeerTransport {
             let session = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
         else { return end(.dtlsFailed) }
         srtp = session
-        media.pointee.destination = remoteAddress
         events.append(.connected)
+        updatePath()
     }
 
     private func noteEnd(_ reason: DTLSEnd) {
@@ -85,7 +122,8 @@ extension PeerTransport {
         isOver = true
         srtp = nil
         dtls = nil
-        media.pointee.destination = nil
+        media.pointee.address = nil
+        media.pointee.hasConsent = false
         earlyFlight = []
         events.append(.ended(reason))
     }

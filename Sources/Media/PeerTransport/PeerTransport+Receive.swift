@@ -27,7 +27,8 @@ extension PeerTransport {
         case 128...191: return receiveMedia(datagram, source, now, &output)
         case 0...3:
             let reason = ice.receive(
-                UnsafeRawBufferPointer(datagram), from: source, at: now, stun: context.stun, into: &output)
+                UnsafeRawBufferPointer(datagram), from: source, at: now, stun: context.stun, random: &context.random,
+                into: &output)
             takeICEEvents(at: now, into: &output)
             return reason.map { .dropped($0) } ?? .nothing
         case 20...63: return receiveDTLS(datagram, source, now, &output)
@@ -50,8 +51,17 @@ extension PeerTransport {
         case .clear(let length):
             ice.noteAuthenticPacket(from: source, at: now)
             if ice.hasEvents { takeICEEvents(at: now, into: &output) }
+            if !media.pointee.hasConsent || source != media.pointee.address { noteUnconsented(source, length) }
             return isRTCP ? .rtcp(length: length) : .rtp(length: length)
         }
+    }
+
+    /// Media came from where none may be sent.
+    private func noteUnconsented(_ source: SocketAddress, _ length: Int) {
+        ice.noteReceived(length, from: source)
+        guard ice.selected == nil, source != provisional else { return }
+        provisional = source
+        updatePath()
     }
 
     private func receiveDTLS(
@@ -59,16 +69,21 @@ extension PeerTransport {
         _ output: inout OutboundBatch
     ) -> Received {
         guard ice.isValidated(source) else { return .dropped(.dtlsUnvalidatedTuple) }
-        handshakeSource = source
+        ice.noteReceived(datagram.count, from: source)
+        provisional = source
         // Without the peer's description there is no fingerprint. A client that answers the server's offer is often faster than
         // its answer; its hello waits for that instead of for the client's timer.
         guard let dtls = dtls ?? makeAssociation() else {
             return holdEarly(datagram) ? .nothing : .dropped(.dtlsUnexpected)
         }
         earlyFlight = []
-        let destination = ice.selected ?? source
-        dtls.start(at: now, to: destination, into: &output)
-        let reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &output)
+        // A peer that is about to move talks to where it will be.
+        let destination = source == ice.nominee ? source : ice.selected ?? source
+        var reason: DropReason?
+        bound(to: destination, &output) {
+            dtls.start(at: now, to: destination, into: &$0)
+            reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &$0)
+        }
         noteHandshake()
         return reason.map { .dropped($0) } ?? .nothing
     }
@@ -85,7 +100,9 @@ extension PeerTransport {
     func takeEarlyFlight(at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !earlyFlight.isEmpty, !isOver, let dtls, let destination = remoteAddress else { return }
         for datagram in earlyFlight {
-            _ = datagram.withUnsafeBytes { dtls.receive($0, at: now, to: destination, into: &output) }
+            bound(to: destination, &output) { output in
+                _ = datagram.withUnsafeBytes { dtls.receive($0, at: now, to: destination, into: &output) }
+            }
         }
         earlyFlight = []
         noteHandshake()

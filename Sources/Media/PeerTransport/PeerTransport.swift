@@ -27,8 +27,8 @@ public final class PeerTransport {
     /// For the packet path; valid as long as the transport.
     public let media: UnsafeMutablePointer<MediaPath>
     var remote: RemoteTransport?
-    /// Where DTLS came from last, which a check had validated; counts until ICE has selected an address.
-    var handshakeSource: SocketAddress?
+    /// Where DTLS, and later media, came from last, which a check had validated; counts until ICE has selected an address.
+    var provisional: SocketAddress?
     /// DTLS that came before the peer's description; empty as soon as that is known.
     var earlyFlight: [[UInt8]] = []
     var isOver = false
@@ -50,12 +50,15 @@ public final class PeerTransport {
 
     deinit { media.deallocate() }
 
-    /// The address that datagrams are sent to; nil before ICE has selected one and no handshake has begun.
+    /// Where the peer is; nil before it has nominated an address and no handshake has begun. What it may be sent there is another question:
+    /// see `MediaPath.destination` and `destination(ofReport:)`.
     ///
     /// RFC 8445 section 12.1.2 lets a lite agent send once a pair is nominated. libwebrtc nominates with its second check, by which time
     /// keys may be there for 50 ms and more (measured), and what was sent until then, the first keyframe among it, would be lost. Who has
-    /// done the handshake from a validated address is the peer.
-    public var remoteAddress: SocketAddress? { ice.selected ?? handshakeSource }
+    /// done the handshake from a validated address is the peer, and the answer to the server's check is there before the keys are.
+    public var remoteAddress: SocketAddress? { ice.selected ?? provisional ?? ice.nominee }
+    /// Whether media may be sent: there are keys, and the peer's address has answered the server's checks.
+    public var mayReceive: Bool { media.pointee.hasConsent }
     /// ICE and DTLS are up; `protectRTP` works.
     public var isConnected: Bool { srtp != nil }
     /// The name of the SRTP profile in use; empty before.
@@ -76,11 +79,15 @@ public final class PeerTransport {
         return min(ice.nextDeadline, dtls.nextDeadline)
     }
 
-    /// Whether `pollEvent` has something: cheap, for a look after each datagram.
-    public var hasEvents: Bool { !events.isEmpty }
+    /// Whether `pollEvent` has something, or `nextDeadline` is nearer than it was before: cheap, for a look after each datagram.
+    public var wantsAttention: Bool { !events.isEmpty || hasNearerDeadline }
+    var hasNearerDeadline = false
 
     /// The oldest event not yet taken.
-    public func pollEvent() -> TransportEvent? { events.isEmpty ? nil : events.removeFirst() }
+    public func pollEvent() -> TransportEvent? {
+        hasNearerDeadline = false
+        return events.isEmpty ? nil : events.removeFirst()
+    }
 
     // MARK: Media out
 
@@ -111,8 +118,28 @@ public final class PeerTransport {
     public func setRemote(_ remote: RemoteTransport, at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
         adopt(remote, at: now)
-        startHandshake(at: now, into: &output)
+        advanceICE(to: now, into: &output)
         takeEarlyFlight(at: now, into: &output)
+    }
+
+    /// Another peer has answered the server's check from `address`: this one is not there any more.
+    public func release(_ address: SocketAddress) {
+        guard !isOver else { return }
+        noteSignOfLife()
+        ice.release(address)
+        if provisional == address { provisional = nil }
+        updatePath()
+    }
+
+    /// Where a report of `length` bytes may go now; nil where it may not.
+    ///
+    /// An address that does not answer the server's checks is sent reports as far as what comes from it allows: a client that only
+    /// sends works, and nobody draws more than three times what he brings.
+    public func destination(ofReport length: Int) -> SocketAddress? {
+        guard let address = media.pointee.address else { return nil }
+        if media.pointee.hasConsent { return address }
+        noteSignOfLife()
+        return ice.maySend(length + Self.protectionOverhead, to: address) ? address : nil
     }
 
     /// New local credentials; the old ones stay valid until a check with the new ones has been answered (B21).
@@ -123,25 +150,28 @@ public final class PeerTransport {
     /// Sends close_notify and ends with `.removed`.
     public func close(at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
-        if let dtls, let destination = remoteAddress { dtls.close(to: destination, into: &output) }
+        if let dtls, let destination = remoteAddress {
+            bound(to: destination, &output) { dtls.close(to: destination, into: &$0) }
+        }
         end(.removed)
     }
 
     /// Tells ICE of packets that came along the media path.
     func noteSignOfLife() {
-        guard let source = media.pointee.destination, media.pointee.lastReceived > .zero else { return }
+        guard let source = media.pointee.address, media.pointee.lastReceived > .zero else { return }
         ice.noteAuthenticPacket(from: source, at: media.pointee.lastReceived)
+        if !media.pointee.hasConsent { ice.noteReceived(media.pointee.received, from: source) }
         media.pointee.lastReceived = .zero
+        media.pointee.received = 0
     }
 
     /// Fires timers that are due at `now`.
     public func advance(to now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
         noteSignOfLife()
-        ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
-        takeICEEvents(at: now, into: &output)
+        advanceICE(to: now, into: &output)
         guard !isOver, let dtls, now >= dtls.nextDeadline, let destination = remoteAddress else { return }
-        dtls.advance(to: now, to: destination, into: &output)
+        bound(to: destination, &output) { dtls.advance(to: now, to: destination, into: &$0) }
         noteHandshake()
     }
 }

@@ -14,12 +14,18 @@ public enum Received: Sendable, Hashable {
 
 /// What a transport tells its engine, in order.
 public enum TransportEvent: Sendable, Hashable {
-    /// A check from this address was answered: datagrams from it are this peer's from now on.
+    /// An authentic check came from this address: datagrams from it are this peer's, unless they are another's.
     case addressValidated(SocketAddress)
+    /// The address has answered the server's own check: whoever else had it is not there any more.
+    case addressConsented(SocketAddress)
     /// The address is no longer this peer's.
     case addressReleased(SocketAddress)
     /// ICE and DTLS are up and keys are installed.
     case connected
+    /// Media may be sent from now on: there are keys, and the peer's address has answered the server's check.
+    case sendingAllowed
+    /// The address has stopped answering: no media may be sent until it answers again.
+    case sendingForbidden
     /// The selected address changed after `connected` (NAT rebinding, network switch). While a peer settles on one of
     /// its candidates nothing is told.
     case moved(SocketAddress)

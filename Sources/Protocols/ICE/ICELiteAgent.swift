@@ -2,15 +2,19 @@ public import Primitives
 
 /// What a lite agent tells its owner, in order.
 public enum ICEEvent: Sendable, Hashable {
-    /// A check from this address was answered with success for the first time.
+    /// A check from this address was answered with success for the first time: what comes from it is looked at.
     case validated(SocketAddress)
+    /// This address has answered the server's own check, for the first time or after its consent had expired.
+    case consented(SocketAddress)
     /// The address has been silent too long, or had to make room.
     case released(SocketAddress)
+    /// The peer has nominated this address, or its life has moved there; it has not answered the server's check yet.
+    case nominated(SocketAddress)
     /// Datagrams go to this address from now on. `isMove`: the peer was settled at another one, and its network changed.
     case selected(SocketAddress, isMove: Bool)
     /// A check with the new local credentials came; the old user name fragment is free (B21).
     case credentialsReplaced(oldUfrag: [UInt8])
-    /// No address was selected in time.
+    /// No address was nominated in time.
     case setupTimedOut
     /// No sign of life for the consent timeout (RFC 7675).
     case consentLost
@@ -18,9 +22,9 @@ public enum ICEEvent: Sendable, Hashable {
 
 /// Limits of a lite agent.
 public struct ICESettings: Sendable, Hashable {
-    /// Silence after which consent is lost.
+    /// How long an answer to the server's check is good for, and how long a peer may be without a sign of life.
     public var consentTimeout = TimeInterval.seconds(15)
-    /// How long an address may take to be selected.
+    /// How long the peer may take to nominate an address.
     public var setupTimeout = TimeInterval.seconds(30)
 
     public init() {}
@@ -29,65 +33,79 @@ public struct ICESettings: Sendable, Hashable {
     var checkInterval: TimeInterval { min(.seconds(5), consentTimeout / 3) }
 }
 
-/// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations,
-/// and keeps consent alive in both directions.
+/// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations, and
+/// sends only where its own checks are answered.
 ///
-/// Sans-IO. Every authentic sign of life counts for consent: the peer's checks, its answers to the server's own
-/// checks, and its SRTP. A client that only answers (ffmpeg) and one that only asks both stay.
+/// Sans-IO. An address goes through three states: *validated* when an authentic check has come from it, so that DTLS and SRTP
+/// from it are looked at; *consented* when it has answered the server's own check; *selected* when the peer has nominated it as
+/// well. The peer itself lives as long as anything authentic comes: new checks, answers, SRTP. So a client that never answers
+/// (ffmpeg while it sends) stays as a sender, and is sent next to nothing.
 public struct ICELiteAgent {
     /// Addresses that a peer may have validated at one time: two interfaces, IPv4 and IPv6, and a relay each.
-    public static let maximumTuples = 8
+    public static let maximumAddresses = 8
     /// A selected address that is silent for so long is left for another that lives, even without a nomination:
     /// longer than RTCP or video pause, shorter than a person notices.
-    static let silenceBeforeFollowing = TimeInterval.seconds(2)
+    private static let silenceBeforeFollowing = TimeInterval.seconds(2)
     /// A peer that has just connected tries its pairs one by one and nominates a better one as it answers (RFC 8445
     /// section 8.1.1): until then another address is its choice, not a move. Browsers are through in a second.
-    static let settlingTime = TimeInterval.seconds(3)
+    private static let settlingTime = TimeInterval.seconds(3)
     /// RFC 7675 section 5.1: without a check for 30 s an address may not be sent to.
-    static let tupleLifetime = TimeInterval.seconds(30)
+    private static let addressLifetime = TimeInterval.seconds(30)
+    /// Peer reflexive, highest local preference, component 1 (RFC 8445 section 5.1.2.1).
+    private static let checkPriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
 
-    struct Tuple {
+    private struct PeerAddress {
         let address: SocketAddress
         var lastSeen: MonotonicTime
+        var consent = Consent()
+        var credit = SendingCredit()
     }
 
-    let settings: ICESettings
-    var local: ICECredential
+    private let settings: ICESettings
+    private var local: ICECredential
     /// Valid until a check with `local` arrives.
-    var previousLocal: ICECredential?
-    var remote: ICECredential?
+    private var previousLocal: ICECredential?
+    private var remote: ICECredential?
     /// What the server's own checks use until the peer is seen to use the new ones.
-    var previousRemote: ICECredential?
-    var tuples: [Tuple] = []
-    /// Where datagrams go.
-    public internal(set) var selected: SocketAddress?
-    var selectedSeen = MonotonicTime.zero
+    private var previousRemote: ICECredential?
+    private var addresses: [PeerAddress] = []
+    private var history = CheckHistory()
+    /// Bytes beside what its addresses may be sent for what they sent.
+    private var allowance = SendingCredit.allowance
+    /// The nominated address that has consented.
+    public private(set) var selected: SocketAddress?
+    /// A newer nomination, which waits for its address to answer.
+    public private(set) var nominee: SocketAddress?
+    private var selectedSeen = MonotonicTime.zero
     /// When the peer's choice of an address is taken for settled; nil before the first.
-    var settledAt: MonotonicTime?
-    var lastSignOfLife = MonotonicTime.zero
-    var setupDeadline: MonotonicTime
-    var nextCheck = MonotonicTime.distantFuture
-    var openChecks = OpenChecks()
+    private var settledAt: MonotonicTime?
+    private var lastSignOfLife = MonotonicTime.zero
+    private var setupDeadline = MonotonicTime.distantFuture
+    /// The peer has nominated an address at some time.
+    private var isSetUp = false
     /// Round trip time of the server's last answered check.
-    public internal(set) var roundTripTime: TimeInterval?
-    private(set) var isOver = false
+    public private(set) var roundTripTime: TimeInterval?
+    private var isOver = false
     private var events: [ICEEvent] = []
 
     /// The set-up limit runs from `setRemote`: before it there is nobody to wait for.
     public init(local: ICECredential, settings: ICESettings) {
         self.local = local
         self.settings = settings
-        setupDeadline = .distantFuture
-        tuples.reserveCapacity(Self.maximumTuples)
+        addresses.reserveCapacity(2)
     }
+
+    // MARK: - Credentials
 
     /// The peer's credentials: the first ones, or those of its restart.
     public mutating func setRemote(_ credential: ICECredential, at now: MonotonicTime) {
         if let remote, remote.ufrag != credential.ufrag {
             previousRemote = previousRemote ?? remote
         }
+        // Who came before its description could not be checked until now.
+        if remote == nil { for index in addresses.indices { addresses[index].consent.request(at: now) } }
         remote = credential
-        if selected == nil, setupDeadline == .distantFuture { setupDeadline = now + settings.setupTimeout }
+        if !isSetUp, setupDeadline == .distantFuture { setupDeadline = now + settings.setupTimeout }
     }
 
     /// New local credentials; the ones in use stay valid until a check with the new ones has been answered.
@@ -96,11 +114,37 @@ public struct ICELiteAgent {
         local = credential
     }
 
+    /// A check with the newest credentials came: the restart is through (B21).
+    private mutating func adoptCredentials() {
+        if let old = previousLocal {
+            previousLocal = nil
+            events.append(.credentialsReplaced(oldUfrag: old.ufrag))
+        }
+        previousRemote = nil
+    }
+
+    // MARK: - Questions
+
     /// Whether datagrams from `address` come from the peer.
-    public func isValidated(_ address: SocketAddress) -> Bool {
-        if address == selected { return true }
-        for tuple in tuples where tuple.address == address { return true }
-        return false
+    public func isValidated(_ address: SocketAddress) -> Bool { index(of: address) != nil }
+
+    /// Whether `address` has answered the server's own check lately, so that it may be sent to.
+    public func hasConsent(_ address: SocketAddress) -> Bool {
+        index(of: address).map { addresses[$0].consent.isGiven } ?? false
+    }
+
+    /// Whether `count` bytes may be sent to `address` now. Without its consent that costs credit, which is taken.
+    public mutating func maySend(_ count: Int, to address: SocketAddress) -> Bool {
+        guard let index = index(of: address) else { return false }
+        return addresses[index].consent.isGiven || addresses[index].credit.spend(count, allowance: &allowance)
+    }
+
+    /// When `advance` wants to be called.
+    public var nextDeadline: MonotonicTime {
+        if isOver { return .distantFuture }
+        var next = isSetUp ? lastSignOfLife + settings.consentTimeout : setupDeadline
+        for address in addresses { next = min(next, address.consent.nextDeadline) }
+        return next
     }
 
     /// Whether `pollEvent` has something.
@@ -109,10 +153,229 @@ public struct ICELiteAgent {
     /// The oldest event not yet taken.
     public mutating func pollEvent() -> ICEEvent? { events.isEmpty ? nil : events.removeFirst() }
 
-    mutating func tell(_ event: ICEEvent) { events.append(event) }
+    private func index(of address: SocketAddress) -> Int? { addresses.firstIndex { $0.address == address } }
 
-    mutating func end(_ event: ICEEvent) {
+    // MARK: - Datagrams
+
+    /// Takes a datagram that has the shape of a STUN message; nil when it was used.
+    public mutating func receive(
+        _ datagram: UnsafeRawBufferPointer, from source: SocketAddress, at now: MonotonicTime, stun: STUNAgent,
+        random: inout RandomSource, into output: inout OutboundBatch
+    ) -> DropReason? {
+        guard !isOver else { return .stunUnexpected }
+        guard STUNPeek.isSTUN(datagram.bytes) else { return .stunMalformed }
+        switch datagram.bytes.readUInt16(0) {
+        case 0x0001: return receiveCheck(datagram, source, now, stun, &random, &output)
+        case 0x0101: return receiveResponse(datagram, source, now, stun)
+        // An error may be a 487 or 400 to the server's own check; it proves nothing and changes nothing.
+        case 0x0111: return openCheck(TransactionID(of: datagram), source) != nil ? nil : .stunUnexpected
+        // A Binding indication keeps a NAT open (RFC 8445 section 11). It carries no proof.
+        case 0x0011: return isValidated(source) ? nil : .stunUnexpected
+        default: return .stunUnexpected
+        }
+    }
+
+    private mutating func receiveCheck(
+        _ datagram: UnsafeRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime, _ stun: STUNAgent,
+        _ random: inout RandomSource, _ output: inout OutboundBatch
+    ) -> DropReason? {
+        guard let ufrag = STUNPeek.localUfrag(of: datagram.bytes) else { return .stunMalformed }
+        let isCurrent = local.matches(datagram, ufrag)
+        let credential: ICECredential
+        if isCurrent {
+            credential = local
+        } else if let previousLocal, previousLocal.matches(datagram, ufrag) {
+            credential = previousLocal
+        } else {
+            return .stunUnknownUfrag
+        }
+        let id = TransactionID(of: datagram)
+        let verdict = history.verdict(on: id, from: source)
+        guard verdict != .replayed else { return .stunReplayed }
+        let outcome = stun.answer(datagram, local: credential, from: source, into: &output) { nominates, output in
+            noteReceived(datagram.count, from: source)
+            guard verdict == .new else { return }
+            history.append(id, from: source)
+            if isCurrent { adoptCredentials() }
+            noteCheck(from: source, nominates: nominates, length: datagram.count, at: now)
+            // Ahead of the answer, so that the client answers it before it goes on, with DTLS for example.
+            if let index = index(of: source) { check(index, now, stun, &random, &output) }
+        }
+        switch outcome {
+        case .dropped(let reason): return reason
+        case .refused: return nil
+        case .answered:
+            // Never longer than the check by more than an IPv6 address, so it is within its credit.
+            if let reply = output.entries.last { _ = maySend(reply.length, to: source) }
+            return nil
+        }
+    }
+
+    private mutating func receiveResponse(
+        _ datagram: UnsafeRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime, _ stun: STUNAgent
+    ) -> DropReason? {
+        // RFC 8445 section 7.2.5.2.1: an answer must come from where the check went.
+        guard let index = index(of: source), let open = openCheck(TransactionID(of: datagram), source) else {
+            return .stunUnexpected
+        }
+        guard stun.isAuthenticResponse(datagram, remote: open.credential) else { return .stunUnauthorized }
+        roundTripTime = now - open.sentAt
+        let isNew = addresses[index].consent.answered(open, until: now + settings.consentTimeout)
+        if isNew { events.append(.consented(source)) }
+        if source == nominee { select(source, at: now) }
+        if source == selected { addresses[index].consent.keep(at: now) }
+        noteSignOfLife(from: source, at: now)
+        return nil
+    }
+
+    private func openCheck(_ id: TransactionID, _ source: SocketAddress) -> Consent.Check? {
+        index(of: source).flatMap { addresses[$0].consent.match(id) }
+    }
+
+    // MARK: - Life
+
+    /// An authentic SRTP or SRTCP packet came from `source`, which must be validated.
+    @inline(__always)
+    public mutating func noteAuthenticPacket(from source: SocketAddress, at now: MonotonicTime) {
+        if source == selected {
+            selectedSeen = now
+            lastSignOfLife = now
+        } else {
+            noteSignOfLife(from: source, at: now)
+        }
+    }
+
+    /// `count` bytes of the peer's came from `source`, of what no other may have sent but it.
+    public mutating func noteReceived(_ count: Int, from source: SocketAddress) {
+        if let index = index(of: source) { addresses[index].credit.received(count) }
+    }
+
+    /// A new check was authentic: the address is where the peer can send from, and a nomination is where it wants to be sent to.
+    ///
+    /// The newest nomination wins. Browsers nominate only the pair they use (regular nomination), or all pairs while
+    /// they connect (aggressive, RFC 5245) and then keep checking the one they use.
+    private mutating func noteCheck(from source: SocketAddress, nominates: Bool, length: Int, at now: MonotonicTime) {
+        let index = index(of: source) ?? validate(source, length, at: now)
+        if !addresses[index].consent.isGiven { addresses[index].consent.request(at: now) }
+        noteSignOfLife(from: source, at: now)
+        if nominates { nominate(source, at: now) }
+    }
+
+    /// Something authentic came from a validated address. When the selected one has gone silent the peer has moved
+    /// without a nomination: its NAT gave it another port.
+    private mutating func noteSignOfLife(from source: SocketAddress, at now: MonotonicTime) {
+        lastSignOfLife = now
+        if source == selected {
+            selectedSeen = now
+            return
+        }
+        guard let index = index(of: source) else { return }
+        addresses[index].lastSeen = now
+        if selected != nil, source != nominee, now - selectedSeen >= Self.silenceBeforeFollowing {
+            nominate(source, at: now)
+        }
+    }
+
+    private mutating func validate(_ source: SocketAddress, _ length: Int, at now: MonotonicTime) -> Int {
+        if addresses.count == Self.maximumAddresses { releaseOldest() }
+        addresses.append(PeerAddress(address: source, lastSeen: now))
+        noteReceived(length, from: source)
+        events.append(.validated(source))
+        return addresses.count - 1
+    }
+
+    // MARK: - Selection
+
+    private mutating func nominate(_ source: SocketAddress, at now: MonotonicTime) {
+        isSetUp = true
+        setupDeadline = .distantFuture
+        guard source != selected else { return nominee = nil }
+        if hasConsent(source) { return select(source, at: now) }
+        guard source != nominee, let index = index(of: source) else { return }
+        nominee = source
+        addresses[index].consent.request(at: now)
+        events.append(.nominated(source))
+    }
+
+    private mutating func select(_ source: SocketAddress, at now: MonotonicTime) {
+        if let old = selected.flatMap({ index(of: $0) }) { addresses[old].lastSeen = selectedSeen }
+        nominee = nil
+        selected = source
+        selectedSeen = now
+        if let index = index(of: source) { addresses[index].consent.keep(at: now) }
+        events.append(.selected(source, isMove: settledAt.map { now >= $0 } ?? false))
+        settledAt = settledAt ?? now + Self.settlingTime
+    }
+
+    /// Another peer has proved to be at `address`: it is this one's no more. No event is needed to say so.
+    public mutating func release(_ address: SocketAddress) {
+        addresses.removeAll { $0.address == address }
+        if selected == address { selected = nil }
+        if nominee == address { nominee = nil }
+    }
+
+    private mutating func releaseOldest() {
+        let others = addresses.indices.filter { addresses[$0].address != selected }
+        if let index = others.min(by: { addresses[$0].lastSeen < addresses[$1].lastSeen }) { remove(index) }
+    }
+
+    /// Addresses that have been silent for the lifetime of consent go.
+    private mutating func releaseSilent(at now: MonotonicTime) {
+        for index in addresses.indices.reversed()
+        where addresses[index].address != selected && now - addresses[index].lastSeen >= Self.addressLifetime {
+            remove(index)
+        }
+    }
+
+    private mutating func remove(_ index: Int) {
+        let address = addresses.remove(at: index).address
+        if nominee == address { nominee = nil }
+        events.append(.released(address))
+    }
+
+    // MARK: - Time
+
+    /// Ends a peer whose time is up and sends the server's own checks (RFC 7675 section 5.1).
+    public mutating func advance(
+        to now: MonotonicTime, stun: STUNAgent, random: inout RandomSource, into output: inout OutboundBatch
+    ) {
+        guard !isOver, now >= nextDeadline else { return }
+        guard isSetUp || now < setupDeadline else { return end(.setupTimedOut) }
+        guard !isSetUp || now - lastSignOfLife < settings.consentTimeout else { return end(.consentLost) }
+        for index in addresses.indices {
+            addresses[index].consent.expire(at: now)
+            check(index, now, stun, &random, &output)
+        }
+        releaseSilent(at: now)
+    }
+
+    private mutating func end(_ event: ICEEvent) {
         isOver = true
-        tell(event)
+        events.append(event)
+    }
+
+    /// Sends the check that an address is due, as far as it may be sent anything.
+    private mutating func check(
+        _ index: Int, _ now: MonotonicTime, _ stun: STUNAgent, _ random: inout RandomSource,
+        _ output: inout OutboundBatch
+    ) {
+        guard now >= addresses[index].consent.nextCheck else { return }
+        // A peer whose description has not come yet has no password.
+        guard let remote = previousRemote ?? remote else { return addresses[index].consent.postpone(to: .distantFuture) }
+        let mark = output.mark
+        let destination = addresses[index].address
+        let id = stun.sendCheck(
+            to: destination, local: previousLocal ?? local, remote: remote, controlling: false, nominate: false,
+            priority: Self.checkPriority, into: &output)
+        guard let id, maySend(output.used - mark.used, to: destination) else {
+            output.rewind(to: mark)
+            return addresses[index].consent.postpone(to: now + settings.checkInterval)
+        }
+        // 0.8 to 1.2 of the interval, so that peers which joined together do not stay in step.
+        let base = settings.checkInterval
+        let spread = UInt64(base.nanoseconds / 1_000 * 4 / 10)
+        let renewal = now + base * 8 / 10 + .microseconds(Int64(random.next() % max(1, spread)))
+        addresses[index].consent.sent(
+            Consent.Check(id: id, credential: remote, sentAt: now), interval: base, renewal: renewal)
     }
 }

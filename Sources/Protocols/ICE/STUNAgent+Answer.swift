@@ -16,10 +16,12 @@ extension STUNAgent {
     ///
     /// A lite agent stays controlled whatever the tie-breakers say (RFC 8445 section 6.1.1), so a request with
     /// ICE-CONTROLLED is answered with 487 and makes the peer controlling. `isControlling` is for the client's side,
-    /// which does the reverse.
+    /// which does the reverse. `beforeAnswer` is called for an authentic check, with whether it nominates; what it writes leaves ahead
+    /// of the answer.
     public func answer(
         _ request: UnsafeRawBufferPointer, local: ICECredential, from source: SocketAddress,
-        isControlling: Bool = false, into output: inout OutboundBatch
+        isControlling: Bool = false, into output: inout OutboundBatch,
+        beforeAnswer: (Bool, inout OutboundBatch) -> Void = { _, _ in }
     ) -> CheckOutcome {
         guard let room = output.reserve(Self.maximumMessage) else { return .dropped(.outboundFull) }
         var message = StunMessage()
@@ -33,7 +35,9 @@ extension STUNAgent {
         }
         let conflict = isControlling ? STUN_ATTRIBUTE_ICE_CONTROLLING : STUN_ATTRIBUTE_ICE_CONTROLLED
         if stun_message_has_attribute(&message, conflict) { return refuseRole(&message, room, source, &output) }
-        return confirm(&message, room, source, isControlling, &output)
+        beforeAnswer(stun_message_has_attribute(&message, STUN_ATTRIBUTE_USE_CANDIDATE), &output)
+        guard let behind = output.reserve(Self.maximumMessage) else { return .dropped(.outboundFull) }
+        return confirm(&message, behind, source, isControlling, &output)
     }
 
     /// libnice asks for the password by way of this; it keeps the pointer in the message until the reply is written.

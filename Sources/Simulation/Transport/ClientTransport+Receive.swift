@@ -54,8 +54,9 @@ extension ClientTransport {
         _ bytes: UnsafeRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime, _ output: inout OutboundBatch
     ) -> ClientReceived {
         guard STUNPeek.isSTUN(bytes.bytes) else { return .dropped(.stunMalformed) }
-        if STUNPeek.localUfrag(of: bytes.bytes) != nil {
-            guard behaviour.answersChecks else { return .nothing }
+        if let ufrag = STUNPeek.localUfrag(of: bytes.bytes) {
+            guard bytes[ufrag].elementsEqual(local.ufrag) else { return .dropped(.stunUnknownUfrag) }
+            guard behaviour.answersChecks, !isMute else { return .nothing }
             let outcome = context.stun.answer(bytes, local: local, from: source, isControlling: true, into: &output)
             if case .dropped(let reason) = outcome { return .dropped(reason) }
             serverChecks += 1

@@ -72,13 +72,15 @@ final class EngineRoom {
         let check = SignedSTUN.message(
             type: 1, transaction: [UInt8(member.rawValue)], username: "\(member.ufrag):cli\(member.rawValue)",
             attributes: [0, 0x25, 0, 0, 0, 0x24, 0, 4, 1, 2, 3, 4], password: local.password)
-        receive(check, from: member)
+        give(check, from: member.address)
+        answerCheck(of: member)
         guard let index = engine.peerIndex[member.id.rawValue] else { preconditionFailure("a peer that was added") }
         let transport = engine.peers[index].pointee.transport
         precondition(transport.remoteAddress == member.address, "its check selects its address")
         // As if the handshake had ended.
         let keys = DTLSKeys(profile: 0x0007, material: Self.material, key: 16, salt: 12, isClient: false)
         transport.install(keys)
+        precondition(transport.mayReceive, "who has answered the server's check may be sent media")
         transport.dtls = nil
         sessions[member] = SRTPSession(
             profile: .aeadAES128GCM, sendingKey: keys.remote, receivingKey: keys.local)
@@ -101,8 +103,25 @@ final class EngineRoom {
     }
 
     private func receive(_ bytes: [UInt8], from address: SocketAddress) {
+        give(bytes, from: address)
+        endTurn()
+    }
+
+    private func give(_ bytes: [UInt8], from address: SocketAddress) {
         var bytes = bytes
         bytes.withUnsafeMutableBytes { engine.receive($0, from: address, at: now, into: &batch) }
+    }
+
+    /// The member answers the check that the server sent it ahead of its answer, and so may be sent media.
+    private func answerCheck(of member: Member) {
+        let arena = UnsafeRawBufferPointer(batch.arena)
+        guard let check = batch.entries.first(where: { arena[$0.offset] == 0 && arena[$0.offset + 1] == 1 }) else {
+            preconditionFailure("a check is answered with another one")
+        }
+        let answer = SignedSTUN.message(
+            type: 0x0101, transaction: Array(arena[(check.offset + 8)..<(check.offset + 20)]), username: nil,
+            attributes: [], password: ICETarget.remote.password)
+        give(answer, from: member.address)
         endTurn()
     }
 

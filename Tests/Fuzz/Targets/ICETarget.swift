@@ -18,7 +18,7 @@ enum ICETarget {
         var output = OutboundBatch(datagrams: 64, bytes: 65_536)
         var random = RandomSource(seed: 1)
         var now = MonotonicTime(milliseconds: 1_000)
-        var isSigned = false
+        var isSigned = false, hasAnswered = false
         var restarts = 0
         agent.setRemote(ICECredential(ufrag: remote.ufrag, password: remote.password), at: now)
         while !input.isEmpty {
@@ -28,17 +28,21 @@ enum ICETarget {
             switch kind % 8 {
             case 0, 1:
                 let datagram = input.record()
-                _ = agent.receive(datagram, from: source, at: now, stun: stun, into: &output)
+                _ = agent.receive(
+                    datagram, from: source, at: now, stun: stun, random: &random, into: &output)
             case 2, 3:
                 isSigned = true
                 let name = restarts == 0 || kind % 8 == 2 ? local.ufrag : "srvUfrag\(restarts)"
                 let datagram = SignedSTUN.message(
-                    type: 1, transaction: [kind], username: "\(name):\(remote.ufrag)", attributes: input.record(),
+                    type: 1, transaction: [kind, UInt8(truncatingIfNeeded: now.milliseconds / 100)], username: "\(name):\(remote.ufrag)", attributes: input.record(),
                     password: local.password)
-                datagram.withUnsafeBytes { _ = agent.receive($0, from: source, at: now, stun: stun, into: &output) }
+                datagram.withUnsafeBytes {
+                    _ = agent.receive($0, from: source, at: now, stun: stun, random: &random, into: &output)
+                }
             case 4:
                 isSigned = true
-                answer(input.record(), &agent, stun, now, &output)
+                hasAnswered = true
+                answer(input.record(), &agent, stun, now, &random, &output)
             case 5:
                 now = now + .milliseconds(Int64(input.byte()) * 100)
                 agent.advance(to: now, stun: stun, random: &random, into: &output)
@@ -52,15 +56,16 @@ enum ICETarget {
             if output.count > 48 { output.removeAll() }
             while agent.pollEvent() != nil {}
             if !isSigned { precondition(agent.selected == nil, "nobody is believed without a password") }
+            if !hasAnswered { precondition(agent.selected == nil, "nobody is sent to without an answer") }
             let validated = (0..<16).count { agent.isValidated(.init(ipv4: 0x0a00_0000 | UInt32($0), port: 1_000)) }
-            precondition(validated <= ICELiteAgent.maximumTuples, "addresses are bounded")
+            precondition(validated <= ICELiteAgent.maximumAddresses, "addresses are bounded")
         }
     }
 
     /// Answers the server's newest check from where it went, signed rightly, with any attributes.
     private static func answer(
         _ attributes: UnsafeRawBufferPointer, _ agent: inout ICELiteAgent, _ stun: STUNAgent, _ now: MonotonicTime,
-        _ output: inout OutboundBatch
+        _ random: inout RandomSource, _ output: inout OutboundBatch
     ) {
         let arena = UnsafeRawBufferPointer(output.arena)
         guard let check = output.entries.last(where: { arena[$0.offset] == 0 && arena[$0.offset + 1] == 1 }) else {
@@ -70,7 +75,8 @@ enum ICETarget {
         let datagram = SignedSTUN.message(
             type: 0x0101, transaction: transaction, username: nil, attributes: attributes, password: remote.password)
         datagram.withUnsafeBytes {
-            _ = agent.receive($0, from: check.destination, at: now, stun: stun, into: &output)
+            _ = agent.receive(
+                $0, from: check.destination, at: now, stun: stun, random: &random, into: &output)
         }
     }
 }

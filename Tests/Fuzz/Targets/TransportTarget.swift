@@ -45,6 +45,7 @@ enum TransportTarget {
         var now = MonotonicTime(milliseconds: 1_000)
         var sender: SRTPSession?
         var ufrag = ICETarget.local.ufrag
+        private var checks: UInt8 = 0
 
         init(_ context: TransportContext, localRole: DTLSRole, hasRemote: Bool) {
             self.context = context
@@ -60,7 +61,7 @@ enum TransportTarget {
 
         mutating func validate() {
             receiveCheck([0, 0x25, 0, 0, 0, 0x24, 0, 4, 1, 2, 3, 4], from: TransportTarget.home)
-            precondition(transport.remoteAddress == TransportTarget.home, "a nominating check selects")
+            precondition(transport.remoteAddress == TransportTarget.home, "a nominating check shows where the peer is")
         }
 
         /// As if the handshake had ended: its own target does the handshake.
@@ -88,8 +89,9 @@ enum TransportTarget {
         }
 
         mutating func receiveCheck(_ attributes: [UInt8], from source: SocketAddress) {
+            checks &+= 1
             var bytes = SignedSTUN.message(
-                type: 1, transaction: [1, 2], username: "\(ufrag):\(ICETarget.remote.ufrag)", attributes: attributes,
+                type: 1, transaction: [1, 2, checks], username: "\(ufrag):\(ICETarget.remote.ufrag)", attributes: attributes,
                 password: ICETarget.local.password)
             bytes.withUnsafeMutableBytes { _ = transport.receive($0, from: source, at: now, into: &output) }
             settle()
@@ -128,6 +130,7 @@ enum TransportTarget {
         private mutating func settle() {
             while transport.pollEvent() != nil {}
             precondition(!transport.isConnected || transport.remoteAddress != nil, "who is connected has an address")
+            precondition(transport.media.pointee.destination == nil, "who answers no check is sent no media")
             if output.count > 40 { output.removeAll() }
         }
     }

@@ -1,6 +1,8 @@
 """Floods one UDP port from many sockets at a steady rate, in a process of its own.
 
-    flood.py HOST PORT garbage|stun|hello|mixed PACKETS_PER_SECOND SECONDS      prints one JSON line: {"sent": …, "rate": …}
+    flood.py HOST PORT garbage|stun|hello|mixed PACKETS_PER_SECOND SECONDS [UFRAG]      prints one JSON line: {"sent": …, "rate": …}
+
+With UFRAG, checks name a user name fragment of the server's that exists, under a password that is wrong.
 """
 import json
 import os
@@ -20,9 +22,9 @@ def garbage():
     return os.urandom(random.choice((1, 2, 12, 20, 60, 200, 1200, 1400)))
 
 
-def stun():
-    """A well-formed Binding request with FINGERPRINT for a user name fragment that nobody has (RFC 8489)."""
-    username = f"{secrets.token_hex(4)}:{secrets.token_hex(4)}".encode()
+def stun(ufrag=None):
+    """A well-formed Binding request with FINGERPRINT for a user name fragment that nobody has, unless one is given (RFC 8489)."""
+    username = f"{ufrag or secrets.token_hex(4)}:{secrets.token_hex(4)}".encode()
     padded = username + bytes(-len(username) % 4)
     attributes = struct.pack("!HH", 6, len(username)) + padded + struct.pack("!HHI", 0x24, 4, 1) + struct.pack("!HH", 0x25, 0)
     attributes += struct.pack("!HH", 8, 20) + os.urandom(20)
@@ -40,13 +42,13 @@ def hello():
 KINDS = {"garbage": [garbage], "stun": [stun], "hello": [hello], "mixed": [garbage, stun, hello]}
 
 
-def main(host, port, kind, rate, seconds):
+def main(host, port, kind, rate, seconds, ufrag=None):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sockets = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(SOCKETS)]
     for one in sockets:
         one.connect((host, int(port)))
         one.setblocking(False)
-    datagrams = [make() for make in KINDS[kind] for _ in range(600)]
+    datagrams = [make(ufrag) if make is stun else make() for make in KINDS[kind] for _ in range(600)]
     random.shuffle(datagrams)
     rate, seconds, sent = float(rate), float(seconds), 0
     started = time.monotonic()

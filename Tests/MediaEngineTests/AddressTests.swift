@@ -1,0 +1,81 @@
+import MediaControl
+import Primitives
+import Simulation
+import Testing
+
+@testable import MediaEngine
+
+@Suite("Whose an address is")
+struct AddressTests {
+    @Test("A second session from the source port of one that died connects at once; the dead one ends in its own time")
+    func sameSourcePort() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let first = harness.addClient(room: Session.room)
+        first.transport.isKilled = true
+        harness.clients.removeAll()
+        let second = harness.addClient(room: Session.room, connect: false)
+        second.address = first.address
+        harness.run(for: .milliseconds(300))
+        #expect(harness.events.contains(.peerConnected(second.id)))
+        harness.run(for: .seconds(16))
+        #expect(harness.events.contains(.peerEnded(first.id, .consentLost)))
+        // The end of the first takes nothing from the second.
+        harness.apply(.addTrack(Session.video(1, of: second)))
+        let viewer = harness.addClient(room: Session.room)
+        harness.apply(.subscribe(Session.subscribe(1, to: 1, by: viewer)))
+        var camera = VP8Encoder(ssrc: 0x100)
+        for packet in camera.frame(keyframe: true) { harness.send(packet, from: second) }
+        #expect(viewer.rtp.count == 3)
+    }
+
+    @Test("A peer whose own check comes from another's address takes nothing from it")
+    func foreignAddress() throws {
+        let stage = try FeedbackTests.Stage(viewers: 1)
+        stage.film(5, keyframeFirst: true)
+        let viewer = stage.viewers[0]
+        let insider = stage.harness.addClient(room: Session.room)
+        let own = insider.address
+        insider.address = viewer.address
+        for _ in 0..<10 {
+            insider.transport.checkNow(at: stage.harness.now)
+            stage.film(3)
+        }
+        insider.address = own
+        #expect(viewer.rtp.count == 35 * 3)
+        stage.harness.run(for: .seconds(30))
+        stage.film(5)
+        #expect(viewer.rtp.count == 40 * 3)
+        #expect(!stage.harness.events.contains { if case .peerEnded = $0 { true } else { false } })
+    }
+
+    @Test("A viewer that stops answering checks is sent nothing, and begins with a keyframe when it answers again")
+    func interrupted() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let publisher = harness.addClient(room: Session.room), viewer = harness.addClient(room: Session.room)
+        harness.apply(.addTrack(Session.video(1, of: publisher)))
+        harness.apply(.subscribe(Session.subscribe(1, to: 1, by: viewer)))
+        var camera = VP8Encoder(ssrc: 0x100)
+        func film(_ frames: Int) {
+            for index in 0..<frames {
+                for packet in camera.frame(keyframe: index == 0) { harness.send(packet, from: publisher) }
+                harness.run(for: .milliseconds(33))
+            }
+        }
+        film(30)
+        #expect(viewer.rtp.count == 90)
+        viewer.transport.isMute = true
+        film(30 * 16)
+        let count = viewer.rtp.count
+        film(60)
+        #expect(viewer.rtp.count == count)
+        #expect(!harness.events.contains(.peerEnded(viewer.id, .consentLost)), "its own checks keep it alive")
+        let asked = publisher.keyframeRequests.count
+        viewer.transport.isMute = false
+        harness.run(for: .seconds(6))
+        #expect(publisher.keyframeRequests.count > asked)
+        film(10)
+        #expect(viewer.rtp.count == count + 30)
+    }
+}
