@@ -181,7 +181,11 @@ final class EngineHarness {
     }
 
     private func receive(_ datagram: UnsafeMutableRawBufferPointer, from address: SocketAddress) {
-        engine.receive(datagram, from: address, at: now, into: &batch)
+        if isLate {
+            engine.receiveLate(datagram, from: address, at: now, into: &batch)
+        } else {
+            engine.receive(datagram, from: address, at: now, into: &batch)
+        }
         if !isGathering { endTurn() }
     }
 
@@ -193,6 +197,8 @@ final class EngineHarness {
         endTurn()
     }
     private var isGathering = false
+    /// What comes waited while the process stood still.
+    var isLate = false
 
     // MARK: - Time
 

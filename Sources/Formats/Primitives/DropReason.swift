@@ -1,7 +1,7 @@
 /// Why a packet was not used. Every dropped packet is counted under exactly one of these.
 public enum DropReason: UInt8, CaseIterable, Sendable {
     // Before a peer is known.
-    case unknownSource, unknownProtocol, truncated, oversize
+    case unknownSource, unknownProtocol, truncated, oversize, receivedLate
     // STUN and ICE.
     case stunMalformed, stunUnknownUfrag, stunUnauthorized, stunUnexpected, stunReplayed, stunThrottled
     // DTLS.

@@ -12,7 +12,7 @@ public struct EngineConfiguration: Sendable, Hashable {
     public var maximumTracksPerPeer = 16
     /// Subscriptions of one peer: a 16-bit audio and video grid is far beyond what a client can draw.
     public var maximumSubscriptionsPerPeer = 1_024
-    /// STUN checks from unknown addresses that are looked at in one second; a check costs 1.3 us (F8).
+    /// STUN checks from unknown addresses that are looked at in one second, beside twenty for each peer; a check costs 1.3 us (F8).
     public var strangerChecksPerSecond = 20_000
     /// The only hosts that peers may come from, whatever the port; empty: any. A development server names the addresses of
     /// its own machine.

@@ -31,6 +31,26 @@ extension MediaEngine {
         }
     }
 
+    /// Takes a datagram that has waited in its socket for longer than anybody waits for media, because the process stood still. Media and
+    /// reports are dropped and counted: players would see the past, and a report would say that its sender's clock is slow. STUN
+    /// and DTLS are as good as ever.
+    public func receiveLate(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
+        into batch: inout OutboundBatch
+    ) {
+        guard datagram.count >= 2, datagram[0] & 0xc0 == 0x80 else {
+            return receive(datagram, from: source, at: now, into: &batch)
+        }
+        clock = now
+        abandonOpenTurn()
+        counters.packetsReceived &+= 1
+        counters.bytesReceived &+= UInt64(datagram.count)
+        counters.drops.count(.receivedLate)
+        guard let index = addresses[source], datagram[1] & 0xe0 != 0xc0 else { return }
+        peers[index].pointee.uplink.interrupted()
+        touchByMedia(index)
+    }
+
     /// What is not media from where the peer's media goes, or is encrypted by what only the transport knows.
     private func receiveByTransport(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, of index: Int, at now: MonotonicTime,
@@ -53,8 +73,8 @@ extension MediaEngine {
         }
     }
 
-    /// The peer that a datagram is for which the owner of its address cannot use: a check for another's user name, or the answer to
-    /// another's check. nil: dropped and counted.
+    /// The peer that a datagram is for which `owner` cannot use: a check for another's user name, or the answer to another's check.
+    /// nil: dropped and counted, and held against its source if it was forged.
     private func findAnother(
         than owner: Int, for datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress,
         because reason: DropReason, at now: MonotonicTime
@@ -65,17 +85,22 @@ extension MediaEngine {
             if other != owner { return other }
         case .stunUnexpected:
             if let other = contenders[source], other != owner { return other }
+        case .stunUnauthorized:
+            if addresses[source] != owner { strangers.failed(source, for: owner, at: now) }
         default: break
         }
         counters.drops.count(reason)
         return nil
     }
 
+    /// Whether it serves anybody.
+    public var hasPeers: Bool { peers.count > 0 }
+
     /// Whether datagrams from `source` belong to a peer.
     public func knows(_ source: SocketAddress) -> Bool { addresses[source] != nil }
 
     /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
-    /// and only so many a second (F5, F8). nil: dropped and counted.
+    /// and only so many a second (F5, F8): see `StrangerLimits`. nil: dropped and counted.
     private func findByUfrag(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
     ) -> Int? {
@@ -89,8 +114,12 @@ extension MediaEngine {
             counters.drops.count(.stunUnknownUfrag)
             return nil
         }
-        guard strangers.take(limit: configuration.strangerChecksPerSecond, at: now) else {
-            counters.drops.count(.unknownSource)
+        guard
+            strangers.admit(
+                source, for: index, own: &peers[index].pointee.strangers, limit: configuration.strangerChecksPerSecond,
+                at: now)
+        else {
+            counters.drops.count(.stunThrottled)
             return nil
         }
         return index

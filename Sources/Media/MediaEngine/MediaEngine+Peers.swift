@@ -146,21 +146,3 @@ enum UfragKey {
         return key
     }
 }
-
-/// How many checks from unknown addresses are looked at: a bucket that fills evenly (F8).
-struct StrangerLimit {
-    private var second: Int64 = -1
-    private var taken = 0
-
-    /// Whether one more may be looked at.
-    mutating func take(limit: Int, at now: MonotonicTime) -> Bool {
-        // Tenths of a second, so that a flood does not shut a whole second for everybody.
-        let tenth = now.nanoseconds / 100_000_000
-        if tenth != second {
-            second = tenth
-            taken = 0
-        }
-        taken += 1
-        return taken <= limit / 10
-    }
-}

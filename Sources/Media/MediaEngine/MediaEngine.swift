@@ -67,7 +67,7 @@ public final class MediaEngine {
     /// The moment of the last call.
     var clock = MonotonicTime.zero
     var deadlines = DeadlineHeap()
-    var strangers = StrangerLimit()
+    var strangers: StrangerLimits
     var events: [MediaEvent] = []
     var counters = WorkerStatistics()
 
@@ -89,6 +89,7 @@ public final class MediaEngine {
         }
         addresses = AddressTable(seed: random.next())
         contenders = AddressTable(seed: random.next())
+        strangers = StrangerLimits(seed: random.next())
     }
 
     /// When `advance` wants to be called next.

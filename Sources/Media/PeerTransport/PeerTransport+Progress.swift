@@ -71,7 +71,9 @@ extension PeerTransport {
 
     /// Begins DTLS once there is an address to talk to and a fingerprint to hold the peer to.
     func startHandshake(at now: MonotonicTime, into output: inout OutboundBatch) {
-        guard !isOver, srtp == nil, let destination = remoteAddress, let dtls = dtls ?? makeAssociation() else { return }
+        guard !isOver, srtp == nil, let destination = remoteAddress, let dtls = dtls ?? makeAssociation() else {
+            return
+        }
         bound(to: destination, &output) { dtls.start(at: now, to: destination, into: &$0) }
     }
 

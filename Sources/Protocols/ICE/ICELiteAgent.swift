@@ -51,6 +51,8 @@ public struct ICELiteAgent {
     private static let settlingTime = TimeInterval.seconds(3)
     /// RFC 7675 section 5.1: without a check for 30 s an address may not be sent to.
     private static let addressLifetime = TimeInterval.seconds(30)
+    /// A check for which the credit was missing is tried again: media from the address may have brought some.
+    private static let creditInterval = TimeInterval.milliseconds(500)
     /// Peer reflexive, highest local preference, component 1 (RFC 8445 section 5.1.2.1).
     private static let checkPriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
 
@@ -354,6 +356,12 @@ public struct ICELiteAgent {
         events.append(event)
     }
 
+    /// Whether a check of so many bytes may leave. The allowance is for what only the server can begin.
+    private mutating func mayCheck(_ index: Int, _ count: Int) -> Bool {
+        var none = 0
+        return addresses[index].consent.isGiven || addresses[index].credit.spend(count, allowance: &none)
+    }
+
     /// Sends the check that an address is due, as far as it may be sent anything.
     private mutating func check(
         _ index: Int, _ now: MonotonicTime, _ stun: STUNAgent, _ random: inout RandomSource,
@@ -361,15 +369,17 @@ public struct ICELiteAgent {
     ) {
         guard now >= addresses[index].consent.nextCheck else { return }
         // A peer whose description has not come yet has no password.
-        guard let remote = previousRemote ?? remote else { return addresses[index].consent.postpone(to: .distantFuture) }
+        guard let remote = previousRemote ?? remote else {
+            return addresses[index].consent.postpone(to: .distantFuture)
+        }
         let mark = output.mark
         let destination = addresses[index].address
         let id = stun.sendCheck(
             to: destination, local: previousLocal ?? local, remote: remote, controlling: false, nominate: false,
             priority: Self.checkPriority, into: &output)
-        guard let id, maySend(output.used - mark.used, to: destination) else {
+        guard let id, mayCheck(index, output.used - mark.used) else {
             output.rewind(to: mark)
-            return addresses[index].consent.postpone(to: now + settings.checkInterval)
+            return addresses[index].consent.postpone(to: now + Self.creditInterval)
         }
         // 0.8 to 1.2 of the interval, so that peers which joined together do not stay in step.
         let base = settings.checkInterval

@@ -7,7 +7,7 @@ struct SendingCredit {
     /// What one turn may write at most to one peer: more saved up serves nobody but an attacker.
     private static let most = 16_384
 
-    /// What each peer has beside, once, whatever its addresses: four ClientHellos of 300 bytes, for a client that lets the server begin
+    /// What each peer has beside for DTLS and reports, once, whatever its addresses: four ClientHellos of 300 bytes, for a client that lets the server begin
     /// the handshake and does not hear the first ones (ffmpeg waits a second before it listens).
     static let allowance = 1_200
 

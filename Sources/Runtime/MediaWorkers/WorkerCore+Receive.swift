@@ -6,9 +6,10 @@ import Primitives
 // first is worked on.
 
 extension WorkerCore {
-    /// Hands what waits at one of the sockets to the engine; how many runs of datagrams that were.
+    /// Hands what waits at one of the sockets to the engine; how many runs of datagrams that were. `isLate`: it came while the process
+    /// stood still.
     @discardableResult
-    mutating func receive(isFeedback: Bool, at now: MonotonicTime) -> Int {
+    mutating func receive(isFeedback: Bool, isLate: Bool, at now: MonotonicTime) -> Int {
         var fetched = 0
         while fetched < Self.receivesPerTurn {
             let runs = isFeedback ? feedback.receiveSome() : socket.received(socket.receiveSome())
@@ -16,15 +17,29 @@ extension WorkerCore {
             for index in runs.indices {
                 prefetchSenders(of: runs, behind: index)
                 let run = runs[index]
+                guard !isLate else {
+                    receiveLate(run, at: now)
+                    continue
+                }
                 for part in 0..<run.count where !postpone(run[part], from: run.source) {
                     makeRoom()
                     engine.receive(run[part], from: run.source, at: now, into: &batch)
                 }
             }
             // The kernel had no more.
-            if runs.count < UDPSocket.receiveSlots { break }
+            if runs.count < UDPSocket.receiveSlots {
+                if !isFeedback { standstill.foundNoMore(at: now) }
+                break
+            }
         }
         return fetched
+    }
+
+    private mutating func receiveLate(_ run: ReceivedRun, at now: MonotonicTime) {
+        for part in 0..<run.count where !postpone(run[part], from: run.source) {
+            makeRoom()
+            engine.receiveLate(run[part], from: run.source, at: now, into: &batch)
+        }
     }
 
     /// Asks for the memory of the senders of the runs that come next, each a step further along the pointers than the one behind it.

@@ -24,6 +24,7 @@ struct WorkerCore: ~Copyable {
     /// The peers that sent what was fetched; see `prefetch`.
     let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
     var handshakes = HandshakeQueue()
+    var standstill = Standstill()
     /// Handshake datagrams done in this turn.
     var handshakesDone = 0
     var turns: UInt64 = 0
@@ -59,19 +60,20 @@ struct WorkerCore: ~Copyable {
         turns &+= 1
         turnStart = now
         handshakesDone = 0
-        receive(isFeedback: false, at: now)
+        let isLate = standstill.isOver(at: now)
+        receive(isFeedback: false, isLate: isLate, at: now)
         let now = gather(since: now)
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
         }
         forward(at: now)
         shakeHands(at: now)
-        takeFeedback(at: now, isReady: hasFeedback)
+        takeFeedback(at: now, isReady: hasFeedback, isLate: isLate)
     }
 
-    private mutating func takeFeedback(at now: MonotonicTime, isReady: Bool) {
+    private mutating func takeFeedback(at now: MonotonicTime, isReady: Bool, isLate: Bool) {
         guard isReady || feedback.isDue(at: now) else { return }
-        let found = receive(isFeedback: true, at: now)
+        let found = receive(isFeedback: true, isLate: isLate, at: now)
         feedback.looked(found: found, at: now)
         if found > 0 { forward(at: now) }
     }
@@ -85,7 +87,7 @@ struct WorkerCore: ~Copyable {
             let woken = MonotonicClock.now()
             waited = waited + (woken - now)
             now = woken
-            receive(isFeedback: false, at: now)
+            receive(isFeedback: false, isLate: false, at: now)
         }
         return now
     }
@@ -130,7 +132,9 @@ struct WorkerCore: ~Copyable {
 
     /// When the next turn must happen at the latest.
     var nextDeadline: MonotonicTime {
-        handshakes.count > 0 ? .zero : min(engine.nextDeadline, feedback.nextLook)
+        guard handshakes.count == 0 else { return .zero }
+        let next = min(engine.nextDeadline, feedback.nextLook)
+        return engine.hasPeers ? min(next, standstill.nextLook) : next
     }
 
     /// For the poller.

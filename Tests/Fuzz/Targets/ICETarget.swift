@@ -34,7 +34,8 @@ enum ICETarget {
                 isSigned = true
                 let name = restarts == 0 || kind % 8 == 2 ? local.ufrag : "srvUfrag\(restarts)"
                 let datagram = SignedSTUN.message(
-                    type: 1, transaction: [kind, UInt8(truncatingIfNeeded: now.milliseconds / 100)], username: "\(name):\(remote.ufrag)", attributes: input.record(),
+                    type: 1, transaction: [kind, UInt8(truncatingIfNeeded: now.milliseconds / 100)],
+                    username: "\(name):\(remote.ufrag)", attributes: input.record(),
                     password: local.password)
                 datagram.withUnsafeBytes {
                     _ = agent.receive($0, from: source, at: now, stun: stun, random: &random, into: &output)

@@ -91,7 +91,8 @@ enum TransportTarget {
         mutating func receiveCheck(_ attributes: [UInt8], from source: SocketAddress) {
             checks &+= 1
             var bytes = SignedSTUN.message(
-                type: 1, transaction: [1, 2, checks], username: "\(ufrag):\(ICETarget.remote.ufrag)", attributes: attributes,
+                type: 1, transaction: [1, 2, checks], username: "\(ufrag):\(ICETarget.remote.ufrag)",
+                attributes: attributes,
                 password: ICETarget.local.password)
             bytes.withUnsafeMutableBytes { _ = transport.receive($0, from: source, at: now, into: &output) }
             settle()

@@ -80,7 +80,25 @@ extension Uplink {
     }
 }
 
+extension Uplink {
+    /// Media came and was thrown away unread: what follows begins anew, video with a keyframe. Asking for what is missing would bring
+    /// it later still.
+    public func interrupted() {
+        for case let track? in tracks {
+            for index in 0..<track.layerCount { track.layer(index).pointee.interrupt() }
+        }
+        schedule.wake(at: .zero)
+    }
+}
+
 extension ReceiveLayer {
+    fileprivate mutating func interrupt() {
+        guard sequences.hasStarted else { return }
+        sequences.changeSource()
+        nacks.removeAll()
+        lostForGood = true
+    }
+
     /// The time from asking for a packet to its retransmission, where it can be told.
     fileprivate mutating func nackAnswered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
         let distance = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: sequences.highest)))

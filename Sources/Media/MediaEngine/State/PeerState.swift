@@ -19,6 +19,8 @@ struct PeerState: ~Copyable {
     var ufrags: [(text: String, key: UInt64)] = []
     /// Source addresses that are its own.
     var addresses: [SocketAddress] = []
+    /// Checks for it from unknown addresses.
+    var strangers = RateLimit()
     var trackCount = 0
     /// It is on the list of peers to look after at the end of the turn.
     var isTouched = false
