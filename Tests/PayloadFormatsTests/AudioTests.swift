@@ -18,12 +18,16 @@ struct AudioTests {
         #expect(!summary.isKeyframe)
     }
 
-    @Test("Stereo is told (A3); counts of nothing or of more than 120 ms are refused")
+    @Test("Stereo is told (A3); counts of nothing or of more than 120 ms are no Opus, and pass as bytes that nobody can read (G10)")
     func rules() throws {
         let stereo = try #require(CapturedPackets.bytes("fc"))
         #expect(try unwrapped(Opus(stereo.span.bytes)).isStereo)
-        for hex in ["", "fb", "fb00", "fb07", "1b03"] {
-            #expect(PayloadCodec.opus.summary(hex: hex) == nil)
+        #expect(PayloadCodec.opus.summary(hex: "") == nil)
+        for hex in ["fb", "fb00", "fb07", "1b03"] {
+            let bytes = try #require(CapturedPackets.bytes(hex))
+            #expect(Opus(bytes.span.bytes) == nil)
+            let summary = try #require(PayloadCodec.opus.summary(hex: hex))
+            #expect(summary.sampleCount == 0 && summary.startsFrame && summary.endsFrame)
         }
     }
 
@@ -52,9 +56,13 @@ struct AudioTests {
         #expect(try #require(PayloadCodec.red.summary(hex: "6f")).sampleCount == 0)
     }
 
-    @Test("RED that is cut off is refused", arguments: ["", "ef", "ef1e0003", "ef1e00036f0102"])
-    func malformed(_ hex: String) {
-        #expect(PayloadCodec.red.summary(hex: hex) == nil)
+    @Test("RED that is cut off has no primary block, and passes as bytes that nobody can read (G10)", arguments: ["ef", "ef1e0003", "ef1e00036f0102"])
+    func malformed(_ hex: String) throws {
+        let bytes = try #require(CapturedPackets.bytes(hex))
+        #expect(RED.primary(of: bytes.span.bytes) == nil)
+        let summary = try #require(PayloadCodec.red.summary(hex: hex))
+        #expect(summary.startsFrame && summary.primaryOffset == 0 && summary.sampleCount == 0)
+        #expect(PayloadCodec.red.summary(hex: "") == nil)
     }
 
     @Test("Other sound is forwarded unseen")

@@ -108,8 +108,8 @@ public struct PictureDimensions: Sendable, Hashable {
 extension PayloadCodec {
     /// Summarises `payload` (RTP payload without padding); nil when it is malformed or empty.
     ///
-    /// `descriptor` is what a `DependencyDescriptorReader` of the stream made of the packet's extension, if it had one.
-    /// AV1 needs it for layers; H.264 gets its temporal layers from it, and VP8 where the payload leaves them out.
+    /// `descriptor` is what a `DependencyDescriptorReader` of the stream made of the packet's extension, if it had one. AV1 and H.264 are then
+    /// summarised by it alone, VP8 takes from it what its payload descriptor leaves out: the payload may be encrypted end to end (G10).
     public func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {
@@ -134,14 +134,31 @@ extension PayloadCodec {
 }
 
 extension PayloadSummary {
-    /// Takes over what a dependency descriptor says about the frame.
-    mutating func apply(_ descriptor: DependencyDescriptor) {
+    /// What a dependency descriptor says about the frame, whatever the payload is.
+    init(_ descriptor: DependencyDescriptor, marker: Bool) {
+        self.init()
         note(descriptor)
         takeTemporalLayer(of: descriptor)
         startsFrame = descriptor.isFirstPacketInFrame
         endsFrame = descriptor.isLastPacketInFrame
+        endsPicture = marker
+        isKeyframe = descriptor.isKeyframe
+        startsKeyframe = descriptor.isFirstPacketInFrame && descriptor.isKeyframe
+        startsSpatialLayer = descriptor.refersToNoEarlierPicture
         spatialLayer = descriptor.spatialLayer
         isDiscardable = descriptor.isDiscardable
+        dimensions = descriptor.structureDimensions
+    }
+
+    /// What the mandatory fields of a dependency descriptor say (AV1 RTP 1.0 appendix A.8.2) while its template structure has not come: where a frame
+    /// begins and ends. Nothing can begin here. Nil without these fields.
+    public init?(mandatoryFieldsOf descriptor: RawSpan, marker: Bool) {
+        guard descriptor.byteCount >= 3 else { return nil }
+        self.init()
+        let first = descriptor.readUInt8(0)
+        startsFrame = first & 0x80 != 0
+        endsFrame = first & 0x40 != 0
+        endsPicture = marker
     }
 
     /// Takes over what only a descriptor says.

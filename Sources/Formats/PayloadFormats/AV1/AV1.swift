@@ -105,11 +105,12 @@ public enum AV1 {
         }
     }
 
-    /// Summarises a payload; nil when it is malformed. Without a descriptor only layers in OBU extensions are known, and
-    /// the start of a frame is a guess.
+    /// Summarises a payload; nil when it is malformed. Where there is a descriptor the payload is not looked at, because it may be encrypted end to
+    /// end (G10). Without one only layers in OBU extensions are known, and the start of a frame is a guess.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor?
     ) -> PayloadSummary? {
+        if let descriptor { return payload.byteCount > 0 ? PayloadSummary(descriptor, marker: marker) : nil }
         guard var elements = Elements(payload) else { return nil }
         var summary = PayloadSummary()
         summary.endsFrame = marker
@@ -130,17 +131,9 @@ public enum AV1 {
             }
         }
         guard !elements.isMalformed else { return nil }
-        if let descriptor {
-            summary.apply(descriptor)
-            summary.startsKeyframe = descriptor.isFirstPacketInFrame && descriptor.isKeyframe
-            summary.isKeyframe = descriptor.isKeyframe
-            summary.startsSpatialLayer = descriptor.refersToNoEarlierPicture
-            summary.dimensions = descriptor.structureDimensions ?? summary.dimensions
-        } else {
-            summary.isKeyframe = summary.startsKeyframe
-            summary.startsFrame = summary.startsFrame || summary.startsKeyframe
-            summary.startsSpatialLayer = summary.startsKeyframe
-        }
+        summary.isKeyframe = summary.startsKeyframe
+        summary.startsFrame = summary.startsFrame || summary.startsKeyframe
+        summary.startsSpatialLayer = summary.startsKeyframe
         summary.endsPicture = marker
         return summary
     }

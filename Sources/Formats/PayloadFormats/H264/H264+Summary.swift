@@ -1,10 +1,11 @@
 import Primitives
 
 extension H264 {
-    /// Summarises a payload; nil when it is malformed. Layers come from the descriptor if there is one.
+    /// Summarises a payload; nil when it is malformed. Where there is a descriptor it alone decides, and no payload is malformed.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor?
     ) -> PayloadSummary? {
+        if let descriptor { return summary(of: payload, marker: marker, by: descriptor) }
         guard var units = Units(payload) else { return nil }
         var summary = PayloadSummary()
         summary.endsFrame = marker
@@ -39,8 +40,33 @@ extension H264 {
         summary.startsKeyframe = sawSequence || sawRefresh
         summary.startsSpatialLayer = summary.startsKeyframe
         summary.isDiscardable = !isReferred
-        if let descriptor { summary.apply(descriptor) }
         return summary
+    }
+
+    /// What the descriptor says. The payload may be encrypted end to end (G10), so it is looked at for one thing only, which encrypted bytes do not
+    /// show by chance: parameter sets in an aggregation whose lengths add up, at the start of a keyframe.
+    private static func summary(
+        of payload: RawSpan, marker: Bool, by descriptor: DependencyDescriptor
+    ) -> PayloadSummary? {
+        guard payload.byteCount > 0 else { return nil }
+        var summary = PayloadSummary(descriptor, marker: marker)
+        if summary.startsKeyframe, let set = aggregatedSequenceSet(in: payload) {
+            summary.containsParameterSets = true
+            summary.dimensions = set.dimensions
+        }
+        return summary
+    }
+
+    /// The sequence parameter set of an aggregation that holds a picture parameter set, too.
+    private static func aggregatedSequenceSet(in payload: RawSpan) -> SequenceParameterSet? {
+        guard payload.readUInt8(0) & 0x1f == aggregation, var units = Units(payload) else { return nil }
+        var sequenceSet: SequenceParameterSet?
+        var hasPictureSet = false
+        while let unit = units.next(in: payload) {
+            if unit.type == sequenceParameterSet { sequenceSet = SequenceParameterSet(payload, unit) }
+            if unit.type == pictureParameterSet { hasPictureSet = true }
+        }
+        return hasPictureSet ? sequenceSet : nil
     }
 
     /// Whether first_mb_in_slice is 0: it is the first code of the slice header, and 0 is a single one bit.

@@ -20,7 +20,8 @@ public enum VP8 {
     /// Summarises a payload; nil when it is shorter than its descriptor says or has no data.
     ///
     /// A sender that uses the dependency descriptor extension leaves picture id and layers out of the payload
-    /// (libwebrtc does): then they come from `descriptor`.
+    /// (libwebrtc does): then they come from `descriptor`. So does whether a keyframe starts, because what is behind the payload descriptor may be
+    /// encrypted end to end (G10).
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {
@@ -43,7 +44,7 @@ public enum VP8 {
         summary.startsFrame = first & 0x10 != 0 && first & 0x07 == 0
         summary.endsFrame = marker
         summary.endsPicture = marker
-        if summary.startsFrame, payload.readUInt8(offset) & 1 == 0 {
+        if summary.startsFrame, descriptor?.isKeyframe ?? (payload.readUInt8(offset) & 1 == 0) {
             summary.isKeyframe = true
             summary.startsKeyframe = true
             summary.isSwitchingPoint = true

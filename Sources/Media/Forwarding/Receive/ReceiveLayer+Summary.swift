@@ -3,7 +3,9 @@ public import PayloadFormats
 internal import Primitives
 
 extension ReceiveLayer {
-    /// What the payload of packet `sequence` says about its frame; nil when it is malformed. Keeps what passes by: parameter sets (E5).
+    /// What packet `sequence` says about its frame; nil when it is malformed. Keeps what passes by: parameter sets (E5).
+    ///
+    /// With a dependency descriptor the payload of H.264 and AV1 decides nothing: it may be encrypted end to end (G10).
     mutating func summarize(
         _ sequence: Int64, _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool,
         _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer
@@ -12,15 +14,26 @@ extension ReceiveLayer {
         if extensions.dependencyDescriptor.length > 0 {
             let start = extensions.dependencyDescriptor.offset
             let active = descriptors.activeDecodeTargets
-            descriptor = descriptors.read(
-                packet.bytes.extracting(start..<(start + extensions.dependencyDescriptor.length)))
+            let value = packet.bytes.extracting(start..<(start + extensions.dependencyDescriptor.length))
+            descriptor = descriptors.read(value)
+            if descriptor == nil, codec == .h264 || codec == .av1 {
+                return PayloadSummary(mandatoryFieldsOf: value, marker: marker)
+            }
             if let descriptor, descriptor.hasStructure || descriptors.activeDecodeTargets != active {
                 // All but this one came before, and may have left.
                 targetsSince = sequence == sequences.highest ? sequence : sequences.highest + 1
             }
         }
-        let summary = codec.payloadCodec.summary(of: payload.bytes, marker: marker, descriptor: descriptor)
-        if codec == .h264, let summary, summary.containsParameterSets { keepParameterSets(payload) }
+        guard var summary = codec.payloadCodec.summary(of: payload.bytes, marker: marker, descriptor: descriptor) else {
+            return nil
+        }
+        guard codec == .h264 else { return summary }
+        if summary.containsParameterSets {
+            keepParameterSets(payload)
+        } else if descriptor != nil, summary.startsKeyframe, !parameterSets.isComplete {
+            // Nobody has seen a set of this stream, so it is encrypted, and its keyframes bring theirs within.
+            summary.containsParameterSets = true
+        }
         return summary
     }
 

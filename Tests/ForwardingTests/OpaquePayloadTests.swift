@@ -1,0 +1,111 @@
+import MediaControl
+import PayloadFormats
+import Primitives
+import RTP
+import TestSupport
+import Testing
+
+@testable import Forwarding
+
+/// G10: what is encrypted end to end is forwarded by what stands beside the payload. Captures of real clients, their payloads encrypted.
+@Suite("Payloads that are encrypted end to end")
+struct OpaquePayloadTests {
+    /// Encrypts what end-to-end encryption covers, or decrypts it: a key stream by position, so that each byte value comes in each place.
+    private static func encrypt(_ payload: [UInt8], from start: Int) -> [UInt8] {
+        var random = RandomSource(seed: 10)
+        let keys = (0..<payload.count).map { _ in UInt8(truncatingIfNeeded: random.next() >> 24) }
+        return payload.indices.map { $0 < start ? payload[$0] : payload[$0] ^ keys[$0 - start] }
+    }
+
+    private struct Capture {
+        var track: TrackDescription
+        var packets: [(time: MonotonicTime, bytes: [UInt8])] = []
+
+        /// The packets of one kind of media; `encrypted` covers their payloads, behind the number of a repeat and VP8's payload descriptor.
+        init(_ name: String, _ kind: MediaKind, encrypted: Bool) throws {
+            track = try #require(try capturedTracks(name, namingSSRCs: false).first { $0.kind == kind })
+            let types = track.formats.map(\.payloadType), repairs = track.formats.compactMap(\.rtxPayloadType)
+            for packet in try CapturedPackets.load(name) where !packet.isRTCP {
+                let parsed = packet.bytes.withUnsafeBytes { RTPHeader($0.bytes) }
+                let header = try #require(parsed)
+                let isRepeat = repairs.contains(header.payloadType)
+                guard types.contains(header.payloadType) || isRepeat else { continue }
+                var bytes = packet.bytes
+                let range = header.payloadOffset..<(header.payloadOffset + header.payloadLength)
+                let codec = track.formats.first { $0.payloadType == header.payloadType || $0.rtxPayloadType == header.payloadType }?.codec
+                // With the descriptor extension libwebrtc writes no extension of VP8's payload descriptor: it is one byte.
+                let start = (isRepeat ? 2 : 0) + (codec == .vp8 ? 1 : 0)
+                if encrypted { bytes.replaceSubrange(range, with: encrypt(Array(bytes[range]), from: start)) }
+                packets.append((packet.time + .seconds(1), bytes))
+            }
+        }
+
+        private func encrypt(_ payload: [UInt8], from start: Int) -> [UInt8] {
+            OpaquePayloadTests.encrypt(payload, from: start)
+        }
+    }
+
+    /// What a subscriber that takes the track's own format is sent.
+    private static func forward(_ capture: Capture) -> SendHarness {
+        var formats = capture.track.formats
+        for index in formats.indices { formats[index].rtxPayloadType = nil }
+        var pairs: [(HeaderExtension, UInt8)] = []
+        let descriptor = capture.track.extensions[.dependencyDescriptor]
+        if descriptor != 0 { pairs.append((.dependencyDescriptor, descriptor)) }
+        let harness = SendHarness(
+            capture.track,
+            SendSession.subscription(kind: capture.track.kind, formats: formats, rtx: false, extensions: pairs))
+        for packet in capture.packets { harness.turn([packet.bytes], at: packet.time) }
+        return harness
+    }
+
+    @Test(
+        "G10: encrypted video with a dependency descriptor is forwarded as the same video in the clear is",
+        arguments: ["whip_chromium_h264_sim3", "whip_chromium_av1_l3t3", "whip_chromium_vp8_sim3"])
+    func video(name: String) throws {
+        let clear = Self.forward(try Capture(name, .video, encrypted: false))
+        let opaque = Self.forward(try Capture(name, .video, encrypted: true))
+        #expect(clear.out.count > 50)
+        #expect(opaque.out.count == clear.out.count)
+        let start = name.contains("vp8") ? 1 : 0
+        for (sent, plain) in zip(opaque.out, clear.out) {
+            #expect(sent.header.sequenceNumber == plain.header.sequenceNumber)
+            #expect(sent.header.timestamp == plain.header.timestamp && sent.header.marker == plain.header.marker)
+            #expect(Self.encrypt(sent.payload, from: start) == plain.payload, "the payload is whole")
+        }
+        for layer in 0..<clear.track.layerCount {
+            let keyframes = clear.track.layer(layer).pointee.totals.keyframes
+            #expect(opaque.track.layer(layer).pointee.totals.keyframes == keyframes)
+        }
+    }
+
+    @Test("G10: encrypted Opus is forwarded whole, without any descriptor")
+    func sound() throws {
+        let capture = try Capture("whip_chromium_vp8_sim3", .audio, encrypted: true)
+        let harness = Self.forward(capture)
+        #expect(capture.packets.count > 200)
+        #expect(harness.out.count == capture.packets.count)
+        for (sent, packet) in zip(harness.out, capture.packets) {
+            #expect(packet.bytes.suffix(sent.payload.count).elementsEqual(sent.payload))
+        }
+    }
+
+    @Test("G10: what comes before the structure of its descriptors is no beginning, whatever its bytes look like")
+    func beforeStructure() throws {
+        var capture = try Capture("whip_chromium_h264_sim3", .video, encrypted: true)
+        capture.packets.removeFirst(capture.packets.count / 3)
+        let id = capture.track.extensions[.dependencyDescriptor]
+        let harness = SendHarness(
+            capture.track,
+            SendSession.subscription(formats: capture.track.formats, rtx: false, extensions: [(.dependencyDescriptor, id)]))
+        for packet in capture.packets {
+            let before = harness.out.count
+            harness.turn([packet.bytes], at: packet.time)
+            guard before == 0, let first = harness.out.first else { continue }
+            // 3 bytes of mandatory fields, then the flag that a structure follows.
+            let descriptor = try #require(first.extensions[id])
+            #expect(descriptor.count > 3 && descriptor[3] & 0x80 != 0, "begins with a keyframe")
+        }
+        #expect(harness.track.statistics(at: at(0)).layers.allSatisfy { $0.packetsReceived > 0 } || harness.out.isEmpty)
+    }
+}
