@@ -10,9 +10,9 @@ import Testing
 /// G10: what is encrypted end to end is forwarded by what stands beside the payload. Captures of real clients, their payloads encrypted.
 @Suite("Payloads that are encrypted end to end")
 struct OpaquePayloadTests {
-    /// Encrypts what end-to-end encryption covers, or decrypts it: a key stream by position, so that each byte value comes in each place.
-    private static func encrypt(_ payload: [UInt8], from start: Int) -> [UInt8] {
-        var random = RandomSource(seed: 10)
+    /// Encrypts what end-to-end encryption covers, or decrypts it, with the key stream of `seed`.
+    private static func encrypt(_ payload: [UInt8], from start: Int, seed: UInt64 = 10) -> [UInt8] {
+        var random = RandomSource(seed: seed)
         let keys = (0..<payload.count).map { _ in UInt8(truncatingIfNeeded: random.next() >> 24) }
         return payload.indices.map { $0 < start ? payload[$0] : payload[$0] ^ keys[$0 - start] }
     }
@@ -21,7 +21,8 @@ struct OpaquePayloadTests {
         var track: TrackDescription
         var packets: [(time: MonotonicTime, bytes: [UInt8])] = []
 
-        /// The packets of one kind of media; `encrypted` covers their payloads, behind the number of a repeat and VP8's payload descriptor.
+        /// The packets of one kind of media; `encrypted` covers their payloads, behind the number of a repeat and VP8's payload
+        /// descriptor.
         init(_ name: String, _ kind: MediaKind, encrypted: Bool) throws {
             track = try #require(try capturedTracks(name, namingSSRCs: false).first { $0.kind == kind })
             let types = track.formats.map(\.payloadType), repairs = track.formats.compactMap(\.rtxPayloadType)
@@ -32,7 +33,9 @@ struct OpaquePayloadTests {
                 guard types.contains(header.payloadType) || isRepeat else { continue }
                 var bytes = packet.bytes
                 let range = header.payloadOffset..<(header.payloadOffset + header.payloadLength)
-                let codec = track.formats.first { $0.payloadType == header.payloadType || $0.rtxPayloadType == header.payloadType }?.codec
+                let codec = track.formats.first {
+                    $0.payloadType == header.payloadType || $0.rtxPayloadType == header.payloadType
+                }?.codec
                 // With the descriptor extension libwebrtc writes no extension of VP8's payload descriptor: it is one byte.
                 let start = (isRepeat ? 2 : 0) + (codec == .vp8 ? 1 : 0)
                 if encrypted { bytes.replaceSubrange(range, with: encrypt(Array(bytes[range]), from: start)) }
@@ -81,7 +84,14 @@ struct OpaquePayloadTests {
 
     @Test("G10: encrypted Opus is forwarded whole, without any descriptor")
     func sound() throws {
-        let capture = try Capture("whip_chromium_vp8_sim3", .audio, encrypted: true)
+        var capture = try Capture("whip_chromium_vp8_sim3", .audio, encrypted: false)
+        // A key stream for each packet, so that their first bytes are any: most that end in 3 break the rules of Opus.
+        for index in capture.packets.indices {
+            let bytes = capture.packets[index].bytes
+            let parsed = bytes.withUnsafeBytes { RTPHeader($0.bytes) }
+            let start = try #require(parsed).payloadOffset
+            capture.packets[index].bytes = Self.encrypt(bytes, from: start, seed: UInt64(index))
+        }
         let harness = Self.forward(capture)
         #expect(capture.packets.count > 200)
         #expect(harness.out.count == capture.packets.count)
@@ -97,7 +107,8 @@ struct OpaquePayloadTests {
         let id = capture.track.extensions[.dependencyDescriptor]
         let harness = SendHarness(
             capture.track,
-            SendSession.subscription(formats: capture.track.formats, rtx: false, extensions: [(.dependencyDescriptor, id)]))
+            SendSession.subscription(
+                formats: capture.track.formats, rtx: false, extensions: [(.dependencyDescriptor, id)]))
         for packet in capture.packets {
             let before = harness.out.count
             harness.turn([packet.bytes], at: packet.time)
@@ -106,6 +117,7 @@ struct OpaquePayloadTests {
             let descriptor = try #require(first.extensions[id])
             #expect(descriptor.count > 3 && descriptor[3] & 0x80 != 0, "begins with a keyframe")
         }
-        #expect(harness.track.statistics(at: at(0)).layers.allSatisfy { $0.packetsReceived > 0 } || harness.out.isEmpty)
+        let received = harness.track.statistics(at: at(0)).layers.reduce(0) { $0 + $1.packetsReceived }
+        #expect(received > 300, "they are received all the same")
     }
 }
