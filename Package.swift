@@ -192,7 +192,9 @@ let testTargets: [Target] = [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
         ]),
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
-    tests(of: "Telemetry", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl"]),
+    tests(
+        of: "Telemetry",
+        also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl", "MediaWorkers"]),
     tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
     .testTarget(
         name: "ScenarioTests", dependencies: ["Primitives", "MediaControl", "MediaEngine", "Simulation"],

@@ -19,7 +19,7 @@ extension Server {
                 workers: zip(workers.workers, loads).map { worker, load in
                     NodeReport.Worker(
                         index: worker.index, port: Int(worker.port), rooms: load.rooms, peers: load.peers,
-                        packetsReceived: load.packetsReceived, packetsSent: load.packetsSent)
+                        packetsReceived: load.packetsReceived, packetsSent: load.packetsSent, hangs: load.hangs)
                 })
         }
     }

@@ -19,6 +19,8 @@ struct Server {
     let workers: MediaWorkerPool
     let rooms: RoomService
     private let roomsTask: Task<Void, Never>
+    /// The workers' watchdog and the heap's keeper.
+    private let keepers: [Task<Void, Never>]
     private let publicListener: HTTPServer
     private let privateListener: HTTPServer
     private let health: Health
@@ -32,10 +34,11 @@ struct Server {
         OpenFiles.raiseLimit()
         let workers = try startWorkers(configuration, logger)
         let rooms = RoomService(
-            configuration: configuration.rooms, media: WorkerPoolPlane(workers),
+            configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write)
         let health = Health()
         let roomsTask = Task { await rooms.run() }
+        let keepers = [Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, logger) }]
         let context = EdgeContext(
             rooms: rooms,
             gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
@@ -43,6 +46,7 @@ struct Server {
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
         let server = Server(
             configuration: configuration, workers: workers, rooms: rooms, roomsTask: roomsTask,
+            keepers: keepers,
             publicListener: HTTPServer(configuration: configuration.publicHTTP, logger: logger.named("http")),
             privateListener: HTTPServer(configuration: configuration.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
@@ -146,7 +150,12 @@ struct Server {
         await waitForGoodbyes()
         await publicListener.stop()
         roomsTask.cancel()
+        // Stopping waits for each worker until it is known to hang.
         await workers.stop()
+        for keeper in keepers {
+            keeper.cancel()
+            await keeper.value
+        }
         await roomsTask.value
         await privateListener.stop()
     }

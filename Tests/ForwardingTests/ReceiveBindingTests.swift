@@ -184,7 +184,7 @@ struct ReceiveBindingTests {
     @Test("More tracks than the bound are refused, and freed slots are used again")
     func trackLimit() {
         let harness = UplinkHarness()
-        for id in 0..<Uplink.maximumTracks {
+        for id in 0..<MediaLimits.tracksPerParticipant {
             #expect(harness.uplink.addTrack(.camera(id: UInt64(id), mid: "\(id)"), at: at(0)) != nil)
         }
         #expect(harness.uplink.addTrack(.camera(id: 99, mid: "99"), at: at(0)) == nil)

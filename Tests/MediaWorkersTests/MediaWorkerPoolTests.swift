@@ -51,13 +51,13 @@ struct MediaWorkerPoolTests {
     @Test("Commands are carried out in order, before the next call looks")
     func commands() async throws {
         let pool = try Self.pool(workers: 1)
-        let worker = pool.leastLoadedWorker()
+        let worker = try #require(pool.leastLoadedWorker())
         let room = RoomID(7)
         await worker.apply([.addRoom(room), .addPeer(Self.peer(1, room: room)), .addPeer(Self.peer(2, room: room))])
-        #expect(await worker.roomStatistics(room)?.peers.map(\.peer) == [PeerID(1), PeerID(2)])
+        #expect(try await pool.roomStatistics(room, on: 0)?.peers.map(\.peer) == [PeerID(1), PeerID(2)])
         #expect(worker.load == 3)
         await worker.apply([.removePeer(PeerID(1)), .removePeer(PeerID(2)), .removeRoom(room)])
-        #expect(await worker.roomStatistics(room) == nil)
+        #expect(try await pool.roomStatistics(room, on: 0) == nil)
         #expect(worker.load == 0)
         await pool.stop()
     }
@@ -65,12 +65,13 @@ struct MediaWorkerPoolTests {
     @Test("What is told of a room of hundreds is whole, although it is gathered in parts")
     func largeRoom() async throws {
         let pool = try Self.pool(workers: 1)
-        let worker = pool.leastLoadedWorker()
+        let worker = try #require(pool.leastLoadedWorker())
         let room = RoomID(7), other = RoomID(8)
         let peers = (1...500 as ClosedRange<UInt64>).map { Self.peer($0, room: $0.isMultiple(of: 5) ? other : room) }
         await worker.apply([.addRoom(room), .addRoom(other)] + peers.map { .addPeer($0) })
-        #expect(await worker.roomStatistics(room)?.peers.map(\.peer) == peers.filter { $0.room == room }.map(\.id))
-        #expect(await worker.roomStatistics(other)?.peers.count == 100)
+        let own = peers.filter { $0.room == room }.map(\.id)
+        #expect(try await pool.roomStatistics(room, on: 0)?.peers.map(\.peer) == own)
+        #expect(try await pool.roomStatistics(other, on: 0)?.peers.count == 100)
         await pool.stop()
     }
 
@@ -94,10 +95,10 @@ struct MediaWorkerPoolTests {
     @Test("Rooms go to the worker with the least to do, and spread before they have members")
     func placement() async throws {
         let pool = try Self.pool(workers: 3)
-        #expect(Set((0..<3).map { _ in pool.leastLoadedWorker().index }) == [0, 1, 2])
+        #expect(Set((0..<3).map { _ in pool.leastLoadedWorker()?.index }) == [0, 1, 2])
         await pool.workers[0].apply([.addRoom(RoomID(1))])
         await pool.workers[2].apply([.addRoom(RoomID(2))])
-        for _ in 0..<4 { #expect(pool.leastLoadedWorker().index == 1) }
+        for _ in 0..<4 { #expect(pool.leastLoadedWorker()?.index == 1) }
         await pool.stop()
     }
 
@@ -133,6 +134,19 @@ struct MediaWorkerPoolTests {
         await pool.workers[1].apply([.addRoom(room), .addPeer(peer)])
         var events = pool.events.makeAsyncIterator()
         #expect(await events.next() == [.peerEnded(PeerID(5), .iceTimeout)])
+        await pool.stop()
+    }
+
+    @Test("An announced address with a port names the first worker's, the others' follow; one without the bound ones")
+    func announcedPorts() async throws {
+        let pool = try Self.pool(workers: 3) {
+            $0.advertisedAddresses = [
+                SocketAddress(ipv4: 0xc000_0207, port: 40_000), SocketAddress(ipv4: 0xc000_0208, port: 0),
+            ]
+        }
+        for worker in pool.workers {
+            #expect(pool.candidates(of: worker).map(\.port) == [40_000 + UInt16(worker.index), worker.port])
+        }
         await pool.stop()
     }
 

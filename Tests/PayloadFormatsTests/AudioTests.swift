@@ -18,7 +18,7 @@ struct AudioTests {
         #expect(!summary.isKeyframe)
     }
 
-    @Test("Stereo is told (A3); counts of nothing or of more than 120 ms are no Opus, and pass as bytes that nobody can read (G10)")
+    @Test("Stereo is told (A3); counts of nothing or of more than 120 ms are no Opus, and pass unread (G10)")
     func rules() throws {
         let stereo = try #require(CapturedPackets.bytes("fc"))
         #expect(try unwrapped(Opus(stereo.span.bytes)).isStereo)
@@ -56,7 +56,9 @@ struct AudioTests {
         #expect(try #require(PayloadCodec.red.summary(hex: "6f")).sampleCount == 0)
     }
 
-    @Test("RED that is cut off has no primary block, and passes as bytes that nobody can read (G10)", arguments: ["ef", "ef1e0003", "ef1e00036f0102"])
+    @Test(
+        "RED that is cut off has no primary block, and passes unread (G10)",
+        arguments: ["ef", "ef1e0003", "ef1e00036f0102"])
     func malformed(_ hex: String) throws {
         let bytes = try #require(CapturedPackets.bytes(hex))
         #expect(RED.primary(of: bytes.span.bytes) == nil)

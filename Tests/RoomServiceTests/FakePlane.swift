@@ -1,4 +1,5 @@
 import MediaControl
+import MediaWorkers
 import Primitives
 import RoomService
 import Synchronization
@@ -13,6 +14,8 @@ final class FakePlane: MediaPlane {
         var commands: [MediaCommand] = []
         var now = MonotonicTime(milliseconds: 1_000)
         var statistics: [RoomID: RoomStatistics] = [:]
+        var hangs = false
+        var hangsAtNextCommand = false
     }
 
     init() { events = AsyncStream { $0.finish() } }
@@ -31,12 +34,23 @@ final class FakePlane: MediaPlane {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900 + UInt16(worker.rawValue))]
     }
     func leastLoadedWorker() -> WorkerIndex? { WorkerIndex(1) }
-    nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
-        state.withLock { $0.commands += commands }
+    func setHangs(_ hangs: Bool) { state.withLock { $0.hangs = hangs } }
+    /// The worker stops answering when it is given its next command.
+    func hangAtNextCommand() { state.withLock { $0.hangsAtNextCommand = true } }
+    func hangs(_ worker: WorkerIndex) -> Bool { state.withLock { $0.hangs } }
+    nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs) {
+        let hangs = state.withLock { state in
+            state.commands += commands
+            state.hangs = state.hangs || state.hangsAtNextCommand
+            state.hangsAtNextCommand = false
+            return state.hangs
+        }
         await Task.yield()
+        if hangs { throw WorkerHangs() }
     }
-    func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
-        state.withLock { $0.statistics[room] }
+    func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async throws(WorkerHangs) -> RoomStatistics? {
+        guard !hangs(worker) else { throw WorkerHangs() }
+        return state.withLock { $0.statistics[room] }
     }
     func now() -> MonotonicTime { state.withLock { $0.now } }
     func wallClockMilliseconds() -> Int64 { 1_700_000_000_000 }

@@ -231,9 +231,10 @@ struct TimerTests {
         var bench = RoomBench()
         let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
         try bench.offer(caster, "main", [.video("0")])
+        let peer = try #require(bench.room.connections(of: caster).first?.peer)
+        bench.media(.peerConnected(peer))
         bench.advance(by: .seconds(3_600))
         #expect(bench.room.has(caster))
-        let peer = try #require(bench.room.connections(of: caster).first?.peer)
         bench.media(.peerEnded(peer, .consentLost))
         #expect(bench.ended == [caster: .connectionLost])
     }

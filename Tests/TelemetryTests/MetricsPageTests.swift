@@ -1,5 +1,6 @@
 import HTTPServing
 import MediaControl
+import MediaWorkers
 import Primitives
 import Testing
 
@@ -76,5 +77,30 @@ struct MetricsPageTests {
         for reason in DropReason.allCases {
             #expect(page.text.contains("martlet_packets_dropped_total{reason=\"\(reason)\"} 0\n"))
         }
+    }
+
+    @Test("A worker that hangs is named; its own figures are left out, and sums do not begin anew")
+    func hungWorker() {
+        var one = WorkerStatistics(), other = WorkerStatistics()
+        one.packetsForwarded = 5
+        other.packetsForwarded = 7
+        other.transit.add(3, .microseconds(20))
+        other.hangs = true
+        var page = MetricsPage()
+        page.add(hangsOf: [one, other])
+        page.add(workers: [one, other])
+        #expect(page.text.contains("martlet_worker_hangs{worker=\"0\"} 0\nmartlet_worker_hangs{worker=\"1\"} 1\n"))
+        #expect(page.text.contains("martlet_packets_forwarded_total{worker=\"0\"} 5\n"))
+        #expect(!page.text.contains("martlet_packets_forwarded_total{worker=\"1\"}"))
+        #expect(page.text.contains("martlet_transit_seconds_count 3\n"))
+    }
+
+    @Test("Alive is a process whose media threads turn; one that does not is named with 503")
+    func liveness() {
+        let alive = TelemetryEdge.liveness([])
+        #expect(alive.status == 200 && String(decoding: alive.body, as: UTF8.self) == "alive\n")
+        let hung = TelemetryEdge.liveness([.init(index: 3, stillFor: .milliseconds(7_400))])
+        #expect(hung.status == 503)
+        #expect(String(decoding: hung.body, as: UTF8.self) == "media worker 3 hangs: its loop has not turned for 7 s\n")
     }
 }

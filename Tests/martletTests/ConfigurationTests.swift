@@ -37,6 +37,7 @@ struct ConfigurationTests {
         #expect(configuration.http == .init(host: "127.0.0.1", port: 8_080))
         #expect(configuration.media.udpBasePort == 9_000)
         #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.1", "2001:db8::1"])
+        #expect(configuration.media.advertisedAddresses.allSatisfy { $0.port == 0 })
         #expect(configuration.media.engine.consentTimeout == .seconds(20))
         #expect(configuration.media.addressFilter.interfaces == ["eth0", "wg*"])
         #expect(configuration.media.addressFilter.networks.map(\.bits) == [8, 32, 32])
@@ -179,5 +180,37 @@ struct ConfigurationTests {
     func uniqueSettings() {
         #expect(Set(Setting.all.map(\.path)).count == Setting.all.count)
         #expect(Setting.all.first { $0.path == "media.udp_port" }?.variable == "MARTLET_MEDIA_UDP_PORT")
+    }
+
+    @Test(
+        "Announced addresses may have a port, an IPv6 address then brackets",
+        arguments: [
+            ("192.0.2.7", "192.0.2.7", 0), ("192.0.2.7:40000", "192.0.2.7", 40_000),
+            ("[2001:db8::7]:40000", "2001:db8::7", 40_000), ("2001:db8::7:4000", "2001:db8::7:4000", 0),
+        ])
+    func announcedPort(text: String, host: String, port: UInt16) throws {
+        let address = try #require(SocketAddress(numericWithPort: text))
+        #expect(address.host == host && address.port == port)
+        #expect(address.textWithPort == text)
+    }
+
+    @Test(
+        "What is no address with a port is refused",
+        arguments: [
+            "", ":40000", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:65536", "[192.0.2.7]:1", "[2001:db8::7]", "a:1",
+        ])
+    func badAnnouncedPort(text: String) {
+        #expect(SocketAddress(numericWithPort: text) == nil)
+    }
+
+    @Test("Announced ports that the workers would count beyond the last one are refused")
+    func announcedPortsBeyond() {
+        var configuration = Configuration()
+        configuration.keys = ["app": "0123456789abcdef0123456789abcdef"]
+        configuration.media.workers = 8
+        configuration.media.advertisedAddresses = [SocketAddress(ipv4: 0xc000_0207, port: 65_528)]
+        #expect(configuration.faults.isEmpty)
+        configuration.media.advertisedAddresses = [SocketAddress(ipv4: 0xc000_0207, port: 65_529)]
+        #expect(configuration.faults.map { $0.hasPrefix("media.announced_addresses: 192.0.2.7:65529: ") } == [true])
     }
 }

@@ -30,8 +30,15 @@ public struct NodeReport: Encodable, Sendable {
         /// Datagrams since the start.
         public var packetsSent: UInt64
 
+        /// Its thread stands still: all else is as it was before.
+        public var hangs: Bool
+
         /// A worker's report.
-        public init(index: Int, port: Int, rooms: Int, peers: Int, packetsReceived: UInt64, packetsSent: UInt64) {
+        public init(
+            index: Int, port: Int, rooms: Int, peers: Int, packetsReceived: UInt64, packetsSent: UInt64,
+            hangs: Bool = false
+        ) {
+            self.hangs = hangs
             self.index = index
             self.port = port
             self.rooms = rooms

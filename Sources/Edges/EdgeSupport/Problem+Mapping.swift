@@ -69,14 +69,14 @@ extension Problem {
         case .roomClosed, .resumeTooLate: 410
         case .tooLarge: 413
         case .rateLimited: 429
-        case .overloaded, .draining: 503
+        case .overloaded, .mediaUnavailable, .draining: 503
         }
     }
 
     private static func defaultRetryAfter(_ code: RoomError.Code) -> TimeInterval? {
         switch code {
         case .rateLimited: .seconds(1)
-        case .overloaded, .draining: .seconds(5)
+        case .overloaded, .mediaUnavailable, .draining: .seconds(5)
         default: nil
         }
     }

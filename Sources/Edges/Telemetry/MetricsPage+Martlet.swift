@@ -4,10 +4,20 @@ import Primitives
 import RoomService
 
 extension MetricsPage {
+    /// Which media workers hang.
+    mutating func add(hangsOf workers: [WorkerStatistics]) {
+        add(
+            "worker_hangs", .gauge, "1 while a media worker's loop stands still.",
+            workers.enumerated().map { ([("worker", String($0.offset))], $0.element.hangs ? 1 : 0) })
+    }
+
     /// What the media workers count. No label names a room or a person: their number has no bound.
     mutating func add(workers: [WorkerStatistics]) {
+        // What a worker that hangs counted before stays in sums, which would seem to begin anew, and is told of no worker.
         func all(_ value: (WorkerStatistics) -> Double) -> [(labels: [(String, String)], value: Double)] {
-            workers.enumerated().map { ([("worker", String($0.offset))], value($0.element)) }
+            workers.enumerated().filter { !$0.element.hangs }.map {
+                ([("worker", String($0.offset))], value($0.element))
+            }
         }
         add("worker_peers", .gauge, "Peers of a media worker.", all { Double($0.peers) })
         add("worker_rooms", .gauge, "Rooms of a media worker.", all { Double($0.rooms) })
@@ -69,6 +79,10 @@ extension MetricsPage {
         add("tracks", .gauge, "Published tracks.", rooms.tracks)
         add("subscriptions", .gauge, "Subscriptions.", rooms.subscriptions)
         add("connections", .gauge, "Peer connections.", rooms.connections)
+        add(
+            "connections_reserved", .gauge, "Peer connections kept for participants, open or not.",
+            rooms.reservedConnections)
+        add("connections_limit", .gauge, "Peer connections that there is memory for.", rooms.maxConnections)
         add("sessions_detached", .gauge, "Sessions that wait to be resumed.", rooms.detachedSessions)
         add("draining", .gauge, "1 while no new rooms are taken.", rooms.isDraining ? 1 : 0)
         add("joins_total", .counter, "Joins.", rooms.joins)

@@ -2,6 +2,8 @@ public import Primitives
 
 /// Counters and gauges of one worker at one moment.
 public struct WorkerStatistics: Sendable {
+    /// The worker hangs: all else is as it was before.
+    public var hangs = false
     public var rooms = 0
     public var peers = 0
     public var tracks = 0

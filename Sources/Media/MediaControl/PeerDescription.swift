@@ -80,4 +80,6 @@ public enum PeerEndReason: String, Sendable, Hashable, CaseIterable {
     case closedByPeer
     /// The control plane removed it.
     case removed
+    /// There was no room for it.
+    case overloaded
 }

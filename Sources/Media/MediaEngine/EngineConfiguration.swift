@@ -6,12 +6,9 @@ public struct EngineConfiguration: Sendable, Hashable {
     public var consentTimeout = TimeInterval.seconds(15)
     /// A peer that has not connected after this long is given up.
     public var setupTimeout = TimeInterval.seconds(30)
-    /// Peers a worker serves; one more is ignored and ends with `removed`. 20 MB of state at most.
-    public var maximumPeers = 4_096
-    /// Published tracks of one peer: camera, screen, two sounds and as many again while they are replaced.
-    public var maximumTracksPerPeer = 16
-    /// Subscriptions of one peer: a 16-bit audio and video grid is far beyond what a client can draw.
-    public var maximumSubscriptionsPerPeer = 1_024
+    /// Peers a worker serves; one more ends at once with `overloaded`. Tables grow as needed, so that memory alone bounds them, and the control plane
+    /// keeps count of it for all workers together.
+    public var maximumPeers = Int.max
     /// STUN checks from unknown addresses that are looked at in one second, beside twenty for each peer; a check costs 1.3 us (F8).
     public var strangerChecksPerSecond = 20_000
     /// The only hosts that peers may come from, whatever the port; empty: any. A development server names the addresses of

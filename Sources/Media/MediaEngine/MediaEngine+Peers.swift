@@ -7,9 +7,14 @@ import Primitives
 
 extension MediaEngine {
     func addPeer(_ description: PeerDescription, at now: MonotonicTime) -> Bool {
-        guard let room = roomIndex[description.room.rawValue], peerIndex[description.id.rawValue] == nil,
-            peers.count < configuration.maximumPeers
-        else { return false }
+        guard let room = roomIndex[description.room.rawValue], peerIndex[description.id.rawValue] == nil else {
+            return false
+        }
+        guard peers.count < configuration.maximumPeers else {
+            // Whoever waits for the connection learns that it does not come.
+            events.append(.peerEnded(description.id, .overloaded))
+            return true
+        }
         let transport = PeerTransport(description: description, context: transports, at: now)
         let uplink = Uplink(peer: description.id, feedbackSSRC: description.feedbackSSRC, profile: description.profile)
         let index = peers.insert(PeerState(description, room: room, transport: transport, uplink: uplink))

@@ -7,7 +7,7 @@ extension MediaEngine {
     func subscribe(_ description: SubscriptionDescription, at now: MonotonicTime) -> Bool {
         guard let peer = peerIndex[description.peer.rawValue], subscriptionIndex[description.id.rawValue] == nil,
             let downlink = peers[peer].pointee.downlink,
-            downlink.pointee.subscriptionCount < configuration.maximumSubscriptionsPerPeer
+            downlink.pointee.subscriptionCount < MediaLimits.subscriptionsPerParticipant
         else { return false }
         let track = description.track.flatMap { trackIndex[$0.rawValue] }
         // A named track that is gone by now: the section stays empty until it is told something else.

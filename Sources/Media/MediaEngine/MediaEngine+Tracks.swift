@@ -6,7 +6,6 @@ import Primitives
 extension MediaEngine {
     func addTrack(_ description: TrackDescription, at now: MonotonicTime) -> Bool {
         guard let peer = peerIndex[description.peer.rawValue], trackIndex[description.id.rawValue] == nil,
-            peers[peer].pointee.trackCount < configuration.maximumTracksPerPeer,
             let track = peers[peer].pointee.uplink.addTrack(description, at: now)
         else { return false }
         let index = tracks.insert(TrackState(id: description.id, track: track, peer: peer))

@@ -14,9 +14,9 @@ public enum SRTPResult: Sendable, Hashable {
 public final class SRTPSession {
     /// Replay window in packets: at 1,000 packets/s (a 4 Mbit/s layer at its peak) one second of reordering.
     public static let replayWindow = PacketWindow.length
-    /// SSRCs that a peer may send with. Three simulcast layers with RTX for 16 tracks are 96; reports have SSRCs of
-    /// their own.
-    public static let maximumReceivingStreams = 128
+    /// SSRCs that a peer may send with. Three simulcast layers with RTX for 32 tracks are 192; reports have SSRCs of
+    /// their own, and some may be replaced.
+    public static let maximumReceivingStreams = 256
 
     /// The agreed protection.
     public let profile: SRTPProfile

@@ -16,6 +16,9 @@ public actor MediaWorker {
     private nonisolated let executor: WorkerExecutor
     private nonisolated let publishEvents: @Sendable ([MediaEvent]) -> Void
     private nonisolated let publishedLoad = Atomic<Int>(0)
+    private nonisolated let turnCount = Atomic<UInt64>(0)
+    /// The loop turns at least as often as this, so that one which does not is known to hang: see `Watchdog`.
+    private static let longestSleep = TimeInterval.seconds(1)
     private var core: WorkerCore
     private var isStopping = false
 
@@ -43,20 +46,8 @@ public actor MediaWorker {
     /// Entries of statistics that are gathered between two turns: some 0.2 ms.
     private static let entriesPerTurn = 128
 
-    /// Everything about one room; nil for a room that is not here. Gathered a part at a time, with turns between: the thousand peers of a large
-    /// room would keep packets waiting for milliseconds.
-    public nonisolated(nonsending) func roomStatistics(_ room: RoomID) async -> RoomStatistics? {
-        guard let first = await part(of: room, from: 0) else { return nil }
-        var (whole, start) = first
-        while let from = start, let more = await part(of: room, from: from) {
-            whole.add(more.part)
-            start = more.next
-        }
-        whole.sort()
-        return whole
-    }
-
-    private func part(of room: RoomID, from start: Int) -> (part: RoomStatistics, next: Int?)? {
+    /// A part of everything about one room, and where the next begins; nil for a room that is not here.
+    func part(of room: RoomID, from start: Int) -> (part: RoomStatistics, next: Int?)? {
         core.roomStatistics(room, from: start, limit: Self.entriesPerTurn)
     }
 
@@ -72,13 +63,27 @@ public actor MediaWorker {
     /// Streams, peers and rooms as of the last command; may be read from anywhere.
     public nonisolated var load: Int { publishedLoad.load(ordering: .relaxed) }
 
+    /// How often the loop has turned; may be read from anywhere.
+    nonisolated var loopTurns: UInt64 { turnCount.load(ordering: .relaxed) }
+
+    /// Whether the loop has ended.
+    nonisolated var hasEnded: Bool { executor.hasEnded }
+
+    /// Has the loop run `call` between two turns, in the order of all that is asked of the worker; false after the loop's end.
+    nonisolated func post(_ call: @escaping @Sendable (isolated MediaWorker) -> Void) -> Bool {
+        executor.post { self.assumeIsolated { call($0) } }
+    }
+
+    /// Runs `body` in the worker's isolation.
+    func perform<Reply: Sendable>(_ body: @Sendable (isolated MediaWorker) -> Reply) -> Reply { body(self) }
+
     /// Lets the loop end after the turn in progress.
     func requestStop() { isStopping = true }
 
     /// The loop. Runs on the worker's own thread until `requestStop()`.
     nonisolated func run() {
         executor.adoptThread()
-        var jobs: [UnownedJob] = []
+        var jobs: [WorkerJob] = []
         do throws(SystemError) {
             let poller = try Poller()
             try poller.add(executor.wake.descriptor)
@@ -87,7 +92,10 @@ public actor MediaWorker {
             if let feedback { try poller.add(feedback) }
             var last = TurnEnd(deadline: .zero, watchesFeedback: feedback != nil)
             while let next = last.deadline {
-                let ready = poller.wait(until: next, now: MonotonicClock.now())
+                let now = MonotonicClock.now()
+                let ready = poller.wait(until: min(next, now + Self.longestSleep), now: now)
+                // Nobody else writes it.
+                turnCount.store(turnCount.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
                 // Whoever posts into an empty mailbox signals, so a turn of media alone need not look into it.
                 if poller.isReady(executor.wake.descriptor, of: ready) {
                     executor.wake.clear()

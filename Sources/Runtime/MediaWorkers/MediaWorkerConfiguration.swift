@@ -10,7 +10,8 @@ public struct MediaWorkerConfiguration: Sendable {
     public var udpBasePort: UInt16 = 7_900
     /// The local address; nil for any, of both families.
     public var bindAddress: SocketAddress?
-    /// The addresses that answers name, without ports. Empty: the bind address, else those of the machine's interfaces.
+    /// The addresses that answers name. One with a port names that of the first worker, the others' follow, as behind a port mapping; one without names
+    /// the ports that the workers listen on. Empty: the bind address, else those of the machine's interfaces.
     public var advertisedAddresses: [SocketAddress] = []
     /// Which of the machine's addresses answers name, where neither of the above is given.
     public var addressFilter = AddressFilter()

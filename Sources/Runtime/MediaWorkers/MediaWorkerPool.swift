@@ -28,7 +28,12 @@ public final class MediaWorkerPool: Sendable {
     private let endEvents: @Sendable () -> Void
     private let threads: Mutex<[LoopThread]>
     private let lastPlaced = Atomic<Int>(0)
-    private let logger: Logger
+    let logger: Logger
+    let watchdog: Mutex<Watchdog>
+    /// What is waited for of each worker.
+    let calls: [WorkerCalls]
+    /// As last told by each worker.
+    let lastStatistics: Mutex<[WorkerStatistics]>
 
     /// Opens the ports and starts the threads.
     public init(
@@ -44,6 +49,9 @@ public final class MediaWorkerPool: Sendable {
         self.events = events
         self.workers = workers
         self.logger = logger
+        watchdog = Mutex(Watchdog(loops: workers.count))
+        calls = workers.map { _ in WorkerCalls() }
+        lastStatistics = Mutex(Array(repeating: WorkerStatistics(), count: workers.count))
         fingerprintSHA256 = certificate.fingerprintSHA256
         endEvents = { continuation.finish() }
         advertisedAddresses = Self.advertisedAddresses(configuration)
@@ -71,35 +79,35 @@ public final class MediaWorkerPool: Sendable {
 
     /// Where a client reaches `worker`.
     public func candidates(of worker: MediaWorker) -> [SocketAddress] {
-        advertisedAddresses.map { SocketAddress(high: $0.high, low: $0.low, port: worker.port) }
+        advertisedAddresses.map { address in
+            let port = address.port == 0 ? worker.port : address.port &+ UInt16(worker.index)
+            return SocketAddress(high: address.high, low: address.low, port: port)
+        }
     }
 
     /// The worker for the next room: the one with the least to do, and among equals the next in turn, so that rooms made in one
-    /// moment, before any of them has members, spread.
-    public func leastLoadedWorker() -> MediaWorker {
+    /// moment, before any of them has members, spread. nil where every worker hangs.
+    public func leastLoadedWorker() -> MediaWorker? {
         let start = lastPlaced.load(ordering: .relaxed) + 1
-        let order = (0..<workers.count).map { workers[($0 + start) % workers.count] }
-        let chosen = order.dropFirst().reduce(order[0]) { $1.load < $0.load ? $1 : $0 }
+        let order = (0..<workers.count).map { workers[($0 + start) % workers.count] }.filter { !hangs($0.index) }
+        guard let first = order.first else { return nil }
+        let chosen = order.dropFirst().reduce(first) { $1.load < $0.load ? $1 : $0 }
         lastPlaced.store(chosen.index, ordering: .relaxed)
         return chosen
     }
 
-    /// Counters and gauges of all workers by index.
-    public func statistics() async -> [WorkerStatistics] {
-        var all: [WorkerStatistics] = []
-        for worker in workers { all.append(await worker.statistics()) }
-        return all
-    }
-
-    /// Ends the loops and their threads, then the event stream. Commands sent later have no effect on the network.
+    /// Ends the loops and their threads, then the event stream. Commands sent later have no effect on the network. A worker that hangs is left as it is.
     public func stop() async {
-        for worker in workers { await worker.requestStop() }
+        var ended = Set<Int>()
+        for worker in workers where (try? await ask(worker.index, { $0.requestStop() })) != nil {
+            ended.insert(worker.index)
+        }
         // Each loop ends after the turn it is in, so joining takes microseconds.
         let running = threads.withLock { threads in
             defer { threads = [] }
             return threads
         }
-        for thread in running { thread.join() }
+        for (index, thread) in running.enumerated() where ended.contains(index) { thread.join() }
         endEvents()
         if !running.isEmpty { logger.info("media workers stopped") }
     }
@@ -130,7 +138,9 @@ public final class MediaWorkerPool: Sendable {
 
     private static func advertisedAddresses(_ configuration: MediaWorkerConfiguration) -> [SocketAddress] {
         if !configuration.advertisedAddresses.isEmpty { return configuration.advertisedAddresses }
-        if let address = configuration.bindAddress { return [address] }
+        if let address = configuration.bindAddress {
+            return [SocketAddress(high: address.high, low: address.low, port: 0)]
+        }
         // None left, as on a machine without a network: itself.
         let addresses = NetworkInterfaces.addresses(configuration.addressFilter)
         return addresses.isEmpty ? [SocketAddress(ipv4: 0x7f00_0001, port: 0)] : addresses

@@ -2,10 +2,18 @@ import NetworkIO
 import Primitives
 import Synchronization
 
+/// What a worker's thread is given to do between two turns.
+enum WorkerJob: Sendable {
+    /// A job of the worker's actor.
+    case job(UnownedJob)
+    /// A call that nobody may have the patience to wait for; see `MediaWorkerPool.ask`.
+    case call(@Sendable () -> Void)
+}
+
 /// Runs an actor's jobs on the worker's own thread, between two turns of its loop.
 final class WorkerExecutor: SerialExecutor {
     let wake: WakeSignal
-    private let jobs: Mailbox<UnownedJob>
+    private let jobs: Mailbox<WorkerJob>
     /// The thread that runs the loop; 0 before it starts and after it ended.
     private let thread = Atomic<UInt>(0)
     /// Jobs that came after the end: whoever brings the first runs them all, so that nobody waits for ever.
@@ -18,8 +26,14 @@ final class WorkerExecutor: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if !jobs.post(job) { runLate(job) }
+        if !jobs.post(.job(job)) { runLate(job) }
     }
+
+    /// Has the thread run `call` in the order of the jobs; false after its end, when it runs nothing more.
+    func post(_ call: @escaping @Sendable () -> Void) -> Bool { jobs.post(.call(call)) }
+
+    /// Whether the thread runs nothing more.
+    var hasEnded: Bool { jobs.isClosed }
 
     func checkIsolated() {
         precondition(isOnThread, "a media worker's state is touched from another thread")
@@ -42,12 +56,15 @@ final class WorkerExecutor: SerialExecutor {
 
     /// Runs what was posted; what does not fit into `limit` waits for the next turn, which follows at once. `buffer` is the caller's, so that no
     /// turn allocates.
-    func runJobs(_ buffer: inout [UnownedJob], limit: TimeInterval = WorkerExecutor.share) {
+    func runJobs(_ buffer: inout [WorkerJob], limit: TimeInterval = WorkerExecutor.share) {
         jobs.take(into: &buffer)
         guard !buffer.isEmpty else { return }
         let start = MonotonicClock.now()
         for index in buffer.indices {
-            buffer[index].runSynchronously(on: asUnownedSerialExecutor())
+            switch buffer[index] {
+            case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .call(let call): call()
+            }
             if index + 1 < buffer.count, MonotonicClock.now() - start > limit {
                 return jobs.putBack(&buffer, from: index + 1)
             }
@@ -56,7 +73,7 @@ final class WorkerExecutor: SerialExecutor {
     }
 
     /// Ends the loop's time: runs what is left; later jobs run where they come from.
-    func retire(_ buffer: inout [UnownedJob]) {
+    func retire(_ buffer: inout [WorkerJob]) {
         jobs.close()
         runJobs(&buffer, limit: .seconds(3_600))
         thread.store(0, ordering: .relaxed)

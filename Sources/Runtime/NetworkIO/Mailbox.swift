@@ -39,6 +39,9 @@ public final class Mailbox<Element: Sendable>: Sendable {
         wake.signal()
     }
 
+    /// Whether it takes no more.
+    public var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Takes no more; what was posted is still there to be taken.
     public func close() { state.withLock { $0.isClosed = true } }
 }

@@ -5,6 +5,8 @@ import Rooms
 final class HostedRoom {
     var room: Room
     let worker: WorkerIndex
+    /// As counted in the service's sum.
+    var reservedConnections = 0
     /// Quality as last told, by participant sid.
     var quality: [String: Int] = [:]
     /// Counters of the last look, for rates of loss: lost and received, by track sid.

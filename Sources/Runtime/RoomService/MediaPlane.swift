@@ -1,4 +1,5 @@
 public import MediaControl
+public import MediaWorkers
 public import Primitives
 
 /// Names one media worker.
@@ -15,6 +16,7 @@ public struct WorkerIndex: Sendable, Hashable, Comparable {
 
 /// What RoomService needs of the media workers; the real pool and the fake of tests both speak it.
 ///
+/// Whatever waits for a worker fails when it hangs, within `Watchdog.patience` and a second.
 /// `apply` runs on the caller's actor until it reaches the worker: so batches arrive in the order in which an actor calls.
 public protocol MediaPlane: Sendable {
     /// SHA-256 of the certificate that every worker shows.
@@ -23,14 +25,17 @@ public protocol MediaPlane: Sendable {
     func candidates(of worker: WorkerIndex) -> [SocketAddress]
     /// The worker with the least to do; nil when none can take more.
     func leastLoadedWorker() -> WorkerIndex?
-    /// Carries the commands out in their order, before anything sent later; returns when that is done.
-    nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async
+    /// Whether a worker is known to answer nothing.
+    func hangs(_ worker: WorkerIndex) -> Bool
+    /// Carries the commands out in their order, before anything sent later; returns when that is done. Where the worker hangs it is done when it comes
+    /// back, and nobody waits for that.
+    nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs)
     /// Everything about one room; nil where the worker does not know it.
-    func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics?
+    func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async throws(WorkerHangs) -> RoomStatistics?
     /// The last decisions about the pictures that these peers receive and the estimates of their paths, oldest first.
-    func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory
+    func decisions(of peers: [PeerID], on worker: WorkerIndex) async throws(WorkerHangs) -> DecisionHistory
     /// How the bandwidth of these peers is shared out now; nothing of those that are gone.
-    func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport]
+    func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async throws(WorkerHangs) -> [DownlinkReport]
     /// What happened, from each worker, in order.
     var events: AsyncStream<[MediaEvent]> { get }
     /// The monotonic clock; the only one that RoomService reads.
@@ -40,6 +45,8 @@ public protocol MediaPlane: Sendable {
 }
 
 extension MediaPlane {
+    /// A plane without threads has none that hang.
+    public func hangs(_ worker: WorkerIndex) -> Bool { false }
     /// A plane that shares nothing out has decided nothing.
     public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory { DecisionHistory() }
     /// A plane that shares nothing out has nothing to tell.

@@ -132,6 +132,9 @@ public struct RoomServiceStatistics: Sendable {
     public var tracks = 0
     public var subscriptions = 0
     public var connections = 0
+    /// Connections that are kept for participants, open or not, of at most `maxConnections`.
+    public var reservedConnections = 0
+    public var maxConnections = 0
     /// Sessions whose socket is gone and that may still be resumed.
     public var detachedSessions = 0
     public var joins: UInt64 = 0

@@ -31,22 +31,30 @@ extension RoomService {
         }
     }
 
-    /// A joining step. A room that was made for a join that was then refused goes away again.
+    /// A joining step. A room that was made for a join that was then refused goes away again, and so does a session whose worker does not answer.
     func enter<Reply: Sendable>(
         _ hosted: HostedRoom, _ turn: consuming RoomTurn,
-        _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
+        _ body: (inout Room, inout RoomTurn) throws(RoomError) -> (session: SessionID, reply: Reply)
     ) async throws(RoomError) -> Reply {
         let isNew = !turn.effects.isEmpty
-        let reply = try await step(hosted, turn) { (room, turn) throws(RoomError) -> Reply in
-            do throws(RoomError) {
-                return try body(&room, &turn)
-            } catch {
-                if isNew { room.close(reason: .roomDeleted, turn: &turn) }
-                throw error
+        var joined: SessionID?
+        do throws(RoomError) {
+            let reply = try await step(hosted, turn) { (room, turn) throws(RoomError) -> Reply in
+                do throws(RoomError) {
+                    let entered = try body(&room, &turn)
+                    joined = entered.session
+                    return entered.reply
+                } catch {
+                    if isNew { room.close(reason: .roomDeleted, turn: &turn) }
+                    throw error
+                }
             }
+            totals.joins += 1
+            return reply
+        } catch {
+            if let joined { await leave(joined) }
+            throw error
         }
-        totals.joins += 1
-        return reply
     }
 }
 

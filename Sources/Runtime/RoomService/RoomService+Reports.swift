@@ -1,4 +1,5 @@
 import MediaControl
+import MediaWorkers
 import Primitives
 public import Rooms
 
@@ -6,8 +7,11 @@ extension RoomService {
     /// One room's media statistics with names.
     public func report(onRoom name: String) async throws(RoomError) -> RoomReport {
         let hosted = try hosted(named: name)
-        let statistics = await media.roomStatistics(hosted.room.id, on: hosted.worker) ?? RoomStatistics()
-        return Self.report(on: hosted.room, statistics)
+        let id = hosted.room.id
+        let statistics = try await asking { () async throws(WorkerHangs) in
+            try await self.media.roomStatistics(id, on: hosted.worker)
+        }
+        return Self.report(on: hosted.room, statistics ?? RoomStatistics())
     }
 
     /// The last decisions about what one participant, named by sid or identity, is shown, and the estimates of its path; oldest first.
@@ -17,7 +21,9 @@ extension RoomService {
             throw counted(RoomError(.participantNotFound, "there is no such participant"))
         }
         let peers = hosted.room.connections(of: session).map(\.peer)
-        let history = await media.decisions(of: peers, on: hosted.worker)
+        let history = try await asking { () async throws(WorkerHangs) in
+            try await self.media.decisions(of: peers, on: hosted.worker)
+        }
         let now = media.wallClockMilliseconds()
         return DecisionsReport(
             decisions: history.decisions.map { named($0, of: session, in: hosted.room) },
@@ -31,7 +37,10 @@ extension RoomService {
         let hosted = try hosted(of: session)
         let peers = hosted.room.connections(of: session).map(\.peer)
         var report = PicturesReport()
-        for downlink in await media.downlinkReports(of: peers, on: hosted.worker) {
+        let downlinks = try await asking { () async throws(WorkerHangs) in
+            try await self.media.downlinkReports(of: peers, on: hosted.worker)
+        }
+        for downlink in downlinks {
             // Of several receiving connections, the one that can carry least.
             report.estimate = [report.estimate, downlink.estimate].compactMap { $0 }.min()
             report.allocated = report.allocated + downlink.allocated
@@ -39,6 +48,16 @@ extension RoomService {
             report.pictures += downlink.pictures.map { named($0, of: session, in: hosted.room) }
         }
         return report
+    }
+
+    private func asking<Reply: Sendable>(
+        _ question: () async throws(WorkerHangs) -> Reply
+    ) async throws(RoomError) -> Reply {
+        do throws(WorkerHangs) {
+            return try await question()
+        } catch {
+            throw counted(.workerHangs)
+        }
     }
 
     private func named(_ record: DecisionRecord, of session: SessionID, in room: Room) -> DecisionReport {
@@ -76,6 +95,8 @@ extension RoomService {
         var all = totals
         all.rooms = rooms.count
         all.isDraining = isDraining
+        all.reservedConnections = reservedConnections
+        all.maxConnections = configuration.maxConnections
         for hosted in rooms.values {
             let counts = hosted.room.counts
             all.participants += counts.participants

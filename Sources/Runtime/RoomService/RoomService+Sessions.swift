@@ -7,14 +7,15 @@ extension RoomService {
     /// Joins a room, creating it where that is allowed.
     public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
         let (hosted, turn) = try admit(request)
-        return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> JoinedSession in
+        return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
             let session = try room.join(request, isSignalled: true, turn: &turn)
             let snapshot = try room.snapshot(session)
             let events = self.openMailbox(session, room.name)
             room.settle(turn: &turn)
-            return JoinedSession(
+            let joined = JoinedSession(
                 session: session, snapshot: snapshot, events: events,
                 attachment: self.mailboxes[session]?.attachment ?? 0)
+            return (session, joined)
         }
     }
 
@@ -38,14 +39,17 @@ extension RoomService {
         _ request: JoinRequest, offer: String, follow: FollowTarget?
     ) async throws(RoomError) -> ConnectedSession {
         let (hosted, turn) = try admit(request)
-        let connected = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> ConnectedSession in
+        let connected = try await enter(hosted, turn) {
+            (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in
             let session = try room.join(request, isSignalled: false, follow: follow, turn: &turn)
             do throws(RoomError) {
                 let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
                 guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }
                 try Self.checkUse(participant, room.subscriptions(of: session))
                 self.nameBySession[session] = room.name
-                return ConnectedSession(session: session, room: room.name, participant: participant, answer: answer)
+                let connected = ConnectedSession(
+                    session: session, room: room.name, participant: participant, answer: answer)
+                return (session, connected)
             } catch {
                 room.leave(session, turn: &turn)
                 throw error

@@ -1,4 +1,6 @@
 import MediaControl
+import MediaWorkers
+import Primitives
 import Rooms
 
 extension RoomService {
@@ -8,6 +10,8 @@ extension RoomService {
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
     ) async throws(RoomError) -> Reply {
         var turn = turn ?? newTurn()
+        // Refused before anything has changed; a room that was just made is closed by whoever made it.
+        guard !turn.effects.isEmpty || !media.hangs(hosted.worker) else { throw counted(.workerHangs) }
         let outcome: Result<Reply, RoomError>
         do throws(RoomError) {
             outcome = .success(try body(&hosted.room, &turn))
@@ -17,21 +21,27 @@ extension RoomService {
         // No await before this: events of two steps must not overtake each other.
         let commands = carryOut(turn.effects, hosted)
         if hosted.room.hasNews { alarm.yield() }
-        if !commands.isEmpty { await media.apply(commands, on: hosted.worker) }
+        do throws(WorkerHangs) {
+            if !commands.isEmpty { try await media.apply(commands, on: hosted.worker) }
+        } catch {
+            throw counted(.workerHangs)
+        }
         return try outcome.get()
     }
 
-    /// A step that cannot be refused.
+    /// A step that cannot be refused. A worker that hangs carries it out when it comes back.
     func step(_ hosted: HostedRoom, _ body: (inout Room, inout RoomTurn) -> Void) async {
         var turn = newTurn()
         body(&hosted.room, &turn)
         let commands = carryOut(turn.effects, hosted)
         if hosted.room.hasNews { alarm.yield() }
-        if !commands.isEmpty { await media.apply(commands, on: hosted.worker) }
+        if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
     }
 
     /// Delivers what is for sessions and the log; returns what is for the worker.
     func carryOut(_ effects: [RoomEffect], _ hosted: HostedRoom) -> [MediaCommand] {
+        reservedConnections += hosted.room.reservedConnections - hosted.reservedConnections
+        hosted.reservedConnections = hosted.room.reservedConnections
         var commands: [MediaCommand] = []
         for effect in effects {
             switch effect {
@@ -75,4 +85,10 @@ extension RoomService {
         default: break
         }
     }
+}
+
+extension RoomError {
+    /// The thread that carries a room's media does not answer.
+    static let workerHangs = RoomError(
+        .mediaUnavailable, "the media worker of this room does not answer", retryAfter: .seconds(5))
 }

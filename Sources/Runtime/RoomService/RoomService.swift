@@ -21,6 +21,8 @@ public actor RoomService {
     var joinBudget: JoinBudget
     var cutoffs = TokenCutoffs()
     var isDraining = false
+    /// Of all rooms together.
+    var reservedConnections = 0
     private var lastRoom: UInt64 = 0
     /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
     nonisolated let alarms: AsyncStream<Void>
@@ -39,7 +41,9 @@ public actor RoomService {
     }
 
     func newTurn() -> RoomTurn {
-        RoomTurn(at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator())
+        RoomTurn(
+            at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator(),
+            connectionsLeft: configuration.maxConnections - reservedConnections)
     }
 
     /// Makes a room that does not exist yet; its first command goes out with the caller's.
@@ -118,7 +122,7 @@ extension RoomLimits {
         self.init()
         participants = configuration.maxParticipantsPerRoom
         connectionsPerParticipant = configuration.maxConnectionsPerParticipant
-        tracksPerParticipant = configuration.maxTracksPerParticipant
+        tracksPerParticipant = min(configuration.maxTracksPerParticipant, tracksPerParticipant)
         subscriptionsPerParticipant = min(configuration.maxSubscriptionsPerParticipant, subscriptionsPerParticipant)
         resumeWindow = configuration.resumeWindow
         keepAliveTimeout = configuration.keepAliveTimeout

@@ -1,3 +1,4 @@
+import MediaControl
 public import Primitives
 public import Rooms
 
@@ -12,8 +13,13 @@ public struct RoomServiceConfiguration: Sendable {
     public var maxParticipants = 20_000
     public var maxParticipantsPerRoom = 2_000
     public var maxConnectionsPerParticipant = 8
-    public var maxTracksPerParticipant = 32
-    public var maxSubscriptionsPerParticipant = 1_000
+    /// Peer connections over the whole server, which its memory bounds; a join that needs more is refused with `overloaded`. Who is in can always open
+    /// the one or two that came with the join.
+    public var maxConnections = Int.max
+    /// At most as many as a worker takes.
+    public var maxTracksPerParticipant = MediaLimits.tracksPerParticipant
+    /// At most as many as a worker takes.
+    public var maxSubscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
     /// Joins a second over the whole server; more get `rate_limited`.
     public var maxJoinsPerSecond = 500
     /// A dropped socket may be resumed for this long; media goes on.
@@ -29,4 +35,17 @@ public struct RoomServiceConfiguration: Sendable {
     public var maxReplayEvents = 1_024
     /// The defaults.
     public init() {}
+
+    /// What a peer connection takes at most in ordinary use: one that publishes a camera and a microphone, and is watched (LoadTests/README.md, scenario
+    /// `broadcasters`: 298 kB; one that only receives takes a quarter).
+    static let bytesPerConnection: UInt64 = 300_000
+    /// What the process takes without any, and what the kernel's socket buffers take.
+    static let bytesWithoutConnections: UInt64 = 128 << 20
+
+    /// How many peer connections fit into a memory of this size, with a quarter left for tracks that keep more than usual.
+    public static func connections(fittingInto bytes: UInt64) -> Int {
+        let free = bytes > bytesWithoutConnections ? bytes - bytesWithoutConnections : 0
+        // A few even on the smallest machine: the kernel has the last word there.
+        return max(16, Int(free / 4 * 3 / bytesPerConnection))
+    }
 }

@@ -19,26 +19,33 @@ public struct WorkerPoolPlane: MediaPlane {
     }
 
     /// By the pool's own measure of load.
-    public func leastLoadedWorker() -> WorkerIndex? { WorkerIndex(pool.leastLoadedWorker().index) }
+    public func leastLoadedWorker() -> WorkerIndex? { pool.leastLoadedWorker().map { WorkerIndex($0.index) } }
 
-    /// Enters the worker's actor.
-    public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
-        await pool.workers[worker.rawValue].apply(commands)
+    /// As the pool's watchdog says.
+    public func hangs(_ worker: WorkerIndex) -> Bool { pool.hangs(worker.rawValue) }
+
+    /// Posts to the worker's loop.
+    public nonisolated(nonsending) func apply(
+        _ commands: [MediaCommand], on worker: WorkerIndex
+    ) async throws(WorkerHangs) {
+        try await pool.apply(commands, on: worker.rawValue)
     }
 
     /// Asks the worker.
-    public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
-        await pool.workers[worker.rawValue].roomStatistics(room)
+    public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async throws(WorkerHangs) -> RoomStatistics? {
+        try await pool.roomStatistics(room, on: worker.rawValue)
     }
 
     /// Asks the worker.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory {
-        await pool.workers[worker.rawValue].decisions(of: peers)
+    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async throws(WorkerHangs) -> DecisionHistory {
+        try await pool.ask(worker.rawValue) { $0.decisions(of: peers) }
     }
 
     /// Asks the worker.
-    public func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport] {
-        await pool.workers[worker.rawValue].downlinkReports(of: peers)
+    public func downlinkReports(
+        of peers: [PeerID], on worker: WorkerIndex
+    ) async throws(WorkerHangs) -> [DownlinkReport] {
+        try await pool.ask(worker.rawValue) { $0.downlinkReports(of: peers) }
     }
 
     /// The pool's events.

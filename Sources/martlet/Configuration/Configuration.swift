@@ -32,6 +32,8 @@ struct Configuration: Sendable {
     var iceServerURLs: [String] = []
     var media = MediaWorkerConfiguration()
     var rooms = RoomServiceConfiguration()
+    /// Peer connections over all rooms; 0: as many as there is memory for.
+    var maxConnections = 0
     /// How long calls may go on after the process was asked to end.
     var drainTimeout = TimeInterval.zero
     var logLevel = LogLevel.info
@@ -78,6 +80,16 @@ struct Configuration: Sendable {
     /// Whether no other machine reaches the public listener.
     private var bindsLoopback: Bool { SocketAddress(numeric: http.host)?.isLoopback ?? false }
 
+    /// The rooms' configuration with what follows from this machine.
+    var roomsHere: RoomServiceConfiguration {
+        var rooms = rooms
+        // Where the kernel does not tell, what a small machine has.
+        let memory = MachineMemory.limitBytes() ?? 1 << 30
+        rooms.maxConnections =
+            maxConnections > 0 ? maxConnections : RoomServiceConfiguration.connections(fittingInto: memory)
+        return rooms
+    }
+
     /// What makes the configuration unusable, one sentence a fault.
     var faults: [String] {
         var faults: [String] = []
@@ -104,6 +116,12 @@ struct Configuration: Sendable {
             faults.append(
                 "http.bind: --dev accepts tokens signed with a secret that everybody knows, so it does not listen on "
                     + "\(http.host); bind 127.0.0.1, or set 'insecure: true' knowingly")
+        }
+        let workers = media.workers > 0 ? media.workers : Processors.usable.count
+        for address in media.advertisedAddresses where address.port > 0 && Int(address.port) + workers > 65_536 {
+            faults.append(
+                "media.announced_addresses: \(address.textWithPort): with \(workers) media workers the ports go beyond 65535"
+            )
         }
         if http.port == privateListener.port, http.port != 0 {
             faults.append("private.port: \(privateListener.port) is the public listener's port")

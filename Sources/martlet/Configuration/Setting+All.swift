@@ -35,9 +35,10 @@ extension Setting {
             \.media.udpBasePort),
         number("media.workers", "media threads; 0: one a core", 0...256, \.media.workers),
         list(
-            "media.announced_addresses", "addresses in answers, for 1:1 NAT; none: those of the machine",
-            wants: "IPv4 or IPv6 addresses", \.media.advertisedAddresses, parse: { SocketAddress(numeric: $0) },
-            show: { $0.host }),
+            "media.announced_addresses",
+            "addresses in answers, for NAT; with a port where it is mapped: that of the first worker, the others' follow; none: those of the machine",
+            wants: "IPv4 or IPv6 addresses, as 192.0.2.7, 192.0.2.7:40000, [2001:db8::7]:40000",
+            \.media.advertisedAddresses, parse: { SocketAddress(numericWithPort: $0) }, show: { $0.textWithPort }),
         list(
             "media.interfaces", "network interfaces whose addresses are told, where none are announced; none: all",
             wants: "names, with * at the end for a beginning", \.media.addressFilter.interfaces,
@@ -71,6 +72,10 @@ extension Setting {
             "rooms.max_participants", "participants of one room", 1...100_000, \.rooms.maxParticipantsPerRoom),
         number(
             "rooms.max_participants_total", "participants of all rooms", 1...1_000_000, \.rooms.maxParticipants),
+        number(
+            "rooms.max_connections",
+            "peer connections of all rooms, 300 kB each; joins beyond are refused; 0: three quarters of the machine's or the container's memory",
+            0...10_000_000, \.maxConnections),
         number("rooms.joins_per_second", "joins a second, over all rooms", 1...100_000, \.rooms.maxJoinsPerSecond),
         codecs(
             "rooms.audio_codecs", "audio codecs of rooms, best first; none: any", .audio,

@@ -13,6 +13,7 @@ extension Room {
         guard member.connections.count < context.limits.connectionsPerParticipant else {
             throw RoomError(.limitExceeded, "too many connections")
         }
+        if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
         let ice = turn.iceCredentials()
         return Connection(
             id: id, peer: PeerID(nextNumber()), feedbackSSRC: turn.ssrc(),
@@ -26,9 +27,10 @@ extension Room {
     mutating func store(_ connection: Connection, of session: SessionID) {
         if let index = members[session]?.connectionIndex(connection.id) {
             members[session]?.connections[index] = connection
-        } else {
+        } else if let member = members[session] {
             members[session]?.connections.append(connection)
             peers[connection.peer] = PeerOwner(session: session, connection: connection.id)
+            if member.connections.count >= member.promisedConnections { reservedConnections += 1 }
         }
     }
 
@@ -48,6 +50,7 @@ extension Room {
         let remote = facts.map(RemoteTransport.init)
         if !connection.isOpened {
             connection.isOpened = true
+            connection.connectingSince = turn.now
             connection.remote = remote
             turn.media(
                 .addPeer(
@@ -57,7 +60,10 @@ extension Room {
             tellPolicy(settings(of: member).downlinkPolicy, to: &connection, member, &turn)
             return
         }
-        if iceRestarted { turn.media(.restartICE(connection.peer, local: connection.ice)) }
+        if iceRestarted {
+            connection.connectingSince = turn.now
+            turn.media(.restartICE(connection.peer, local: connection.ice))
+        }
         if let remote, remote != connection.remote {
             connection.remote = remote
             turn.media(.setRemoteTransport(connection.peer, remote))
@@ -89,6 +95,7 @@ extension Room {
             subscriptions[subscription]?.unbind()
         }
         members[session]?.connections.removeAll { $0.id == id }
+        if member.connections.count > member.promisedConnections { reservedConnections -= 1 }
         peers[connection.peer] = nil
         if tellsMedia, connection.isOpened { turn.media(.removePeer(connection.peer)) }
         turn.log(

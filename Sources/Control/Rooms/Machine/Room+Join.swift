@@ -8,6 +8,13 @@ extension Room {
         _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> SessionID {
         let info = try admit(request, turn: &turn)
+        let promised = promisedConnections(request.profile, isSignalled: isSignalled)
+        if let older = sessionByIdentity[info.identity].flatMap({ members[$0] }) {
+            // What is freed with the older session can be had again.
+            try turn.takeConnections(max(0, promised - max(older.promisedConnections, older.connections.count)))
+        } else {
+            try turn.takeConnections(promised)
+        }
         if let older = sessionByIdentity[info.identity] { remove(older, reason: .duplicateIdentity, turn: &turn) }
         let session = turn.sessionID()
         let isPublishOnly = request.profile == .publishOnly
@@ -20,7 +27,9 @@ extension Room {
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, follow: follow)
         members[session] = Member(
-            session: session, apiKey: request.claims.apiKey, info: info, options: options, lastSign: turn.now)
+            session: session, apiKey: request.claims.apiKey, info: info, options: options, promisedConnections: promised,
+            lastSign: turn.now)
+        reservedConnections += promised
         order.append(session)
         sessionByIdentity[info.identity] = session
         sessionBySID[info.sid] = session
@@ -48,6 +57,12 @@ extension Room {
 
     private static func checkJoins(_ claims: AccessClaims) throws(RoomError) {
         guard claims.video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+    }
+
+    /// One to publish and one to receive; a WHIP or WHEP session has one, and what the server does not carry none.
+    private func promisedConnections(_ profile: ParticipantProfile, isSignalled: Bool) -> Int {
+        guard policy.topology == .routed else { return 0 }
+        return profile == .full && isSignalled ? 2 : 1
     }
 
     /// What has to be told after a snapshot was taken of what an intent did: the server's own offers.

@@ -37,6 +37,8 @@ extension Room {
             includingSubject: false, &turn)
         tell(session, .ended(reason), &turn)
         members[session] = nil
+        changedWaiting.remove(session)
+        reservedConnections -= member.promisedConnections
         mayHaveChanged = true
         order.removeAll { $0 == session }
         if awaitingOfferSet.remove(session) != nil { awaitingOffers.removeAll { $0 == session } }

@@ -23,7 +23,7 @@ extension Room {
             connection.ice = turn.iceCredentials()
             connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
         }
-        var answers = try publishing(outcome, member)
+        var (answers, beyondLimit) = try publishing(outcome, name, member)
         chooseReceivingConnection(name, outcome, session)
         if member.options.follow != nil, member.subscriptions.isEmpty { makeSlots(for: outcome, session, &turn) }
         let placed = place(on: connection, of: session, into: &answers)
@@ -38,16 +38,27 @@ extension Room {
         unbindUnplaced(placed, &connection, &turn)
         store(connection, of: session)
         apply(answer.sections, to: name, of: session, &turn)
+        for section in beyondLimit {
+            tell(
+                session,
+                .publicationRefused(
+                    connection: name, mid: section.mid, track: section.remoteSends?.trackID, code: .limitExceeded),
+                &turn)
+        }
         requestOffer(session)
         makeOffers(&turn)
         return ConnectionAnswer(sdp: answer.text, tracks: shown(on: name, of: session), iceTag: connection.ice.ufrag)
     }
 
-    /// Which sections of an offer may publish.
-    private func publishing(_ outcome: OfferOutcome, _ member: Member) throws(RoomError) -> [String: SectionAnswer] {
+    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may.
+    private func publishing(
+        _ outcome: OfferOutcome, _ name: String, _ member: Member
+    ) throws(RoomError) -> (answers: [String: SectionAnswer], beyondLimit: [OfferedSection]) {
         var answers: [String: SectionAnswer] = [:]
+        var beyondLimit: [OfferedSection] = []
         var trackCount = member.tracks.count
-        let known = Set(member.tracks.compactMap { tracks[$0]?.info.mid })
+        // Other connections have sections of the same names.
+        let known = Set(member.connectionIndex(name).map { member.connections[$0].trackByMid.keys.map(\.self) } ?? [])
         for section in outcome.sections where section.refusal == nil {
             guard let kind = MediaKind(section.kind) else { continue }
             var answer = SectionAnswer()
@@ -58,13 +69,16 @@ extension Room {
                 answer.receives =
                     member.profile != .viewer
                     && permittedSource(kind, sends, mid: section.mid, member: member) != nil
-                    && (!isNew || trackCount < context.limits.tracksPerParticipant)
+                if answer.receives, isNew, trackCount == context.limits.tracksPerParticipant {
+                    answer.receives = false
+                    beyondLimit.append(section)
+                }
                 if answer.receives, isNew { trackCount += 1 }
                 if kind == .video { answer.maximumBitrate = negotiatedCap(of: member) }
             }
             answers[section.mid] = answer
         }
-        return answers
+        return (answers, beyondLimit)
     }
 
     private func checkPublisherLimit(_ member: Member) throws(RoomError) {

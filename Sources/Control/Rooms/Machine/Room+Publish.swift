@@ -124,6 +124,7 @@ extension Room {
         }
         if tellsMedia { turn.media(.removeTrack(id)) }
         tracks[id] = nil
+        forgetWaiting(for: id)
         trackBySID[track.info.sid] = nil
         members[track.publisher]?.tracks.removeAll { $0 == id }
         mayHaveChanged = true

@@ -7,6 +7,7 @@ import SDP
 extension Room {
     /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
     mutating func makeOffers(_ turn: inout RoomTurn) {
+        admitWaiting(&turn)
         let waiting = awaitingOffers
         awaitingOffers = []
         awaitingOfferSet = []
@@ -25,9 +26,14 @@ extension Room {
         let name = member.options.receivingConnection ?? Self.serverConnection
         members[session]?.options.receivingConnection = name
         guard name == Self.serverConnection, member.connectionIndex(name) == nil,
-            member.subscriptions.contains(where: { subscriptions[$0]?.state == .pending }),
-            var connection = try? makeConnection(name, for: member, &turn)
+            member.subscriptions.contains(where: { subscriptions[$0]?.state == .pending })
         else { return }
+        guard var connection = try? makeConnection(name, for: member, &turn) else {
+            // Tried again with the next change of what the member is to receive.
+            let reason = PeerEndReason.overloaded.rawValue
+            tell(session, .connectionChanged(connection: name, state: .ended, reason: reason), &turn)
+            return
+        }
         openOrUpdate(&connection, facts: nil, member: member, iceRestarted: false, &turn)
         connection.needsOffer = true
         store(connection, of: session)

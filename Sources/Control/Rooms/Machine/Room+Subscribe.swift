@@ -8,7 +8,7 @@ extension Room {
     /// A new track: everybody who subscribes automatically gets it, followers may turn to it.
     mutating func offerToSubscribers(_ track: TrackID, _ turn: inout RoomTurn) {
         for session in order where wantsAutomatically(session, track) {
-            subscribe(session, to: track, quietly: false, &turn)
+            subscribeWhereRoom(session, to: track, quietly: false, &turn)
         }
         follow(&turn)
     }
@@ -17,12 +17,12 @@ extension Room {
     mutating func subscribeToAll(_ session: SessionID, quietly: Bool, _ turn: inout RoomTurn) {
         for publisher in order {
             for track in members[publisher]?.tracks ?? [] where wantsAutomatically(session, track) {
-                subscribe(session, to: track, quietly: quietly, &turn)
+                subscribeWhereRoom(session, to: track, quietly: quietly, &turn)
             }
         }
     }
 
-    private func wantsAutomatically(_ session: SessionID, _ id: TrackID) -> Bool {
+    func wantsAutomatically(_ session: SessionID, _ id: TrackID) -> Bool {
         guard let member = members[session], member.options.autoSubscribe, !member.unwanted.contains(id),
             let track = tracks[id], !(members[track.publisher]?.isHidden ?? true),
             !(track.info.kind == .video && member.options.audioOnly)
@@ -37,9 +37,6 @@ extension Room {
             throw RoomError(.permissionDenied, "not permitted to subscribe")
         }
         guard track.publisher != member.session else { throw RoomError(.invalidRequest, "this is your own track") }
-        guard member.subscriptions.count < context.limits.subscriptionsPerParticipant else {
-            throw RoomError(.limitExceeded, "too many subscriptions")
-        }
         for id in member.subscriptions where subscriptions[id]?.track == track.id {
             throw RoomError(.invalidRequest, "already subscribed")
         }
@@ -87,6 +84,7 @@ extension Room {
         }
         if let track = subscription.track { tracks[track]?.subscribers.removeAll { $0 == id } }
         members[subscription.member]?.subscriptions.removeAll { $0 == id }
+        if members[subscription.member]?.waiting.isEmpty == false { changedWaiting.insert(subscription.member) }
         subscriptions[id] = nil
         if tells {
             let track = subscription.track.flatMap { tracks[$0]?.info.sid }

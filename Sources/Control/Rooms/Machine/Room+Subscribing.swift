@@ -10,6 +10,7 @@ extension Room {
         switch request {
         case .subscribe(let track): try subscribeByHand(track, member, &turn)
         case .unsubscribe(let track):
+            guard !stopWaiting(session, for: track) else { return }
             let subscription = try subscription(of: member, to: track)
             guard subscription.slot == nil else { throw RoomError(.invalidRequest, "this section follows somebody") }
             if let id = subscription.track { members[session]?.unwanted.insert(id) }
@@ -17,6 +18,7 @@ extension Room {
         case .setAutoSubscribe(let enabled):
             members[session]?.options.autoSubscribe = enabled && member.profile != .publishOnly
             subscribeToAll(session, quietly: false, &turn)
+            forgetUnwantedWaiting(session)
             requestOffer(session)
         case .setPaused(let track, let paused):
             let subscription = try subscription(of: member, to: track)
@@ -70,6 +72,10 @@ extension Room {
             throw RoomError(.permissionDenied, "no video in this room")
         }
         try checkSubscription(member, track)
+        guard hasRoomForSubscription(member.session) else {
+            throw RoomError(
+                .limitExceeded, "a participant has at most \(context.limits.subscriptionsPerParticipant) subscriptions")
+        }
         subscribe(member.session, to: track.id, quietly: false, &turn)
     }
 
@@ -88,6 +94,7 @@ extension Room {
         members[member.session]?.options.audioOnly = enabled || policy.audioOnly
         if enabled {
             endVideo(of: member, &turn)
+            forgetUnwantedWaiting(member.session)
         } else {
             subscribeToAll(member.session, quietly: false, &turn)
         }

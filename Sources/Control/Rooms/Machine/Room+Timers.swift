@@ -36,12 +36,15 @@ extension Room {
         return next
     }
 
-    /// Ends whom nobody has heard of for long, and a room in which nobody is for long. A room with one participant is
+    /// Ends whom nobody has heard of for long, WHIP and WHEP sessions that do not connect, and a room in which nobody is for long. A room with one participant is
     /// not empty (A7).
     public mutating func advance(turn: inout RoomTurn) {
         guard !isEnded else { return }
         let silent = order.filter { session in members[session].map { deadline(of: $0) <= turn.now } ?? false }
-        for session in silent { remove(session, reason: .timeout, turn: &turn) }
+        for session in silent {
+            let isSignalled = members[session]?.options.isSignalled ?? false
+            remove(session, reason: isSignalled ? .timeout : .connectionLost, turn: &turn)
+        }
         if !silent.isEmpty { makeOffers(&turn) }
         tellSize(&turn)
         if let emptyDeadline, emptyDeadline <= turn.now { end(&turn) }
@@ -58,9 +61,17 @@ extension Room {
     }
 
     private func deadline(of member: Member) -> MonotonicTime {
-        guard member.options.isSignalled else { return .distantFuture }
+        guard member.options.isSignalled else { return connectDeadline(of: member) }
         if let since = member.detachedSince { return since + context.limits.resumeWindow }
         return member.lastSign + context.limits.keepAliveTimeout
+    }
+
+    /// WHIP and WHEP sessions live as long as their connection. One that is up is watched by its worker, which tells its end; one that does not come
+    /// up may never be told of.
+    private func connectDeadline(of member: Member) -> MonotonicTime {
+        guard !member.connections.contains(where: { $0.state == .connected }) else { return .distantFuture }
+        let latest = member.connections.map(\.connectingSince).max() ?? member.lastSign
+        return latest + context.limits.connectTimeout
     }
 
     private var emptyDeadline: MonotonicTime? {

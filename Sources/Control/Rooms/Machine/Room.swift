@@ -32,10 +32,15 @@ public struct Room: Sendable {
     var awaitingOffers: [SessionID] = []
     /// The same, for asking whether one is among them.
     var awaitingOfferSet: Set<SessionID> = []
+    /// Members of whose waiting tracks some are gone or may be subscribed to now, or who are to be told of more.
+    var changedWaiting: Set<SessionID> = []
     /// Who dominates, and who did before.
     var dominant: SessionID?
     var lastDominant: SessionID?
     var speakers: [SpeakerInfo] = []
+    /// Connections of the server's that are kept for this room: of each member as many as were promised with its join, or as it has, where these are
+    /// more.
+    public internal(set) var reservedConnections = 0
     var emptySince: MonotonicTime?
     /// The room as members were told of it last, and whether it may have changed since (D14).
     var toldInfo: RoomInfo?

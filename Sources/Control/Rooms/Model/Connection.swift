@@ -16,6 +16,8 @@ struct Connection: Sendable {
     /// The worker knows the peer.
     var isOpened = false
     var state = ConnectionState.connecting
+    /// When it was opened, or its ICE restarted.
+    var connectingSince = MonotonicTime.zero
     /// How its bandwidth is shared out, as the worker was last told.
     var downlinkPolicy = DownlinkPolicy()
     /// What is sent has changed since the last description.

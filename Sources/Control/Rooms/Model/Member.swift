@@ -11,12 +11,18 @@ struct Member: Sendable {
     var options: MemberOptions
     /// In the order of their making.
     var connections: [Connection] = []
+    /// So many can always be opened: the server keeps room for them.
+    let promisedConnections: Int
     /// In the order of publication.
     var tracks: [TrackID] = []
     /// In the order of subscription.
     var subscriptions: [SubscriptionID] = []
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
+    /// Tracks that it is to receive as soon as its subscriptions leave room.
+    var waiting: Set<TrackID> = []
+    /// How many of them it was told of.
+    var toldWaiting = 0
     var announcements: [TrackAnnouncement] = []
     /// The number of the last event told.
     var sequence: UInt64 = 0

@@ -1,3 +1,4 @@
+import MediaControl
 public import Primitives
 public import SDP
 
@@ -22,15 +23,18 @@ public struct RoomLimits: Sendable, Hashable {
     public var participants = 2_000
     /// One to publish, one to receive, and room for clients that make one a screen share.
     public var connectionsPerParticipant = 8
-    /// Cameras, screens and microphones of one person; tens at most.
-    public var tracksPerParticipant = 32
-    /// Audio and video of everybody in a large room, within what one description can hold.
-    public var subscriptionsPerParticipant = 250
+    /// One more is refused, and its publisher is told.
+    public var tracksPerParticipant = MediaLimits.tracksPerParticipant
+    /// One more waits until another ends, and its subscriber is told; asked for by hand it is refused.
+    public var subscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
     /// Announced tracks whose offer has not come yet.
     public var announcementsPerParticipant = 64
     public var connectionIDBytes = 64
     /// A session description of a mesh call relayed as an opaque payload.
     public var relayBytes = 65_536
+    /// A WHIP or WHEP session whose connection has not come up after this ends: what a worker gives it (30 s), and half as long again for a worker
+    /// that does not say so.
+    public var connectTimeout = TimeInterval.seconds(45)
     /// The longest that a dropped socket may be resumed after.
     public var resumeWindow = TimeInterval.seconds(30)
     /// A signalling session without a sign of life ends after this (D6).

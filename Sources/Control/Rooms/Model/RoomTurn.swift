@@ -37,14 +37,28 @@ public struct RoomTurn {
     public let wallClock: Int64
     /// What is to be done, in order.
     public internal(set) var effects: [RoomEffect] = []
+    /// Peer connections that the server has room for beside those that are reserved.
+    public private(set) var connectionsLeft: Int
     /// Where ids, SSRCs and credentials come from; a generator fit for secrets outside tests.
     public private(set) var random: any RandomNumberGenerator
 
     /// A step at `now`.
-    public init(at now: MonotonicTime, wallClock: Int64, random: any RandomNumberGenerator) {
+    public init(
+        at now: MonotonicTime, wallClock: Int64, random: any RandomNumberGenerator, connectionsLeft: Int = .max
+    ) {
         self.now = now
         self.wallClock = wallClock
         self.random = random
+        self.connectionsLeft = connectionsLeft
+    }
+
+    /// Reserves peer connections of the server's, or refuses.
+    mutating func takeConnections(_ count: Int) throws(RoomError) {
+        guard connectionsLeft >= count else {
+            throw RoomError(
+                .overloaded, "the server has no memory left for another peer connection", retryAfter: .seconds(10))
+        }
+        connectionsLeft -= count
     }
 
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }

@@ -42,6 +42,8 @@ public struct RoomError: Error, Sendable, Hashable {
         /// The events that a resume asks for are no longer kept; join again.
         case resumeTooLate = "resume_too_late"
         case overloaded = "overloaded"
+        /// The server cannot carry the media of this room now.
+        case mediaUnavailable = "media_unavailable"
         /// The server is going away and takes no new work.
         case draining = "draining"
     }

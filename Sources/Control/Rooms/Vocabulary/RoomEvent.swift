@@ -14,6 +14,11 @@ public indirect enum RoomEvent: Sendable, Hashable {
     /// One's own subscription was made, changed or ended.
     case subscriptionUpdated(SubscriptionInfo)
     case subscriptionEnded(subscription: String, track: String?)
+    /// So many tracks that one subscribes to automatically wait until others end, because one has as many subscriptions as one may; told whenever the
+    /// number changes, 0 at last.
+    case subscriptionsWaiting(limit: Int, waiting: Int)
+    /// What one offered on a section is not published. `track` is the client's own name of the track, where it gave one.
+    case publicationRefused(connection: String, mid: String, track: String?, code: RoomError.Code)
     /// The first packet of a subscription was forwarded (D9).
     case subscriptionStarted(subscription: String, track: String?)
     /// The server offers on one's own connection; `tracks` tells which track each mid shows.

@@ -22,6 +22,14 @@ extension RoomEvent {
         case .subscriptionEnded(let subscription, let track), .subscriptionStarted(let subscription, let track):
             try fields.set("subscription", subscription)
             try fields.set("track", track)
+        case .subscriptionsWaiting(let limit, let waiting):
+            try fields.set("limit", limit)
+            try fields.set("waiting", waiting)
+        case .publicationRefused(let connection, let mid, let track, let code):
+            try fields.set("connection", connection)
+            try fields.set("mid", mid)
+            try fields.set("track", track)
+            try fields.set("code", code.rawValue)
         case .offer(let connection, let sdp, let tracks):
             try fields.set("connection", connection)
             try fields.set("sdp", sdp)
@@ -60,6 +68,8 @@ extension RoomEvent {
         case .subscriptionUpdated: "subscriptionUpdated"
         case .subscriptionEnded: "subscriptionEnded"
         case .subscriptionStarted: "subscriptionStarted"
+        case .subscriptionsWaiting: "subscriptionsWaiting"
+        case .publicationRefused: "publicationRefused"
         case .offer: "offer"
         case .connectionChanged: "connection"
         case .speakersChanged: "speakers"

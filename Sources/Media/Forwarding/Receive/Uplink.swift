@@ -17,9 +17,6 @@ internal import RTP
 /// Sans-IO: `receiveRTP`, `receiveRTCP`, `advance(to:)`, `nextDeadline`. The deadline may come nearer with every call on
 /// the uplink or one of its tracks (`requestKeyframe`), so it is read after them. Not Sendable: one worker owns it.
 public final class Uplink {
-    /// Most tracks a peer publishes at once; more than any client has m-sections to send.
-    public static let maximumTracks = 32
-
     let peer: PeerID
     let feedbackSSRC: UInt32
     let profile: PeerProfile
@@ -50,7 +47,9 @@ public final class Uplink {
     /// Adds a track; nil when the peer has too many.
     public func addTrack(_ description: TrackDescription, at now: MonotonicTime) -> PublishedTrack? {
         let free = tracks.firstIndex { $0 == nil }
-        guard let slot = free ?? (tracks.count < Self.maximumTracks ? tracks.count : nil) else { return nil }
+        guard let slot = free ?? (tracks.count < MediaLimits.tracksPerParticipant ? tracks.count : nil) else {
+            return nil
+        }
         let track = PublishedTrack(description: description, at: now)
         track.state.pointee.schedule = schedule
         if slot == tracks.count { state.pointee.tracks.append(track) } else { state.pointee.tracks[slot] = track }

@@ -68,6 +68,8 @@ int clinux_prefer_thread(int nice, uint64_t slice);
 int clinux_pin_thread(int cpu);
 /// The number of processors that the process may use.
 int clinux_usable_cpus(void);
+/// Has the allocator give whole free pages back to the kernel, where it is one that can.
+void clinux_trim_heap(void);
 /// The number of the `index`th processor that the process may use; -1 when there are fewer.
 int clinux_usable_cpu(int index);
 /// Names the calling thread, at most 15 bytes.

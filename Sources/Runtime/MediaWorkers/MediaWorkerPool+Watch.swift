@@ -1,0 +1,123 @@
+import Logging
+public import MediaControl
+import NetworkIO
+public import Primitives
+import Synchronization
+
+// Workers that hang: who finds out, who is told, and how to ask a worker without waiting for one for ever.
+
+extension MediaWorkerPool {
+    /// A worker whose loop stands still.
+    public struct HungWorker: Sendable, Hashable {
+        public var index: Int
+        /// For how long it has not turned.
+        public var stillFor: TimeInterval
+
+        /// Worker `index`.
+        public init(index: Int, stillFor: TimeInterval) {
+            self.index = index
+            self.stillFor = stillFor
+        }
+    }
+
+    /// The workers that hang as of the last look.
+    public var hungWorkers: [HungWorker] {
+        watchdog.withLock { $0.hung.map { HungWorker(index: $0.index, stillFor: $0.stillFor) } }
+    }
+
+    /// Whether worker `index` hangs.
+    public func hangs(_ index: Int) -> Bool { calls[index].hangs }
+
+    /// Looks at the workers until the task is cancelled. Call once.
+    public func watch() async {
+        while (try? await Task.sleep(for: .nanoseconds(Watchdog.interval.nanoseconds))) != nil {
+            look(at: MonotonicClock.now())
+        }
+    }
+
+    /// Looks whether each worker's loop has turned since the last look.
+    func look(at now: MonotonicTime) {
+        let turns = workers.map(\.loopTurns)
+        for change in watchdog.withLock({ $0.look(turns, at: now) }) {
+            switch change {
+            case .hangs(let index):
+                calls[index].set(hangs: true)
+                logger.error(
+                    "a media worker hangs; its rooms stand still and new ones go to other workers",
+                    ["worker": .number(index), "seconds": .number(Int(Watchdog.patience.seconds))])
+            case .isBack(let index, let pause):
+                calls[index].set(hangs: false)
+                logger.warning(
+                    "a media worker that hung is back",
+                    ["worker": .number(index), "seconds": .number(Int(pause.seconds))])
+            }
+        }
+    }
+
+    /// Has a worker carry out commands in their order, and returns when they have been. Where it hangs they are carried out when it comes back, before
+    /// all that is sent later, and the caller learns that nobody waits for it.
+    public nonisolated(nonsending) func apply(
+        _ commands: [MediaCommand], on index: Int
+    ) async throws(WorkerHangs) {
+        _ = try await call(index, evenIfHung: true) { $0.apply(commands) }
+    }
+
+    /// Asks a worker.
+    public nonisolated(nonsending) func ask<Reply: Sendable>(
+        _ index: Int, _ question: @escaping @Sendable (isolated MediaWorker) -> Reply
+    ) async throws(WorkerHangs) -> Reply {
+        try await call(index, evenIfHung: false, question)
+    }
+
+    private nonisolated(nonsending) func call<Reply: Sendable>(
+        _ index: Int, evenIfHung: Bool, _ body: @escaping @Sendable (isolated MediaWorker) -> Reply
+    ) async throws(WorkerHangs) -> Reply {
+        let calls = calls[index], worker = workers[index]
+        guard evenIfHung || !calls.hangs else { throw WorkerHangs() }
+        let reply: Reply? = await withCheckedContinuation { continuation in
+            let pending = PendingCall(continuation)
+            let number = calls.begin { pending.finish(nil) }
+            let isTaken = worker.post { worker in
+                calls.end(number)
+                pending.finish(body(worker))
+            }
+            if !isTaken {
+                calls.end(number)
+                pending.finish(nil)
+            }
+        }
+        if let reply { return reply }
+        // After its end a worker is asked where the caller is.
+        guard worker.hasEnded else { throw WorkerHangs() }
+        return await worker.perform(body)
+    }
+
+    /// Everything about one room; nil for a room that is not on this worker. Gathered a part at a time, with turns between: the thousand peers of a
+    /// large room would keep packets waiting for milliseconds.
+    public nonisolated(nonsending) func roomStatistics(
+        _ room: RoomID, on index: Int
+    ) async throws(WorkerHangs) -> RoomStatistics? {
+        guard let first = try await ask(index, { $0.part(of: room, from: 0) }) else { return nil }
+        var whole = first.part, start = first.next
+        while let from = start, let more = try await ask(index, { $0.part(of: room, from: from) }) {
+            whole.add(more.part)
+            start = more.next
+        }
+        whole.sort()
+        return whole
+    }
+
+    /// Counters and gauges of all workers by index; of one that hangs the last that are known.
+    public func statistics() async -> [WorkerStatistics] {
+        for worker in workers {
+            let index = worker.index
+            do throws(WorkerHangs) {
+                let statistics = try await ask(index) { $0.statistics() }
+                lastStatistics.withLock { $0[index] = statistics }
+            } catch {
+                lastStatistics.withLock { $0[index].hangs = true }
+            }
+        }
+        return lastStatistics.withLock { $0 }
+    }
+}

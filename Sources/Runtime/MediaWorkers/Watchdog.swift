@@ -1,0 +1,49 @@
+import Primitives
+
+/// Tells which loops stand still, by what each counts as it turns.
+///
+/// Time in which the watchdog itself was not asked (a process that was stopped, a machine without a processor to spare) is nobody's fault and does not
+/// count.
+struct Watchdog {
+    /// How often to look; each loop turns at least as often.
+    static let interval = TimeInterval.seconds(1)
+    /// A loop hangs that has not turned for this long: a thousand times what a turn may take.
+    static let patience = TimeInterval.seconds(5)
+
+    /// What became of a loop between two looks.
+    enum Change: Equatable {
+        case hangs(Int)
+        case isBack(Int, after: TimeInterval)
+    }
+
+    private struct Loop {
+        var turns: UInt64?
+        var stillFor = TimeInterval.zero
+        var hangs: Bool { stillFor >= Watchdog.patience }
+    }
+
+    private var loops: [Loop]
+    private var lastLook: MonotonicTime?
+
+    init(loops count: Int) { loops = Array(repeating: Loop(), count: count) }
+
+    /// Takes what the loops have counted by now.
+    mutating func look(_ turns: [UInt64], at now: MonotonicTime) -> [Change] {
+        let passed = lastLook.map { min(now - $0, Self.interval) } ?? .zero
+        lastLook = now
+        var changes: [Change] = []
+        for index in loops.indices {
+            let before = loops[index]
+            loops[index].stillFor = turns[index] == before.turns ? before.stillFor + passed : .zero
+            loops[index].turns = turns[index]
+            if !before.hangs, loops[index].hangs { changes.append(.hangs(index)) }
+            if before.hangs, !loops[index].hangs { changes.append(.isBack(index, after: before.stillFor)) }
+        }
+        return changes
+    }
+
+    /// The loops that hang, and since when.
+    var hung: [(index: Int, stillFor: TimeInterval)] {
+        loops.indices.filter { loops[$0].hangs }.map { ($0, loops[$0].stillFor) }
+    }
+}

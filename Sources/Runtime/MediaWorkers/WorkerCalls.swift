@@ -1,0 +1,65 @@
+import Synchronization
+
+/// A worker does not answer: its loop has stood still for seconds.
+public struct WorkerHangs: Error, Sendable, Hashable {
+    /// It hangs.
+    public init() {}
+}
+
+/// What the control plane waits for of one worker. Once the worker hangs everybody who waits is told so, and nobody waits any more.
+final class WorkerCalls: Sendable {
+    private struct State {
+        var hangs = false
+        var last: UInt64 = 0
+        var waiting: [UInt64: @Sendable () -> Void] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether the worker hangs.
+    var hangs: Bool { state.withLock { $0.hangs } }
+
+    /// How many wait; for tests.
+    var count: Int { state.withLock { $0.waiting.count } }
+
+    /// Notes somebody who waits; `giveUp` is called when the worker hangs, at once where it does already.
+    func begin(_ giveUp: @escaping @Sendable () -> Void) -> UInt64 {
+        let (number, hangs) = state.withLock { state -> (UInt64, Bool) in
+            state.last += 1
+            if !state.hangs { state.waiting[state.last] = giveUp }
+            return (state.last, state.hangs)
+        }
+        if hangs { giveUp() }
+        return number
+    }
+
+    /// The answer to call `number` has come.
+    func end(_ number: UInt64) { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
+
+    /// The worker hangs, or is back.
+    func set(hangs: Bool) {
+        let abandoned = state.withLock { state -> [@Sendable () -> Void] in
+            state.hangs = hangs
+            guard hangs else { return [] }
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for giveUp in abandoned { giveUp() }
+    }
+}
+
+/// One call that is answered once, by the worker or by whoever gives up on it.
+final class PendingCall<Reply: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Reply?, Never>?>
+
+    init(_ continuation: CheckedContinuation<Reply?, Never>) { self.continuation = Mutex(continuation) }
+
+    /// nil: no answer will be waited for.
+    func finish(_ reply: Reply?) {
+        let continuation = continuation.withLock { continuation -> CheckedContinuation<Reply?, Never>? in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume(returning: reply)
+    }
+}

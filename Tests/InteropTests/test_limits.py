@@ -1,0 +1,235 @@
+"""What bounds the server, and what it says and gives back when a bound is reached."""
+import asyncio
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import pathlib
+import random
+import re
+import threading
+import time
+
+import pytest
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.server import ROOT, Server
+from support.signalling import signal
+from support.tokens import token
+
+OFFERS = [path.read_text() for path in sorted((ROOT / "Tests/Vectors/sdp").glob("*.sdp")) if "answer" not in path.name]
+PUBLISHING = (ROOT / "Tests/Vectors/sdp/gst122_whip_VP8.offer.sdp").read_text()
+
+
+def publish(server, room, identity, offer=PUBLISHING):
+    """(status, headers, text) of a WHIP request by a client that never connects."""
+    return server.request("POST", f"/whip/{room}", offer, {
+        "Content-Type": "application/sdp", "Authorization": f"Bearer {token(identity, room)}"})
+
+
+def eventually(condition, timeout_s, what):
+    """Waits until `condition()` holds; how long that took."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < timeout_s, f"not within {timeout_s} s: {what}"
+        time.sleep(0.1)
+    return time.monotonic() - start
+
+
+def test_a_join_beyond_the_memory_is_refused_with_its_reason():
+    """Refused before anything is confirmed, the same over WHIP and WebSocket; who is in keeps what was promised."""
+    server = Server(extra="rooms:\n  max_connections: 3\n").start()
+
+    async def run():
+        async with signal(server, token("ada", "call")):
+            status, headers, _ = await asyncio.to_thread(publish, server, "call", "phone")
+            assert status == 201
+            status, answer, text = await asyncio.to_thread(publish, server, "call", "one more")
+            assert (status, json.loads(text)["code"]) == (503, "overloaded") and int(answer["Retry-After"]) > 0
+            with pytest.raises(AssertionError, match="'code': 'overloaded'"):
+                async with signal(server, token("bob", "call")):
+                    pass
+            assert server.metric("martlet_participants") == 2
+            assert server.metric("martlet_connections_reserved") == server.metric("martlet_connections_limit") == 3
+            server.request("DELETE", headers["Location"])
+            assert (await asyncio.to_thread(publish, server, "call", "one more"))[0] == 201
+
+    asyncio.run(run())
+    assert server.stop() == 0
+
+
+# A media thread that hangs
+
+
+@contextlib.contextmanager
+def stopped_thread(pid, name):
+    """Stops one thread of a child process, as a debugger does (ptrace(2)), while the others go on."""
+    seize, interrupt, detach, wait_for_thread = 0x4206, 0x4207, 17, 0x40000000
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    thread = next(int(task.name) for task in tasks.iterdir() if (task / "comm").read_text().strip() == name)
+
+    def ask(request):
+        assert libc.ptrace(request, thread, None, None) == 0, os.strerror(ctypes.get_errno())
+
+    ask(seize)
+    ask(interrupt)
+    os.waitpid(thread, wait_for_thread)
+    yield
+    ask(detach)
+
+
+def test_a_media_thread_that_hangs_is_found_named_and_waited_for_by_nobody():
+    server = Server(workers=2).start()
+    for room in ("a", "b"):
+        assert publish(server, room, "phone")[0] == 201
+    assert server.get_private("/healthz") == (200, "alive\n")
+    with stopped_thread(server.process.pid, "media-0"):
+        start = time.monotonic()
+        # One of the two rooms lives there. Nobody knows yet that its worker hangs: the request waits until it is found out.
+        refused = [room for room in ("a", "b") if publish(server, room, "tablet")[0] == 503]
+        waited = time.monotonic() - start
+        assert len(refused) == 1 and waited < 8
+        found = time.monotonic()
+        status, text = server.get_private("/healthz")
+        assert status == 503 and text.startswith("media worker 0 hangs")
+        page = server.get_private("/metrics")[1]
+        status, _, text = publish(server, refused[0], "laptop")
+        assert (status, json.loads(text)["code"]) == (503, "media_unavailable")
+        for room in ("c", "d"):
+            assert publish(server, room, "phone")[0] == 201, "new rooms go to the other worker"
+        assert time.monotonic() - found < 2, "nothing waits any more"
+        assert 'martlet_worker_hangs{worker="0"} 1\n' in page and 'martlet_worker_hangs{worker="1"} 0\n' in page
+        assert 'martlet_worker_peers{worker="1"}' in page and 'martlet_worker_peers{worker="0"}' not in page
+        _, node = server.api("GET", "/v1/node")
+        assert [worker["hangs"] for worker in node["workers"]] == [True, False]
+    back = eventually(lambda: server.get_private("/healthz")[0] == 200, 5, "the thread is back")
+    assert publish(server, refused[0], "laptop")[0] == 201
+    print(f"figures: found after {waited:.1f} s, back {back:.1f} s after it went on")
+    log = server.log()
+    assert re.search(r"error media: a media worker hangs.* worker=0", log) and re.search(r"a media worker that hung is back", log)
+    assert server.stop() == 0, log
+
+
+# Memory
+
+
+def hostile(dice):
+    """An offer of a real client with lines cut, doubled, swapped and swollen; or one of sixty sections with hundreds of formats."""
+    if dice.randrange(8) == 0:
+        formats = " ".join(str(96 + n % 32) for n in range(200))
+        lines = "".join(f"a=rtpmap:{96 + n % 32} VP8/90000\r\na=fmtp:{96 + n % 32} {'x' * 50}\r\n" for n in range(40))
+        return "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n" + "".join(
+            f"m=video 9 UDP/TLS/RTP/SAVPF {formats}\r\na=mid:{n}\r\n{lines}" for n in range(60))
+    lines = dice.choice(OFFERS).splitlines()
+    for _ in range(dice.randrange(1, 7)):
+        place = dice.randrange(len(lines))
+        match dice.randrange(5):
+            case 0:
+                lines[place] = lines[place][:dice.randrange(20)]
+            case 1:
+                lines.insert(place, dice.choice(lines))
+            case 2:
+                other = dice.randrange(len(lines))
+                lines[place], lines[other] = lines[other], lines[place]
+            case 3:
+                lines[place] += dice.choice([" 99999999999999999999", ":", " -1", ";;=", " 0/0/0"])
+            case 4:
+                lines[place] = "a=" + "x" * dice.randrange(2000)
+    return "\r\n".join(lines) + "\r\n"
+
+
+def test_memory_is_given_back_when_hostile_offers_have_gone():
+    """2,400 offers, some hundreds of which are answered and held: when all sessions have ended the process is as small as before."""
+    server = Server().start()
+    before = server.rss_bytes()
+    statuses, sessions = [], []
+
+    def attack(number):
+        dice = random.Random(number)
+        for count in range(150):
+            room = f"room-{number}-{count % 7}"
+            connection = http.client.HTTPConnection("127.0.0.1", server.http, timeout=20)
+            connection.request("POST", f"/whip/{room}", hostile(dice).encode(), {
+                "Content-Type": "application/sdp", "Authorization": f"Bearer {token(f'u{count}', room)}"})
+            reply = connection.getresponse()
+            reply.read()
+            connection.close()
+            statuses.append(reply.status)
+            if location := reply.getheader("Location"):
+                sessions.append(location)
+
+    threads = [threading.Thread(target=attack, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    most = server.rss_bytes()
+    for location in sessions:
+        server.request("DELETE", location)
+    assert len(statuses) == 2400 and len(sessions) > 200
+    eventually(lambda: server.metric("martlet_participants") == 0, 5, "everybody has left")
+    took = 0.0
+    with contextlib.suppress(AssertionError):
+        took = eventually(lambda: server.rss_bytes() < before + (32 << 20), 20, "memory is given back")
+    after = server.rss_bytes()
+    print(f"figures: {before >> 20} MB before, {most >> 20} MB with {len(sessions)} sessions, {after >> 20} MB {took:.0f} s after the last")
+    assert after < before + (32 << 20), f"{before >> 20} MB before, {most >> 20} MB at most, {after >> 20} MB afterwards"
+    assert server.stop() == 0
+
+
+# End-to-end encryption
+
+# Every byte of every encoded frame is changed on its way out, and back on its way in; the dependency descriptor is asked for on both sides.
+ENCRYPTION = """(() => {
+    const transform = () => new TransformStream({ transform(frame, controller) {
+        const data = new Uint8Array(frame.data);
+        for (let i = 0; i < data.length; i++) data[i] ^= 0xa5 + i;
+        frame.data = data.buffer;
+        controller.enqueue(frame);
+    } });
+    const seal = (side) => {
+        const { readable, writable } = side.createEncodedStreams();
+        readable.pipeThrough(transform()).pipeTo(writable);
+    };
+    const describe = (transceiver) => {
+        if (transceiver.receiver.track.kind !== "video") return;
+        const extensions = transceiver.getHeaderExtensionsToNegotiate();
+        for (const one of extensions) if (one.uri.includes("dependency-descriptor")) one.direction = "sendrecv";
+        transceiver.setHeaderExtensionsToNegotiate(extensions);
+    };
+    const Plain = RTCPeerConnection;
+    window.RTCPeerConnection = class extends Plain {
+        constructor(configuration) {
+            super({ ...configuration, encodedInsertableStreams: true });
+            this.addEventListener("track", ({ receiver }) => seal(receiver));
+        }
+        addTransceiver(track, init) {
+            const transceiver = super.addTransceiver(track, init);
+            if (typeof track !== "string") seal(transceiver.sender);
+            describe(transceiver);
+            return transceiver;
+        }
+        async setRemoteDescription(description) {
+            await super.setRemoteDescription(description);
+            if (description.type === "offer") this.getTransceivers().forEach(describe);
+        }
+    };
+})()"""
+
+
+def test_video_and_audio_encrypted_end_to_end_are_decoded_by_whom_they_are_for(server):
+    """G10: the server sees no byte of any frame in the clear; who has the key sees and hears, who has none does not."""
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "sealed", "ada", simulcast=0, script=ENCRYPTION)
+            bob = await open_room(browser, server, "sealed", "bob", send="nothing", script=ENCRYPTION)
+            eve = await open_room(browser, server, "sealed", "eve", send="nothing")
+            (seen,) = await wait_for_video(bob, frames=60)
+            await until(bob, "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0.001))")
+            unsealed = [r for r in await eve.evaluate("martlet.received()") if r["kind"] == "video"]
+            print(f"figures: {seen['framesDecoded']} frames decoded with the key, {[r['framesDecoded'] for r in unsealed]} without")
+            assert all(r["framesDecoded"] < 5 for r in unsealed)
+
+    asyncio.run(run())

@@ -1,0 +1,80 @@
+import MediaControl
+import Primitives
+import RTP
+import Simulation
+import Testing
+
+@testable import MediaEngine
+
+@Suite("Capacity of an engine")
+struct CapacityTests {
+    private static func description(_ id: UInt64) -> PeerDescription {
+        PeerDescription(
+            id: PeerID(id), room: Session.room, profile: .publishOnly,
+            localICE: ICECredentials(ufrag: "dummy\(id)", password: "serverpasswordserverpassword"), remote: nil,
+            feedbackSSRC: 1)
+    }
+
+    @Test("After five thousand peers the next one connects as well")
+    func tablesGrow() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        for id in 0..<5_000 as Range<UInt64> { harness.apply(.addPeer(Self.description(10_000 + id))) }
+        let client = harness.addClient(room: Session.room)
+        #expect(client.transport.isConnected)
+        #expect(harness.engine.statistics.peers == 5_001)
+        #expect(harness.engine.statistics.commandsIgnored == 0)
+    }
+
+    @Test("A peer beyond the engine's bound ends at once, and its owner is told")
+    func bound() throws {
+        var configuration = EngineConfiguration()
+        configuration.maximumPeers = 2
+        let harness = try EngineHarness(configuration: configuration)
+        harness.apply(.addRoom(Session.room))
+        for id in 1...3 as ClosedRange<UInt64> { harness.apply(.addPeer(Self.description(id))) }
+        #expect(harness.events == [.peerEnded(PeerID(3), .overloaded)])
+        harness.apply(.removePeer(PeerID(1)))
+        harness.apply(.addPeer(Self.description(4)))
+        #expect(harness.engine.statistics.peers == 2)
+    }
+
+    @Test("All 32 tracks that a participant may publish on one connection are forwarded, with layers and repeats")
+    func tracks() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let publisher = harness.addClient(room: Session.room), viewer = harness.addClient(room: Session.room)
+        let count = UInt64(MediaLimits.tracksPerParticipant)
+        for id in 1...count {
+            var track = Session.video(id, of: publisher, rids: ["q", "h", "f"])
+            for layer in 0..<3 {
+                track.encodings[layer].ssrc = UInt32(id) << 8 | UInt32(layer)
+                track.encodings[layer].rtxSSRC = UInt32(id) << 8 | UInt32(layer + 8)
+            }
+            harness.apply(.addTrack(track))
+            // Without an estimate nothing but these limits keeps a video back.
+            var subscription = Session.subscribe(id, to: id, by: viewer)
+            subscription.feedback = [.nack, .pli]
+            subscription.extensions[.transportSequence] = 0
+            harness.apply(.subscribe(subscription))
+        }
+        #expect(harness.engine.statistics.commandsIgnored == 0)
+        for id in 1...UInt32(count) {
+            for layer in 0..<3 as Range<UInt32> {
+                var encoder = VP8Encoder(ssrc: id << 8 | layer)
+                let packets = encoder.frame(keyframe: true)
+                harness.inOneTurn { for packet in packets { harness.send(packet, from: publisher) } }
+                // Padding by way of the repeating stream, as a sender that probes does.
+                let number: [UInt8] = [0, 1]
+                harness.send(
+                    rtpPacket(
+                        ssrc: id << 8 | (layer + 8), payloadType: 97, sequence: 1, timestamp: 0, marker: false,
+                        elements: [], payload: number + [0x10, 1, 0, 0]), from: publisher)
+            }
+            harness.run(for: .milliseconds(10))
+        }
+        harness.run(for: .seconds(1))
+        #expect(harness.engine.statistics.drops[.tooManyStreams] == 0)
+        #expect(Set(viewer.rtp.map(\.header.ssrc)).count == Int(count))
+    }
+}

@@ -1,0 +1,99 @@
+import MediaControl
+import Primitives
+import Rooms
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+@Suite("Capacity")
+struct CapacityTests {
+    let plane = FakePlane()
+    let client = ClientDescriptions()
+
+    private func service(connections: Int) -> RoomService {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxConnections = connections
+        return RoomService(configuration: configuration, media: plane)
+    }
+
+    @Test("A join for whose connections there is no memory is refused before anything of it is made, over all rooms")
+    func refused() async throws {
+        let service = service(connections: 4)
+        let bob = try await service.join(request("bob", room: "A"))
+        let offer = client.offer([.video("0")])
+        let caster = try await service.joinPublisher(request("caster", room: "B"), offer: offer)
+        #expect(await code { _ = try await service.join(request("eve", room: "A")) } == .overloaded)
+        _ = plane.takeCommands()
+        #expect(await code { _ = try await service.join(request("eve", room: "new")) } == .overloaded)
+        #expect(plane.takeCommands() == [.addRoom(RoomID(3)), .removeRoom(RoomID(3))], "the room is not kept")
+        _ = try await service.joinPublisher(request("last", room: "B"), offer: offer)
+        let refusal = await code { _ = try await service.joinPublisher(request("one more", room: "B"), offer: offer) }
+        #expect(refusal == .overloaded)
+        #expect(await service.listRooms().map(\.participants) == [1, 2])
+        #expect(await service.statistics().reservedConnections == 4)
+        #expect(await service.statistics().refusals == ["overloaded": 3])
+        // What was promised with the join is kept, whatever came since; one more is not.
+        for name in ["pub", "sub"] { _ = try await service.offer(bob.session, connection: name, sdp: offer) }
+        #expect(await code { _ = try await service.offer(bob.session, connection: "3", sdp: offer) } == .overloaded)
+        // The same person again takes the place of its older session.
+        _ = try await service.join(request("bob", room: "A"))
+        await service.leave(caster.session)
+        _ = try await service.joinPublisher(request("one more", room: "B"), offer: offer)
+    }
+
+    @Test("Joins and requests to a worker that hangs are refused with media_unavailable, and change nothing")
+    func hungWorker() async throws {
+        let service = service(connections: 100)
+        let bob = try await service.join(request("bob"))
+        plane.hangAtNextCommand()
+        // The worker stops with the very commands of this one, which has joined by then.
+        let offer = client.offer([.video("0")])
+        #expect(await code { _ = try await service.joinPublisher(request("ada"), offer: offer) } == .mediaUnavailable)
+        #expect(await service.listRooms().map(\.participants) == [1], "it has left again")
+        _ = plane.takeCommands()
+        #expect(await code { _ = try await service.join(request("eve")) } == .mediaUnavailable)
+        let refusal = await code { _ = try await service.offer(bob.session, connection: "pub", sdp: offer) }
+        #expect(refusal == .mediaUnavailable)
+        #expect(await code { _ = try await service.report(onRoom: "R") } == .mediaUnavailable)
+        #expect(plane.takeCommands().isEmpty)
+        plane.setHangs(false)
+        _ = try await service.offer(bob.session, connection: "pub", sdp: offer)
+        await service.leave(bob.session)
+        #expect(await service.statistics().reservedConnections == 0)
+    }
+
+    @Test("What is reserved goes back to nothing, however connections come and go")
+    func balanced() async throws {
+        let service = service(connections: 20)
+        let offer = client.offer([.audio("0"), .video("1")])
+        for _ in 0..<3 {
+            let ada = try await service.join(request("ada"))
+            let bob = try await service.join(request("bob"))
+            for name in ["a", "b", "c"] { _ = try await service.offer(ada.session, connection: name, sdp: offer) }
+            #expect(await service.statistics().reservedConnections == 5)
+            try await service.bye(ada.session, connection: "b")
+            #expect(await service.statistics().reservedConnections == 4)
+            await service.leave(ada.session)
+            await service.leave(bob.session)
+            #expect(await service.statistics().reservedConnections == 0)
+        }
+    }
+
+    @Test("A mesh room's members take none of the server's connections")
+    func mesh() async throws {
+        let service = service(connections: 0)
+        var policy = RoomPolicy()
+        policy.topology = .peerToPeer
+        _ = try await service.createRoom(named: "mesh", policy: policy, metadata: "")
+        _ = try await service.join(request("ada", room: "mesh"))
+        #expect(await service.statistics().reservedConnections == 0)
+    }
+
+    @Test(
+        "The default follows from the memory that there is",
+        arguments: [(0, 16), (256, 335), (512, 1_006), (16_384, 42_614)])
+    func fitting(mebibytes: Int, connections: Int) {
+        #expect(RoomServiceConfiguration.connections(fittingInto: UInt64(mebibytes) << 20) == connections)
+    }
+}

@@ -1,0 +1,144 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Limits of a participant")
+struct LimitTests {
+    private static func added(_ commands: [MediaCommand]) -> Int {
+        commands.count { if case .addTrack = $0 { true } else { false } }
+    }
+
+    private static func waiting(_ events: [RoomEvent]) -> [Int] {
+        events.compactMap { if case .subscriptionsWaiting(_, let waiting) = $0 { waiting } else { nil } }
+    }
+
+    @Test("Of 34 tracks in one offer 32 are published, and the publisher is told of the two that are not")
+    func tracksOfOneConnection() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let answer = try bench.offer(ada, (0..<34).map { .video("\($0)") })
+        #expect(Self.added(bench.commands) == 32 && answer.tracks.count == 32)
+        let refused = bench.takeEvents(ada).filter { if case .publicationRefused = $0 { true } else { false } }
+        #expect(
+            refused
+                == ["32", "33"].map {
+                    .publicationRefused(connection: "pub", mid: $0, track: "video-\($0)", code: .limitExceeded)
+                })
+        try bench.perform(.unpublish(track: bench.trackSID(ada, .video)), ada)
+        try bench.offer(ada, (0..<34).map { .video("\($0)", $0 == 0 ? "inactive" : "sendonly") })
+        #expect(Self.added(bench.commands) == 33, "the place that became free is used")
+    }
+
+    @Test("Tracks are counted over all connections of a participant, whose sections may have the same names")
+    func tracksOfSeveralConnections() throws {
+        var limits = RoomLimits()
+        limits.tracksPerParticipant = 3
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        try bench.offer(ada, "camera", [.audio("0"), .video("1")])
+        try bench.offer(ada, "screen", [.audio("0"), .video("1")])
+        #expect(Self.added(bench.commands) == 3)
+        let refused = bench.takeEvents(ada).filter { if case .publicationRefused = $0 { true } else { false } }
+        #expect(refused.count == 1)
+    }
+
+    @Test("Automatic subscriptions beyond the limit wait, the member is told how many, and they follow as others end")
+    func subscriptionsWait() throws {
+        var limits = RoomLimits()
+        limits.subscriptionsPerParticipant = 3
+        var bench = RoomBench(limits: limits)
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, (0..<5).map { .video("\($0)") })
+        try bench.answerOffers(bob)
+        let tracks = try #require(bench.info(ada)).tracks.map(\.sid)
+        #expect(bench.room.subscriptions(of: bob).map(\.track) == Array(tracks[..<3]))
+        #expect(Self.waiting(bench.takeEvents(bob)) == [2])
+        #expect(throws: RoomError.self) { try bench.perform(.subscribe(track: tracks[3]), bob) }
+
+        try bench.perform(.unpublish(track: tracks[0]), ada)
+        try bench.answerOffers(bob)
+        #expect(bench.room.subscriptions(of: bob).map(\.track) == Array(tracks[1..<4]), "the oldest that waits")
+        #expect(bench.room.subscriptions(of: bob).allSatisfy { $0.state == .active })
+        #expect(Self.waiting(bench.takeEvents(bob)) == [1])
+
+        try bench.perform(.unsubscribe(track: tracks[4]), bob)
+        #expect(Self.waiting(bench.takeEvents(bob)) == [0])
+        bench.leave(ada)
+        #expect(bench.room.subscriptions(of: bob).isEmpty && bench.room.changedWaiting.isEmpty)
+    }
+
+    @Test("Who joins a room with more tracks than it may subscribe to is told, and waits for nothing that is gone")
+    func lateJoiner() throws {
+        var limits = RoomLimits()
+        limits.subscriptionsPerParticipant = 2
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada")
+        let eve = try bench.join("eve")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(eve, [.audio("0"), .video("1")])
+        let bob = try bench.join("bob")
+        #expect(try bench.room.snapshot(bob).subscriptions.count == 2)
+        #expect(Self.waiting(bench.takeEvents(bob)) == [2])
+        bench.leave(eve)
+        #expect(Self.waiting(bench.takeEvents(bob)) == [0])
+        bench.leave(ada)
+        #expect(bench.room.subscriptions(of: bob).isEmpty)
+    }
+
+    @Test("Who wants no video any more waits for none, and who stops subscribing automatically for nothing")
+    func wishesChange() throws {
+        var limits = RoomLimits()
+        limits.subscriptionsPerParticipant = 1
+        var bench = RoomBench(limits: limits)
+        let bob = try bench.join("bob")
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0"), .video("1"), .audio("2")])
+        #expect(Self.waiting(bench.takeEvents(bob)) == [2])
+        try bench.perform(.setAudioOnly(true), bob)
+        #expect(Self.waiting(bench.takeEvents(bob)) == [1])
+        try bench.perform(.setAutoSubscribe(false), bob)
+        #expect(Self.waiting(bench.takeEvents(bob)) == [0])
+    }
+
+    @Test("A WHIP session whose connection does not come up ends, and its room after it; ICE restarts prolong it")
+    func neverConnected() throws {
+        var bench = RoomBench()
+        let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
+        try bench.offer(caster, "main", [.video("0")])
+        bench.advance(by: .seconds(40))
+        try bench.step { (room, turn) throws(RoomError) in
+            _ = try room.fragment(
+                caster, connection: "main", text: "a=ice-ufrag:newu\r\na=ice-pwd:0123456789012345678901\r\n",
+                turn: &turn)
+        }
+        bench.advance(by: .seconds(44))
+        #expect(bench.room.has(caster))
+        #expect(bench.room.nextDeadline == bench.now + .seconds(1))
+        bench.advance(by: .seconds(1))
+        #expect(bench.ended == [caster: .connectionLost])
+        let peers = bench.commands.filter { if case .removePeer = $0 { true } else { false } }
+        #expect(peers.count == 1)
+        bench.advance(by: bench.room.policy.departureTimeout)
+        #expect(bench.isOver)
+    }
+
+    @Test("A WHEP session that the worker refuses ends at once; a signalled member is told and stays")
+    func refusedByWorker() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.video("0")])
+        let viewer = try bench.join("viewer", isSignalled: false, follow: .dominantSpeaker) { $0.profile = .viewer }
+        try bench.offer(viewer, "main", [.video("0", "recvonly")])
+        for session in [ada, viewer] {
+            let peer = try #require(bench.room.connections(of: session).first?.peer)
+            bench.media(.peerEnded(peer, .overloaded))
+        }
+        #expect(bench.ended == [viewer: .connectionLost])
+        #expect(
+            bench.takeEvents(ada).contains(.connectionChanged(connection: "pub", state: .ended, reason: "overloaded")))
+    }
+}

@@ -1,0 +1,35 @@
+import Testing
+
+@testable import martlet
+
+@Suite("Heap keeper")
+struct HeapKeeperTests {
+    /// Whether memory was due to be given back at each of these moments, one after the other.
+    private func due(_ keeper: inout HeapKeeper, _ moments: [(mebibytes: UInt64, connections: Int)]) -> [Bool] {
+        var due: [Bool] = []
+        for moment in moments {
+            due.append(keeper.isDue(residentBytes: moment.mebibytes << 20, connections: moment.connections))
+        }
+        return due
+    }
+
+    @Test("Memory is given back once half of the load has gone, once, and not for a little")
+    func halfGone() {
+        var keeper = HeapKeeper(residentBytes: 50 << 20)
+        let growing = due(&keeper, [(60, 0), (300, 1_000), (300, 501)])
+        #expect(growing == [false, false, false])
+        let falling = due(&keeper, [(300, 500)])
+        #expect(falling == [true])
+        keeper.gaveBack(residentBytes: 200 << 20, connections: 500)
+        // What is left is in use, until more comes.
+        let afterwards = due(&keeper, [(210, 0), (217, 0)])
+        #expect(afterwards == [false, true])
+    }
+
+    @Test("What refused requests took is given back without any connection ever")
+    func withoutConnections() {
+        var keeper = HeapKeeper(residentBytes: 50 << 20)
+        let refused = due(&keeper, [(100, 0)])
+        #expect(refused == [true])
+    }
+}
