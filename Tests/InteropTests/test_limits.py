@@ -181,17 +181,18 @@ def test_memory_is_given_back_when_hostile_offers_have_gone():
 
 # End-to-end encryption
 
-# Every byte of every encoded frame is changed on its way out, and back on its way in; the dependency descriptor is asked for on both sides.
+# Every byte of every encoded frame is changed on its way out, behind a header of one byte, and back on its way in; the dependency descriptor is
+# asked for on both sides. In the clear the header's lowest bit would say that a VP8 frame is no keyframe.
 ENCRYPTION = """(() => {
-    const transform = () => new TransformStream({ transform(frame, controller) {
-        const data = new Uint8Array(frame.data);
-        for (let i = 0; i < data.length; i++) data[i] ^= 0xa5 + i;
-        frame.data = data.buffer;
+    const transform = (change) => new TransformStream({ transform(frame, controller) {
+        frame.data = change(new Uint8Array(frame.data)).buffer;
         controller.enqueue(frame);
     } });
-    const seal = (side) => {
+    const encrypt = (data) => new Uint8Array([1, ...data.map((byte, i) => byte ^ (0xa5 + i))]);
+    const decrypt = (data) => data.slice(1).map((byte, i) => byte ^ (0xa5 + i));
+    const seal = (side, change) => {
         const { readable, writable } = side.createEncodedStreams();
-        readable.pipeThrough(transform()).pipeTo(writable);
+        readable.pipeThrough(transform(change)).pipeTo(writable);
     };
     const describe = (transceiver) => {
         if (transceiver.receiver.track.kind !== "video") return;
@@ -203,11 +204,11 @@ ENCRYPTION = """(() => {
     window.RTCPeerConnection = class extends Plain {
         constructor(configuration) {
             super({ ...configuration, encodedInsertableStreams: true });
-            this.addEventListener("track", ({ receiver }) => seal(receiver));
+            this.addEventListener("track", ({ receiver }) => seal(receiver, decrypt));
         }
         addTransceiver(track, init) {
             const transceiver = super.addTransceiver(track, init);
-            if (typeof track !== "string") seal(transceiver.sender);
+            if (typeof track !== "string") seal(transceiver.sender, encrypt);
             describe(transceiver);
             return transceiver;
         }

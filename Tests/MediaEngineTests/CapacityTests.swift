@@ -59,19 +59,22 @@ struct CapacityTests {
             harness.apply(.subscribe(subscription))
         }
         #expect(harness.engine.statistics.commandsIgnored == 0)
-        for id in 1...UInt32(count) {
-            for layer in 0..<3 as Range<UInt32> {
-                var encoder = VP8Encoder(ssrc: id << 8 | layer)
-                let packets = encoder.frame(keyframe: true)
+        var encoders = (1...UInt32(count)).flatMap { id in
+            (0..<3 as Range<UInt32>).map { VP8Encoder(ssrc: id << 8 | $0) }
+        }
+        for round in 0..<20 {
+            for index in encoders.indices {
+                let packets = encoders[index].frame(keyframe: round % 10 == 0)
                 harness.inOneTurn { for packet in packets { harness.send(packet, from: publisher) } }
-                // Padding by way of the repeating stream, as a sender that probes does.
-                let number: [UInt8] = [0, 1]
+                // A repeat of the first packet by way of the layer's repeating stream.
+                guard round == 0 else { continue }
+                let repeated = Array(packets[0][2..<4] + packets[0][12...])
                 harness.send(
                     rtpPacket(
-                        ssrc: id << 8 | (layer + 8), payloadType: 97, sequence: 1, timestamp: 0, marker: false,
-                        elements: [], payload: number + [0x10, 1, 0, 0]), from: publisher)
+                        ssrc: encoders[index].ssrc | 8, payloadType: 97, sequence: 1, timestamp: 50_000, marker: false,
+                        elements: [], payload: repeated), from: publisher)
             }
-            harness.run(for: .milliseconds(10))
+            harness.run(for: .milliseconds(33))
         }
         harness.run(for: .seconds(1))
         #expect(harness.engine.statistics.drops[.tooManyStreams] == 0)

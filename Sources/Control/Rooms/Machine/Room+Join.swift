@@ -27,8 +27,8 @@ extension Room {
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, follow: follow)
         members[session] = Member(
-            session: session, apiKey: request.claims.apiKey, info: info, options: options, promisedConnections: promised,
-            lastSign: turn.now)
+            session: session, apiKey: request.claims.apiKey, info: info, options: options,
+            promisedConnections: promised, lastSign: turn.now)
         reservedConnections += promised
         order.append(session)
         sessionByIdentity[info.identity] = session
