@@ -202,8 +202,8 @@ let testTargets: [Target] = [
     tests(
         of: "martlet",
         also: [
-            "AccessTokens", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers", "NetworkIO", "RoomService",
-            "Rooms",
+            "AccessTokens", "Cryptography", "EdgeSupport", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers",
+            "NetworkIO", "RoomService", "Rooms",
         ]),
     tests(of: "LoadGenerator"),
     .testTarget(

@@ -11,29 +11,34 @@ enum Martlet {
             case .serve(let file, let isDevelopment): try await serve(file, isDevelopment)
             case .token(let request): print(try request.mint())
             case .checkConfig(let file):
-                _ = try load(file, development: false)
+                let configuration = try load(file, development: false, on: .current)
+                for warning in configuration.warnings { complain("martlet: warning: \(warning)") }
                 print("\(file): good")
             case .version: print("martlet \(version)")
-            case .help: print(Command.usage)
-            case .helpSettings: print(Command.settings)
+            case .help(let text): print(text)
             }
         } catch {
-            FileHandle.standardError.write(Data((error.message + "\n").utf8))
+            complain(error.message)
             exit(error.exitCode)
         }
     }
 
-    static func load(_ file: String?, development: Bool) throws(CommandError) -> Configuration {
+    /// The checked configuration; without a machine, for a command that does not serve.
+    static func load(
+        _ file: String?, development: Bool, on machine: Machine?
+    ) throws(CommandError) -> Configuration {
         do {
             return try Configuration.load(
-                file: file, environment: ProcessInfo.processInfo.environment, development: development)
+                file: file, environment: ProcessInfo.processInfo.environment, development: development, on: machine)
         } catch {
             throw CommandError(message: error.faults.map { "martlet: \($0)" }.joined(separator: "\n"), exitCode: 1)
         }
     }
 
+    private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+
     private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
-        let server = try await Server.start(try load(file, development: isDevelopment))
+        let server = try await Server.start(try load(file, development: isDevelopment, on: .current))
         // Not print: its buffer would keep the address from whoever reads through a pipe.
         if isDevelopment { FileHandle.standardOutput.write(Data((server.invitation + "\n").utf8)) }
         await Signals.untilAskedToEnd()

@@ -42,7 +42,7 @@ struct Server {
         let context = EdgeContext(
             rooms: rooms,
             gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
-            iceServers: configuration.iceServerURLs.isEmpty ? [] : [ICEServer(urls: configuration.iceServerURLs)],
+            iceServers: configuration.iceServers,
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
         let server = Server(
             configuration: configuration, workers: workers, rooms: rooms, roomsTask: roomsTask,
@@ -52,9 +52,7 @@ struct Server {
             health: health, logger: logger)
         try await server.listen(context)
         health.becomeReady()
-        if !configuration.servesOtherMachines, !configuration.isDevelopment {
-            logger.warning("only this machine is served: set http.tls, trusted_proxy or insecure")
-        }
+        for warning in configuration.warnings { logger.warning("\(warning)") }
         logger.info("ready", ["http": .number(server.publicListener.port), "version": .text(Martlet.version)])
         return server
     }
@@ -113,13 +111,14 @@ struct Server {
 
     /// What a development server prints: where to go.
     var invitation: String {
-        """
-        Martlet \(Martlet.version) serves this machine only. Open in two browser windows:
+        let audience = configuration.servesOtherMachines ? "every machine that reaches it" : "this machine only"
+        return """
+            Martlet \(Martlet.version) serves \(audience). Open in two browser windows:
 
-            http://\(configuration.pageHost):\(publicListener.port)/
+                \(configuration.pageAddress(port: publicListener.port))
 
-        Key \(Configuration.developmentKey.name), secret \(Configuration.developmentKey.secret). Ctrl-C ends it.
-        """
+            Key \(Configuration.developmentKey.name), secret \(Configuration.developmentKey.secret). Ctrl-C ends it.
+            """
     }
 
     /// Takes nobody new and waits, within its bound, until everybody has left.

@@ -127,13 +127,21 @@ def test_commands_say_what_where_and_what_to_do(server, tmp_path):
     assert martlet("version")[:2] == (0, f"martlet {server.api('GET', '/v1/node')[1]['server'].split('/')[1]}\n")
     good = tmp_path / "good.yaml"
     good.write_text(f"keys: {{app: {'k' * 32}}}\n")
-    assert martlet("check-config", str(good)) == (0, f"{good}: good\n", "")
+    status, text, warnings = martlet("check-config", str(good))
+    assert (status, text) == (0, f"{good}: good\n")
+    assert warnings.startswith("martlet: warning: only this machine is served") and warnings.count("\n") == 1, warnings
     bad = tmp_path / "bad.yaml"
     bad.write_text("http:\n  port: 99999\nroms: {default: a}\nkeys: {app: short}\n")
     status, _, text = martlet("check-config", str(bad))
     assert status == 1
-    for part in [f"{bad}:2: http.port: '99999' is not 0 to 65535", f"{bad}:3: there is no setting 'roms.default'", "keys.app: the secret has 5 bytes"]:
-        assert part in text, text
+    lines = text.splitlines()
+    assert [line.split(": ", 1)[1] for line in lines] == [
+        f"{bad}:2: http.port: '99999' is not valid; expected 0 to 65535",
+        f"{bad}:3: there is no setting 'roms'; did you mean 'rooms'?",
+        f"{bad}:4: keys.app: the secret has 5 bytes; HS256 needs 32: 'openssl rand -hex 32' makes a good one"], text
+    assert martlet("serve", "--config", str(bad))[::2] == (1, text), "serve says the same, and nothing has started"
+    status, text, errors = martlet("token", "--help")
+    assert (status, errors) == (0, "") and text.startswith("usage: martlet token")
     taken = tmp_path / "taken.yaml"
     taken.write_text(f"http: {{bind: 127.0.0.1, port: {server.http}}}\nprivate: {{port: 0}}\n"
                      f"media: {{bind: 127.0.0.1, udp_port: 0, workers: 1}}\nkeys: {{app: {'k' * 32}}}\n")

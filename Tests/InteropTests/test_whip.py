@@ -193,7 +193,13 @@ def with_server(lab, run):
 
 @pytest.fixture(scope="module")
 def edge():
-    server = Server(extra="ice_servers: [stun:stun.example.org:3478, stun:192.0.2.1:3478]\n").start()
+    server = Server(extra="""
+ice_servers:
+  - stun:stun.example.org:3478
+  - urls: [turn:192.0.2.1:3478, "turns:192.0.2.1:5349?transport=tcp"]
+    username: martlet
+    credential: 'two "words"'
+""").start()
     yield server
     assert server.stop() == 0
 
@@ -211,7 +217,9 @@ def test_an_endpoint_answers_with_location_etag_and_ice_servers(edge):
     assert headers["ETag"].startswith('"') and headers["ETag"].endswith('"')
     assert headers["Accept-Patch"] == "application/trickle-ice-sdpfrag"
     assert headers.get_all("Link") == [
-        '<stun:stun.example.org:3478>; rel="ice-server"', '<stun:192.0.2.1:3478>; rel="ice-server"']
+        '<stun:stun.example.org:3478>; rel="ice-server"',
+        *(f'<{url}>; rel="ice-server"; username="martlet"; credential="two \\"words\\""; credential-type="password"'
+          for url in ["turn:192.0.2.1:3478", "turns:192.0.2.1:5349?transport=tcp"])]
     assert "a=ice-lite" in answer and "a=recvonly" in answer and "a=candidate:" in answer
     assert edge.request("DELETE", headers["Location"])[0] == 200
     assert edge.request("DELETE", headers["Location"])[0] == 404

@@ -161,4 +161,12 @@ struct MediaWorkerPoolTests {
             #expect(error.call == "bind")
         }
     }
+
+    @Test("Workers whose ports would be above 65535 are refused before any is opened")
+    func portsAboveTheLast() throws {
+        let error = #expect(throws: MediaWorkerError.self) {
+            _ = try Self.pool(workers: 8) { $0.udpBasePort = 65_535 }
+        }
+        #expect(error == .noPort(index: 1))
+    }
 }

@@ -116,7 +116,11 @@ struct ServerMessageTests {
                         .unexpected(wanted: "microphone, camera, screen, screenAudio, unknown"), found: "\"moon\""))),
             .hello(
                 Hello(
-                    server: "martlet/0.1.0", iceServers: [ICEServer(urls: ["stun:stun.example.org:3478"])],
+                    server: "martlet/0.1.0",
+                    iceServers: [
+                        ICEServer(urls: ["stun:stun.example.org:3478"]),
+                        ICEServer(urls: ["turn:turn.example.org:3478"], username: "martlet", credential: "secret"),
+                    ],
                     pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 262_144)),
             .joined(id: 1, session, snapshot),
             .answer(

@@ -19,20 +19,39 @@ fail() {
     exit 1
 }
 
-# Installs the named Debian packages that are not there yet.
+# What pkg-config calls the libraries, for systems without Debian's packages.
+declare -A modules=([libssl-dev]=openssl [libsrtp2-dev]=libsrtp2 [libnice-dev]=nice [libsoup-3.0-dev]=libsoup-3.0 [libjwt-dev]=libjwt
+    [libyaml-dev]=yaml-0.1 [libvpx-dev]=vpx [libopus-dev]=opus [libopenh264-dev]=openh264)
+
+is_installed() {
+    if command -v dpkg-query >/dev/null; then
+        dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'
+    elif [ -n "${modules[$1]:-}" ]; then
+        pkg-config --exists "${modules[$1]}" 2>/dev/null
+    else
+        command -v "$1" >/dev/null
+    fi
+}
+
+# Installs the named Debian packages that are not there yet. Elsewhere it says what is missing.
 install_debian() {
     local missing=()
     for package in "$@"; do
-        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+        is_installed "$package" || missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] && return
+    if ! command -v apt-get >/dev/null; then
+        local names=()
+        for package in "${missing[@]}"; do names+=("${modules[$package]:-$package}"); done
+        fail "No apt-get here, and these are missing (as pkg-config or Debian calls them): ${names[*]}.
+Install their development packages; README.md, 'Other systems', has the names."
+    fi
     echo "Installing Debian packages: ${missing[*]}"
     local as_root=()
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo >/dev/null || fail "Not root and no sudo: install these packages, then try again: ${missing[*]}"
         as_root=(sudo)
     fi
-    command -v apt-get >/dev/null || fail "No apt-get here: install what these Debian packages hold: ${missing[*]}"
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
     "${apt[@]}" update -qq || echo "apt-get update failed; trying with the lists that are there"
     "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
@@ -41,7 +60,7 @@ install_debian() {
 
 # libipsec-mb encrypts what is forwarded at a quarter of the cost, on x86-64. Martlet builds and runs without it.
 install_fast_cipher() {
-    [ "$(uname -m)" = x86_64 ] || return 0
+    [ "$(uname -m)" = x86_64 ] && command -v apt-get >/dev/null || return 0
     (install_debian libipsec-mb-dev) || echo "Going on without libipsec-mb: OpenSSL encrypts"
 }
 
@@ -56,7 +75,8 @@ install_python() {
     cp "$pins" .venv/pins.txt
 }
 
-command -v swift >/dev/null || fail "No Swift toolchain on the PATH; Martlet needs Swift 6.2 or later (swift.org)."
+command -v swift >/dev/null ||
+    fail "No 'swift' on the PATH. Martlet needs a Swift toolchain, 6.2 or later, from swift.org; put its usr/bin on the PATH and try again."
 case "${1:-build}" in
 build)
     install_debian "${build_packages[@]}"

@@ -6,20 +6,63 @@ import Testing
 @Suite("Command line")
 struct CommandTests {
     @Test(
-        "Words that make no sense are refused with the usage",
+        "Words that make no sense are refused with the usage of their command",
         arguments: [
-            [], ["dance"], ["serve", "--config"], ["serve", "extra"], ["token", "--dev"], ["check-config"],
-            ["token", "--identity", "a", "--valid-for", "soon"],
+            ([], "martlet: missing command"),
+            (["sreve"], "martlet: there is no command 'sreve'; did you mean 'serve'?"),
+            (["dance"], "martlet: there is no command 'dance'"),
+            (["serve", "--config"], "martlet serve: missing FILE for --config"),
+            (["serve", "--config", "--dev"], "martlet serve: missing FILE for --config"),
+            (["serve", "--confg", "a"], "martlet serve: unknown option '--confg'; did you mean '--config'?"),
+            (["serve", "-x"], "martlet serve: unknown option '-x'"),
+            (["serve", "--config", "a", "--config=b"], "martlet serve: --config is given twice"),
+            (["serve", "--dev=yes"], "martlet serve: --dev takes no value"),
+            (["serve", "extra"], "martlet serve: 'extra' is not expected here"),
+            (["serve", "m.yaml"], "martlet serve: 'm.yaml' is not expected here; did you mean '--config m.yaml'?"),
+            (["token", "--dev"], "martlet token: missing --identity NAME (or --admin)"),
+            (
+                ["token", "--identity", "a", "--valid-for", "soon"],
+                "martlet token: 'soon' is not valid for --valid-for; expected a number of seconds"
+            ),
+            (["check-config"], "martlet check-config: missing FILE"),
+            (["check-config", "a", "b"], "martlet check-config: 'b' is not expected here"),
+            (["help", "sevre"], "martlet help: there is no help on 'sevre'; did you mean 'serve'?"),
         ])
-    func refusals(arguments: [String]) {
+    func refusals(arguments: [String], problem: String) {
         let error = #expect(throws: CommandError.self) { _ = try Command(arguments: arguments) }
-        #expect(error?.exitCode == 2 && error?.message.contains("usage:") == true)
+        #expect(error?.exitCode == 2 && error?.message.contains("usage: martlet") == true)
+        #expect(error?.message.split(separator: "\n").first.map(String.init) == problem)
+    }
+
+    @Test("Every command has its help, however it is asked for")
+    func help() throws {
+        func help(_ arguments: [String]) throws -> String? {
+            if case .help(let text) = try Command(arguments: arguments) { text } else { nil }
+        }
+        for syntax in CommandSyntax.all {
+            let text = try #require(try help(["help", syntax.name]))
+            #expect(text.hasPrefix("usage: martlet \(syntax.name)") && text.contains(syntax.summary))
+            for option in syntax.options { #expect(text.contains(option.name)) }
+            guard syntax.name != "help" else { continue }
+            #expect(try help([syntax.name, "--help"]) == text && help([syntax.name, "-h"]) == text)
+            #expect(Command.overview.contains("martlet \(syntax.usage)"))
+        }
+        #expect(try help(["token", "--dev", "--identity", "ada", "--help"]) == CommandSyntax.token.help)
+        for words in [["help"], ["--help"], ["-h"], ["help", "--help"]] { #expect(try help(words) == Command.overview) }
+        #expect(try help(["help", "settings"])?.contains("  media.udp_port  [7900]\n") == true)
+    }
+
+    @Test("Help fits a terminal of 130 columns")
+    func helpWidth() {
+        for text in CommandSyntax.all.map(\.help) + [Command.overview] {
+            for line in text.split(separator: "\n") { #expect(line.count <= 130, "\(line)") }
+        }
     }
 
     @Test("A minted token says what was asked for")
     func tokens() throws {
         let command = try Command(arguments: [
-            "token", "--dev", "--identity", "ada", "--room", "lobby", "--no-subscribe", "--name", "Ada",
+            "token", "--dev", "--identity", "ada", "--room=lobby", "--no-subscribe", "--name", "Ada",
         ])
         guard case .token(let request) = command else {
             Issue.record("not a token command")

@@ -1,3 +1,4 @@
+import EdgeSupport
 import Foundation
 import HTTPServing
 import MediaEngine
@@ -11,16 +12,23 @@ import Testing
 
 @Suite("Configuration")
 struct ConfigurationTests {
-    private func take(_ text: String) throws -> (Configuration, [String]) {
+    private func apply(_ text: String) throws -> (Configuration, [String]) {
         var configuration = Configuration()
-        var faults: [String] = []
-        configuration.take(try YAMLDocument(parsing: text).entries, from: "m.yaml", &faults)
-        return (configuration, faults)
+        var faults: [ConfigurationFault] = []
+        configuration.apply(try YAMLDocument(parsing: text), from: "m.yaml", &faults)
+        return (configuration, faults.map(\.description))
+    }
+
+    private func apply(_ environment: [String: String], over text: String = "") throws -> (Configuration, [String]) {
+        var (configuration, _) = try apply(text)
+        var faults: [ConfigurationFault] = []
+        configuration.apply(environment, &faults)
+        return (configuration, faults.map(\.description))
     }
 
     @Test("A file's values arrive where they belong")
     func values() throws {
-        let (configuration, faults) = try take(
+        let (configuration, faults) = try apply(
             """
             http: {bind: 127.0.0.1, port: 8080}
             media:
@@ -42,57 +50,106 @@ struct ConfigurationTests {
         #expect(configuration.media.addressFilter.interfaces == ["eth0", "wg*"])
         #expect(configuration.media.addressFilter.networks.map(\.bits) == [8, 32, 32])
         #expect(configuration.rooms.defaultRoom == "Hall")
-        #expect(configuration.faults.isEmpty)
+        #expect(configuration.keyFaults.isEmpty)
+        #expect(configuration.origins["media.udp_port"] == .file("m.yaml", line: 3))
     }
 
-    @Test(
-        "What is wrong is told with its line",
-        arguments: [
-            ("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'; 'martlet help settings' lists them"),
-            ("http:\n  port: 70000", "m.yaml:2: http.port: '70000' is not 0 to 65535"),
-            ("\nmedia:\n  bind: here", "m.yaml:3: media.bind: 'here' is not an IPv4 or IPv6 address"),
-            (
-                "media: {networks: [10.0.0.0/33]}",
-                "m.yaml:1: media.networks: '10.0.0.0/33' is not one of: networks as 10.0.0.0/8 or 2001:db8::/32"
-            ),
-            (
-                "insecure: maybe",
-                "m.yaml:1: insecure: 'maybe' is not true or false"
-            ),
-            (
-                "ice_servers: [\"stun:a\", \"http://b\"]",
-                "m.yaml:1: ice_servers: 'http://b' is not one of: stun:, turn: or turns: addresses"
-            ),
-            (
-                "rooms:\n  video_codecs: [h264, opus]",
-                "m.yaml:2: rooms.video_codecs: 'opus' is not one of: vp8, vp9, h264, av1"
-            ),
-            ("log: {level: loud}", "m.yaml:1: log.level: 'loud' is not debug, info, warning, error"),
-            ("http:\n  port: [1, 2]", "m.yaml:2: http.port: wants one value, not a list"),
-        ])
-    func faults(text: String, fault: String) throws {
-        #expect(try take(text).1 == [fault])
-    }
-
-    @Test(
-        "A text that is no map of settings is refused with its line",
-        arguments: [
-            ("- a\n- b", 1), ("http: {port: 1", 2), ("a: 1\na: 2", 2), ("a: &x 1\nb: *x", 2), ("a:\n  - [1]", 2),
-        ])
-    func notAMap(text: String, line: Int) {
-        let failure = #expect(throws: YAMLDocument.Failure.self) { _ = try YAMLDocument(parsing: text) }
-        #expect(failure?.line == line)
+    @Test("ICE servers are addresses, or objects with credentials")
+    func iceServers() throws {
+        let (configuration, faults) = try apply(
+            """
+            ice_servers:
+              - stun:stun.example.org:3478
+              - urls: [turn:turn.example.org, "turns:turn.example.org:443?transport=tcp"]
+                username: martlet
+                credential: "it's: secret"
+            """)
+        #expect(faults.isEmpty)
+        let relay = ICEServer(
+            urls: ["turn:turn.example.org", "turns:turn.example.org:443?transport=tcp"], username: "martlet",
+            credential: "it's: secret")
+        #expect(configuration.iceServers == [ICEServer(urls: ["stun:stun.example.org:3478"]), relay])
     }
 
     @Test("The environment wins over the file")
     func environment() throws {
-        var (configuration, faults) = try take("http: {port: 1}")
-        configuration.take(
-            ["MARTLET_HTTP_PORT": "2", "MARTLET_KEYS": "a:b, c:d", "MARTLET_MEDIA_ANNOUNCED_ADDRESSES": "192.0.2.7"],
-            &faults)
+        let (configuration, faults) = try apply(
+            [
+                "MARTLET_HTTP_PORT": "2", "MARTLET_KEYS": "a:b, c:d",
+                "MARTLET_MEDIA_ANNOUNCED_ADDRESSES": "192.0.2.7, ::1",
+                "MARTLET_ROOMS_DEFAULT": "Hall, west", "MARTLET_HTTP_ALLOWED_ORIGINS": "",
+            ], over: "http: {port: 1}")
         #expect(faults.isEmpty && configuration.http.port == 2)
         #expect(configuration.keys == ["a": "b", "c": "d"])
-        #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.7"])
+        #expect(configuration.media.advertisedAddresses.map(\.host) == ["192.0.2.7", "::1"])
+        #expect(configuration.rooms.defaultRoom == "Hall, west", "one value may have commas")
+        #expect(configuration.allowedOrigins == [])
+    }
+
+    @Test(
+        "ICE servers with credentials stand in the environment in YAML's notation",
+        arguments: [
+            "[{urls: turn:t.example, username: u, credential: p}]",
+            "{urls: [turn:t.example], username: u, credential: p}",
+        ])
+    func iceServersOfTheEnvironment(text: String) throws {
+        let (configuration, faults) = try apply(["MARTLET_ICE_SERVERS": text])
+        #expect(faults == [])
+        #expect(configuration.iceServers == [ICEServer(urls: ["turn:t.example"], username: "u", credential: "p")])
+    }
+
+    @Test(
+        "MARTLET_KEYS_NAME gives the key whose variable it is: the file's by its own case, else the name in lower case")
+    func keysOfTheEnvironment() throws {
+        #expect(try apply(["MARTLET_KEYS_APP": "s"]).0.keys == ["app": "s"])
+        #expect(try apply(["MARTLET_KEYS_MY_APP": "s"]).0.keys == ["my_app": "s"])
+        #expect(try apply(["MARTLET_KEYS_APP": "s"], over: "keys: {App: old, b: c}").0.keys == ["App": "s", "b": "c"])
+        #expect(
+            try apply(["MARTLET_KEYS_APP": "s"], over: "keys: {App: old, app: c}").1 == [
+                "MARTLET_KEYS_APP: stands for 'App' and 'app' alike; use MARTLET_KEYS=NAME:SECRET"
+            ])
+    }
+
+    @Test(
+        "Variables that cannot be meant are faults with the nearest name",
+        arguments: [
+            ("MARTLET_HTTP_PROT", "1", "there is no such setting; did you mean MARTLET_HTTP_PORT?"),
+            ("MARTLET_PORT", "8080", "there is no such setting; did you mean MARTLET_HTTP_PORT?"),
+            ("MARTLET_KEY", "app:s", "there is no such setting; did you mean MARTLET_KEYS?"),
+            ("MARTLET_UDP_PORT", "1", "there is no such setting; did you mean MARTLET_MEDIA_UDP_PORT?"),
+            ("MARTLET_LOGLEVEL", "debug", "there is no such setting; did you mean MARTLET_LOG_LEVEL?"),
+            ("MARTLET_HTTP_COLOUR", "red", "there is no such setting; 'martlet help settings' lists them"),
+            ("MARTLET_HTTP_PORT", "x", "'x' is not valid; expected 0 to 65535"),
+            ("MARTLET_HTTP_PORT", "", "is empty; unset it, or give it a value: 0 to 65535"),
+            ("MARTLET_KEYS", "secret", "expected NAME:SECRET, separated by commas"),
+            ("MARTLET_KEYS_App", "s", "expected upper case; use MARTLET_KEYS=NAME:SECRET for a name with its own case"),
+            (
+                "MARTLET_ICE_SERVERS", "stun:a,turn:b",
+                "'turn:b' needs 'username' and 'credential', without which browsers refuse to connect; "
+                    + "write {urls: \"turn:b\", username: NAME, credential: SECRET}"
+            ),
+        ])
+    func wrongVariables(name: String, value: String, problem: String) throws {
+        let (configuration, faults) = try apply([name: value])
+        #expect(faults == ["\(name): \(problem)"] && configuration.warnings.isEmpty)
+    }
+
+    @Test("Variables like no setting are warned about; those that containers are given, and other programs', are not")
+    func foreignVariables() throws {
+        let (configuration, faults) = try apply([
+            "MARTLET_SEED": "1", "MARTLET_SERVICE_HOST": "10.0.0.1", "MARTLET_SERVICE_PORT_HTTP": "7880",
+            "MARTLET_PORT": "tcp://10.0.0.1:7880", "MARTLET_PORT_7880_TCP_ADDR": "10.0.0.1", "PATH": "/bin",
+        ])
+        #expect(faults == [])
+        #expect(configuration.warnings.map(\.description) == ["MARTLET_SEED: there is no such setting; it is ignored"])
+    }
+
+    @Test("A fault between settings names the variable that one of them came from")
+    func originOfVariables() throws {
+        let environment = ["MARTLET_MEDIA_UDP_PORT": "65535", "MARTLET_KEYS_APP": String(repeating: "k", count: 32)]
+        let faults = try ConfigurationFaultTests.load("media: {workers: 2}", environment: environment).faults
+        #expect(
+            faults.count == 1 && faults[0].hasPrefix("MARTLET_MEDIA_UDP_PORT: 2 workers need the ports 65535 to 65536"))
     }
 
     @Test("C16: without TLS, a proxy or an explicit word only this machine is served")
@@ -106,54 +163,75 @@ struct ConfigurationTests {
         #expect(configuration.media.engine.admittedHosts.contains { $0.host == "127.0.0.1" })
     }
 
-    @Test(
-        "1.7: --dev listens where no other machine is; elsewhere only when told so, and then it serves others",
-        arguments: [
-            ("127.0.0.1", false, true), ("::1", false, true), ("127.0.0.9", true, true), ("0.0.0.0", false, false),
-            ("::", false, false), ("192.0.2.7", false, false), ("0.0.0.0", true, true),
-        ])
-    func developmentAddress(host: String, insecure: Bool, starts: Bool) throws {
-        var configuration = Configuration.development
-        var faults: [String] = []
-        configuration.take(try YAMLDocument(parsing: "http: {bind: \"\(host)\"}").entries, from: "m.yaml", &faults)
-        configuration.insecure = insecure
-        configuration.becomeDevelopment()
-        #expect(configuration.http.host == host && faults.isEmpty)
-        #expect(configuration.faults.contains { $0.hasPrefix("http.bind: --dev") } == !starts)
-        let isPublic = insecure && host == "0.0.0.0"
-        #expect(configuration.servesOtherMachines == isPublic)
-        #expect(configuration.media.engine.admittedHosts.isEmpty == isPublic)
+    @Test("A development server that others could reach is refused, unless insecure is set")
+    func development() throws {
+        let refusal = "--dev accepts tokens signed with a secret that everybody knows; leave"
+        for (text, fault) in [
+            (
+                "http: {bind: 192.0.2.2}",
+                "m.yaml:1: http.bind: \(refusal) http.bind out instead of 192.0.2.2, or set insecure: true"
+            ),
+            (
+                "http: {bind: '::'}",
+                "m.yaml:1: http.bind: \(refusal) http.bind out instead of ::, or set insecure: true"
+            ),
+            (
+                "private: {bind: 0.0.0.0}",
+                "m.yaml:1: private.bind: \(refusal) private.bind out instead of 0.0.0.0, or set insecure: true"
+            ),
+            ("trusted_proxy: true", "m.yaml:1: trusted_proxy: \(refusal) trusted_proxy out, or set insecure: true"),
+        ] {
+            #expect(try ConfigurationFaultTests.load(text, development: true).faults == [fault])
+            let open = try ConfigurationFaultTests.load("\(text)\ninsecure: true", development: true)
+            let isPublic = !text.hasPrefix("private")
+            #expect(open.faults == [] && open.configuration?.servesOtherMachines == isPublic)
+            #expect(open.configuration?.media.engine.admittedHosts.isEmpty == isPublic)
+        }
+        let variable = try ConfigurationFaultTests.load(
+            "", environment: ["MARTLET_HTTP_BIND": "0.0.0.0"], development: true)
+        #expect(variable.faults.first?.hasPrefix("MARTLET_HTTP_BIND: \(refusal)") == true)
+        for text in ["", "http: {bind: 127.0.0.2}", "http: {bind: '::1'}"] {
+            let confined = try ConfigurationFaultTests.load(text, development: true)
+            #expect(confined.faults == [] && confined.configuration?.publicHTTP.servesLoopbackOnly == true)
+            #expect(confined.configuration?.media.engine.admittedHosts.isEmpty == false)
+        }
+        let open = try #require(try ConfigurationFaultTests.load("insecure: true", development: true).configuration)
+        #expect(open.http.host == "127.0.0.1", "--dev alone opens nothing")
+        #expect(!open.media.engine.admittedHosts.isEmpty)
     }
 
-    @Test("A server without a key, or with a weak one, does not start")
-    func keys() {
-        var configuration = Configuration()
-        #expect(configuration.faults.contains { $0.hasPrefix("keys: no API key") })
-        configuration.keys["app"] = "short"
-        #expect(configuration.faults.count == 1)
-        #expect(configuration.faults[0].hasPrefix("keys.app: the secret has 5 bytes; HS256 needs 32"))
-        #expect(Configuration.development.faults.isEmpty)
-    }
-
-    @Test("TLS files that cannot be read, and one without the other, are told")
-    func tlsFiles() {
-        var configuration = Configuration.development
-        configuration.tlsCertificatePath = "/nowhere/certificate.pem"
+    @Test("A command that does not serve needs the keys and neither files nor addresses")
+    func withoutMachine() throws {
+        let text = "http: {bind: 198.51.100.1, tls: {certificate: /none, key: /none}}\n\(ConfigurationFaultTests.key)"
+        #expect(try ConfigurationFaultTests.load(text, on: nil).faults == [])
         #expect(
-            configuration.faults == [
-                "http.tls: certificate and key go together",
-                "http.tls.certificate: '/nowhere/certificate.pem' cannot be read: No such file or directory",
+            try ConfigurationFaultTests.load("http: {port: 1}", on: nil).faults == [Configuration.noKey.description])
+    }
+
+    @Test("What the start warns about, check-config warns about")
+    func warnings() throws {
+        func warnings(_ text: String) throws -> [String] {
+            try ConfigurationFaultTests.load(text + ConfigurationFaultTests.key).warnings
+        }
+        #expect(try warnings("").count == 1)
+        #expect(try warnings("")[0].hasPrefix("only this machine is served"))
+        #expect(try warnings("insecure: true") == [])
+        #expect(
+            try warnings("insecure: true\nmedia:\n  announced_addresses: [203.0.113.9]\n  interfaces: [nothing]") == [
+                "m.yaml:4: media.interfaces: has no effect: media.announced_addresses names the addresses"
             ])
     }
 
     @Test("What a setting shows is what it takes")
     func roundTrip() throws {
-        let standard = Configuration()
+        let initial = Configuration()
         for setting in Setting.all {
-            let text = setting.show(standard)
+            let text = setting.show(initial)
             guard !text.isEmpty else { continue }
-            var copy = standard
-            try setting.take(&copy, text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) })
+            var copy = initial
+            let texts = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+            let nodes = texts.map { YAMLDocument.Node(content: .text($0), line: 1) }
+            try setting.apply(&copy, setting.isList ? .init(content: .list(nodes), line: 1) : nodes[0])
             #expect(setting.show(copy) == text, "\(setting.path)")
         }
     }
@@ -164,7 +242,7 @@ struct ConfigurationTests {
             .deletingLastPathComponent()
         let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
         let table = Setting.rows.map {
-            "| `\($0.path)` | \($0.standard.isEmpty ? "" : "`\($0.standard)`") | \($0.summary) |"
+            "| `\($0.path)` | \($0.initial.isEmpty ? "" : "`\($0.initial)`") | \($0.summary) |"
         }
         let rows = readme.split(separator: "\n").map(String.init).filter { $0.hasPrefix("| `") && $0.contains("` | ") }
         let missing = table.filter { !rows.contains($0) }
@@ -176,8 +254,9 @@ struct ConfigurationTests {
         #expect(stale.isEmpty)
     }
 
-    @Test("Each setting has a path of its own")
+    @Test("Each setting has a path and a variable of its own")
     func uniqueSettings() {
+        #expect(Set(Setting.all.map(\.variable)).count == Setting.all.count)
         #expect(Set(Setting.all.map(\.path)).count == Setting.all.count)
         #expect(Setting.all.first { $0.path == "media.udp_port" }?.variable == "MARTLET_MEDIA_UDP_PORT")
     }
@@ -201,16 +280,5 @@ struct ConfigurationTests {
         ])
     func badAnnouncedPort(text: String) {
         #expect(SocketAddress(numericWithPort: text) == nil)
-    }
-
-    @Test("Announced ports that the workers would count beyond the last one are refused")
-    func announcedPortsBeyond() {
-        var configuration = Configuration()
-        configuration.keys = ["app": "0123456789abcdef0123456789abcdef"]
-        configuration.media.workers = 8
-        configuration.media.advertisedAddresses = [SocketAddress(ipv4: 0xc000_0207, port: 65_528)]
-        #expect(configuration.faults.isEmpty)
-        configuration.media.advertisedAddresses = [SocketAddress(ipv4: 0xc000_0207, port: 65_529)]
-        #expect(configuration.faults.map { $0.hasPrefix("media.announced_addresses: 192.0.2.7:65529: ") } == [true])
     }
 }

@@ -10,6 +10,8 @@ import Synchronization
 public enum MediaWorkerError: Error, Sendable, Hashable {
     /// A system call for worker `index` failed, for example because its port is taken.
     case system(index: Int, SystemError)
+    /// Worker `index` would listen above port 65535.
+    case noPort(index: Int)
     /// OpenSSL did not take the certificate.
     case certificate(CryptographyError)
 }
@@ -42,7 +44,11 @@ public final class MediaWorkerPool: Sendable {
         let (events, continuation) = AsyncStream<[MediaEvent]>.makeStream(bufferingPolicy: .unbounded)
         let processors = Processors.usable
         var workers: [MediaWorker] = []
-        for index in 0..<(configuration.workers > 0 ? configuration.workers : processors.count) {
+        let count = configuration.workers > 0 ? configuration.workers : processors.count
+        // Before anything is opened: a number that wrapped would be another port, or one of the system's choice.
+        let above = Int(UInt16.max) + 1 - Int(configuration.udpBasePort)
+        guard configuration.udpBasePort == 0 || count <= above else { throw .noPort(index: above) }
+        for index in 0..<count {
             let worker = try Self.makeWorker(index, configuration, certificate) { continuation.yield($0) }
             workers.append(worker)
         }
@@ -117,7 +123,7 @@ public final class MediaWorkerPool: Sendable {
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) throws(MediaWorkerError) -> MediaWorker {
         let base = configuration.udpBasePort
-        let port = base == 0 ? 0 : base &+ UInt16(index)
+        let port = base == 0 ? 0 : base + UInt16(index)
         var generator = SystemRandomNumberGenerator()
         let seed = configuration.seed.map { $0 &+ UInt64(index) } ?? generator.next()
         let address = UDPSocketConfiguration(address: configuration.bindAddress, port: port)

@@ -46,4 +46,16 @@ public struct AddressFilter: Sendable, Hashable {
         }
         return (interfaces.isEmpty || isNamed) && (networks.isEmpty || networks.contains { $0.contains(address) })
     }
+
+    /// The addresses of `interfaces` that pass, each once, IPv4 first.
+    public func addresses(of interfaces: [NetworkInterface]) -> [SocketAddress] {
+        var found: [SocketAddress] = []
+        for interface in interfaces {
+            for address in interface.addresses
+            where !found.contains(address) && passes(address, interface: interface.name) {
+                found.append(address)
+            }
+        }
+        return found.filter(\.isIPv4) + found.filter { !$0.isIPv4 }
+    }
 }

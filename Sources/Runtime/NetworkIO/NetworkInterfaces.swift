@@ -1,25 +1,45 @@
 import Glibc
 public import Primitives
 
+/// A network interface that is up.
+public struct NetworkInterface: Sendable, Hashable {
+    /// "eth0"
+    public let name: String
+    /// Its addresses without loopback and link-local ones; the port is 0.
+    public internal(set) var addresses: [SocketAddress]
+
+    /// An interface with these addresses.
+    public init(name: String, addresses: [SocketAddress]) {
+        self.name = name
+        self.addresses = addresses
+    }
+}
+
 /// The machine's own addresses, for answers that must name where media is received.
 public enum NetworkInterfaces {
     /// Addresses that pass `filter`, of interfaces that are up, without loopback and link-local ones, IPv4 first; the port is 0.
     public static func addresses(_ filter: AddressFilter = AddressFilter()) -> [SocketAddress] {
+        filter.addresses(of: all())
+    }
+
+    /// Every interface that is up.
+    public static func all() -> [NetworkInterface] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }
         defer { freeifaddrs(list) }
-        var found: [SocketAddress] = []
+        var found: [NetworkInterface] = []
         var next = list
-        while let interface = next {
-            next = interface.pointee.ifa_next
-            let flags = Int32(bitPattern: interface.pointee.ifa_flags)
-            guard flags & Int32(IFF_UP) != 0, let address = interface.pointee.ifa_addr,
-                let candidate = socketAddress(address), isRoutable(candidate), !found.contains(candidate),
-                filter.passes(candidate, interface: String(cString: interface.pointee.ifa_name))
-            else { continue }
-            found.append(candidate)
+        while let entry = next {
+            next = entry.pointee.ifa_next
+            guard Int32(bitPattern: entry.pointee.ifa_flags) & Int32(IFF_UP) != 0 else { continue }
+            let name = String(cString: entry.pointee.ifa_name)
+            let index = found.firstIndex { $0.name == name } ?? found.count
+            if index == found.count { found.append(NetworkInterface(name: name, addresses: [])) }
+            if let address = entry.pointee.ifa_addr.flatMap(socketAddress), isRoutable(address) {
+                found[index].addresses.append(address)
+            }
         }
-        return found.filter(\.isIPv4) + found.filter { !$0.isIPv4 }
+        return found
     }
 
     private static func socketAddress(_ address: UnsafeMutablePointer<sockaddr>) -> SocketAddress? {

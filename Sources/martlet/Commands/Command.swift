@@ -4,77 +4,65 @@ enum Command {
     case token(TokenCommand)
     case checkConfig(String)
     case version
-    case help
-    case helpSettings
-
-    static let usage = """
-        usage: martlet serve [--config FILE] [--dev]
-               martlet token [--config FILE | --dev] [--key NAME] --identity NAME [--room ROOM] [--name TEXT]
-                             [--metadata TEXT] [--valid-for SECONDS] [--no-publish] [--no-subscribe] [--admin] [--hidden]
-               martlet check-config FILE
-               martlet version
-               martlet help settings
-        """
-
-    /// Every setting with its standard, for `martlet help settings`.
-    static var settings: String {
-        let lines = Setting.rows.map { row in
-            let standard = row.standard.isEmpty ? "" : "  [\(row.standard)]"
-            return "  \(row.path)\(standard)\n      \(row.summary)"
-        }
-        return "Settings of the file, with their standards; http.port is MARTLET_HTTP_PORT in the environment.\n"
-            + lines.joined(separator: "\n")
-    }
+    case help(String)
 
     init(arguments: [String]) throws(CommandError) {
-        var rest = Arguments(Array(arguments.dropFirst()))
+        let rest = Array(arguments.dropFirst())
         switch arguments.first {
         case "serve":
-            self = .serve(file: try rest.value("--config"), isDevelopment: rest.flag("--dev"))
-        case "token": self = .token(try TokenCommand(&rest))
+            guard let given = try CommandSyntax.serve.parse(rest) else {
+                self = .help(CommandSyntax.serve.help); return
+            }
+            self = .serve(file: given["--config"], isDevelopment: given.has("--dev"))
+        case "token":
+            guard let given = try CommandSyntax.token.parse(rest) else {
+                self = .help(CommandSyntax.token.help); return
+            }
+            self = .token(try TokenCommand(given))
         case "check-config":
-            guard let file = rest.next() else { throw Self.wrong("check-config wants a file") }
+            let syntax = CommandSyntax.checkConfig
+            guard let given = try syntax.parse(rest) else { self = .help(syntax.help); return }
+            guard let file = given.operand else { throw syntax.wrong("missing FILE") }
             self = .checkConfig(file)
-        case "version", "--version": self = .version
-        case "help", "--help", "-h": self = rest.take("settings") ? .helpSettings : .help
-        case let word: throw Self.wrong(word.map { "there is no command '\($0)'" } ?? "a command is missing")
+        case "version", "--version":
+            guard try CommandSyntax.version.parse(rest) != nil else { self = .help(CommandSyntax.version.help); return }
+            self = .version
+        case "help", "--help", "-h": self = .help(try Self.help(on: rest))
+        case let word:
+            let names = CommandSyntax.all.map(\.name)
+            let problem = word.map { "there is no command '\($0)'\(Spelling.hint(for: $0, among: names))" }
+            throw CommandError(message: "martlet: \(problem ?? "missing command")\n\n\(Self.overview)", exitCode: 2)
         }
-        if let extra = rest.next() { throw Self.wrong("'\(extra)' is not expected here") }
     }
 
-    static func wrong(_ problem: String) -> CommandError {
-        CommandError(message: "martlet: \(problem)\n\(usage)", exitCode: 2)
-    }
-}
-
-/// The words behind a command, taken one by one.
-struct Arguments {
-    private var words: [String]
-
-    init(_ words: [String]) { self.words = words }
-
-    /// Whether `word` comes next.
-    mutating func take(_ word: String) -> Bool {
-        guard words.first == word else { return false }
-        words.removeFirst()
-        return true
+    private static func help(on words: [String]) throws(CommandError) -> String {
+        guard let topic = words.first, topic != "--help", topic != "-h" else { return overview }
+        if let extra = words.dropFirst().first { throw CommandSyntax.helpOn.wrong("'\(extra)' is not expected here") }
+        if topic == "settings" { return settings }
+        if let syntax = CommandSyntax.all.first(where: { $0.name == topic }) { return syntax.help }
+        let hint = Spelling.hint(for: topic, among: CommandSyntax.all.map(\.name) + ["settings"])
+        throw CommandSyntax.helpOn.wrong("there is no help on '\(topic)'\(hint)")
     }
 
-    /// Whether `name` is there.
-    mutating func flag(_ name: String) -> Bool {
-        guard let index = words.firstIndex(of: name) else { return false }
-        words.remove(at: index)
-        return true
+    /// All commands, for `martlet help`.
+    static var overview: String {
+        let width = CommandSyntax.all.map(\.usage.count).max() ?? 0
+        let lines = CommandSyntax.all.map { syntax in
+            "  martlet \(syntax.usage)\(String(repeating: " ", count: width - syntax.usage.count))  \(syntax.summary)"
+        }
+        return "usage: martlet COMMAND\n\n\(lines.joined(separator: "\n"))\n\n"
+            + "'martlet help COMMAND' describes a command, 'martlet help settings' lists what can be configured."
     }
 
-    /// The word behind `name`; nil when `name` is not there.
-    mutating func value(_ name: String) throws(CommandError) -> String? {
-        guard let index = words.firstIndex(of: name) else { return nil }
-        guard index + 1 < words.count else { throw Command.wrong("\(name) wants a value") }
-        defer { words.removeSubrange(index...(index + 1)) }
-        return words[index + 1]
-    }
+    /// Every setting with its default, for `martlet help settings`.
+    static var settings: String {
+        let lines = Setting.rows.map { row in
+            "  \(row.path)\(row.initial.isEmpty ? "" : "  [\(row.initial)]")\n      \(row.summary)"
+        }
+        return """
+            Settings of the file, with their defaults. In the environment a setting is its path in upper case with '_' for each dot
+            behind MARTLET_: http.port is MARTLET_HTTP_PORT, keys.app is MARTLET_KEYS_APP. Lists are separated by commas.
 
-    /// The first word that nobody has taken.
-    mutating func next() -> String? { words.isEmpty ? nil : words.removeFirst() }
+            """ + lines.joined(separator: "\n")
+    }
 }

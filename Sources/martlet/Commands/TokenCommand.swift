@@ -15,33 +15,36 @@ struct TokenCommand {
     /// Tokens outlive a working day, so that a link made in the morning works in the evening.
     private static let defaultSeconds = "43200"
 
-    init(_ arguments: inout Arguments) throws(CommandError) {
-        file = try arguments.value("--config")
-        isDevelopment = arguments.flag("--dev")
-        key = try arguments.value("--key")
-        identity = try arguments.value("--identity")
-        name = try arguments.value("--name")
-        metadata = try arguments.value("--metadata")
-        guard let seconds = Int64(try arguments.value("--valid-for") ?? Self.defaultSeconds), seconds > 0 else {
-            throw Command.wrong("--valid-for wants a number of seconds")
+    init(_ given: CommandArguments) throws(CommandError) {
+        let syntax = CommandSyntax.token
+        file = given["--config"]
+        isDevelopment = given.has("--dev")
+        key = given["--key"]
+        identity = given["--identity"]
+        name = given["--name"]
+        metadata = given["--metadata"]
+        let validity = given["--valid-for"] ?? Self.defaultSeconds
+        guard let seconds = Int64(validity), seconds > 0 else {
+            throw syntax.wrong("'\(validity)' is not valid for --valid-for; expected a number of seconds")
         }
         secondsValid = seconds
-        grant.room = try arguments.value("--room")
-        if arguments.flag("--no-publish") { grant.canPublish = false }
-        if arguments.flag("--no-subscribe") { grant.canSubscribe = false }
-        grant.hidden = arguments.flag("--hidden")
-        if arguments.flag("--admin") {
+        grant.room = given["--room"]
+        if given.has("--no-publish") { grant.canPublish = false }
+        if given.has("--no-subscribe") { grant.canSubscribe = false }
+        grant.hidden = given.has("--hidden")
+        if given.has("--admin") {
             grant.roomAdmin = true
             grant.roomList = true
             grant.roomCreate = true
         }
         grant.roomJoin = identity != nil
-        guard identity != nil || grant.roomAdmin else { throw Command.wrong("token wants --identity, or --admin") }
+        guard identity != nil || grant.roomAdmin else { throw syntax.wrong("missing --identity NAME (or --admin)") }
+        guard identity != "" else { throw syntax.wrong("--identity is empty") }
     }
 
     /// The signed token.
     func mint() throws(CommandError) -> String {
-        let configuration = try Martlet.load(file, development: isDevelopment)
+        let configuration = try Martlet.load(file, development: isDevelopment, on: nil)
         let names = configuration.keys.keys.sorted()
         guard let chosen = key ?? names.first, names.contains(chosen) else {
             let known = names.joined(separator: ", ")

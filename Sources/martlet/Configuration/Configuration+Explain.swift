@@ -20,7 +20,7 @@ extension Configuration {
             return "http.tls: the certificate or its key cannot be used (\(files)): \(words)"
         case .cannotListen(let words):
             let host = listener.host.contains(":") ? "[\(listener.host)]" : listener.host
-            let advice = "give \(section).port another value, or end what has the port"
+            let advice = "stop the process that uses the port, or choose another \(section).port"
             return "cannot listen on \(host):\(listener.port): \(words); \(advice)"
         case .alreadyStarted:
             return "the \(section) listener is started already"
@@ -34,6 +34,8 @@ extension Configuration {
             let port =
                 media.udpBasePort == 0 ? "a port of the system's choice" : "UDP port \(Int(media.udpBasePort) + index)"
             return "media worker \(index) cannot use \(port) on \(host): \(cause); see media.udp_port and media.bind"
+        case MediaWorkerError.noPort(let index):
+            return "media worker \(index) has no port: media.udp_port \(media.udpBasePort) plus \(index) is above 65535"
         case MediaWorkerError.certificate(let cause), let cause as CryptographyError:
             return "no certificate could be made for DTLS: \(cause)"
         default:

@@ -11,22 +11,43 @@ struct Setting: Sendable {
     let summary: String
     /// What a value must be: "true or false", "0 to 65535".
     let wants: String
-    let take: @Sendable (inout Configuration, [String]) throws(SettingError) -> Void
+    /// Whether it has any number of values.
+    let isList: Bool
+    let apply: @Sendable (inout Configuration, YAMLDocument.Node) throws(SettingError) -> Void
     /// The value that a configuration has, as the file would say it; empty for none.
     let show: @Sendable (Configuration) -> String
 
     /// The environment variable that overrides it.
-    var variable: String {
+    var variable: String { Self.variable(of: path) }
+
+    /// The variable of a path: upper case, with `_` for each dot.
+    static func variable(of path: String) -> String {
         "MARTLET_" + path.uppercased().map { $0 == "." ? "_" : String($0) }.joined()
     }
 
-    /// The rows of the table that the README and `martlet help settings` show: path, standard, what it is.
-    static var rows: [(path: String, standard: String, summary: String)] {
-        let standard = Configuration()
-        let settings = all.map { setting -> (path: String, standard: String, summary: String) in
-            (setting.path, setting.show(standard), "\(setting.summary) (\(setting.wants))")
+    /// The setting with a path.
+    static func named(_ path: String) -> Setting? { all.first { $0.path == path } }
+
+    /// What may stand in front of a dot: "http", "http.tls".
+    static let sections: [String] = {
+        var found: [String] = []
+        for setting in all {
+            let parts = setting.path.split(separator: ".")
+            for count in 1..<max(parts.count, 1) {
+                let section = parts[..<count].joined(separator: ".")
+                if !found.contains(section) { found.append(section) }
+            }
         }
-        let secret = "the secret of the API key NAME (\(AccessTokenLimits.secretMinimumBytes) bytes or more)"
+        return found
+    }()
+
+    /// The rows of the table that the README and `martlet help settings` show: path, default, what it is.
+    static var rows: [(path: String, initial: String, summary: String)] {
+        let initial = Configuration()
+        let settings = all.map { setting -> (path: String, initial: String, summary: String) in
+            (setting.path, setting.show(initial), "\(setting.summary) (\(setting.wants))")
+        }
+        let secret = "secret of the API key NAME (\(AccessTokenLimits.secretMinimumBytes) bytes or more)"
         return settings + [("keys.NAME", "", secret)]
     }
 }
@@ -34,36 +55,76 @@ struct Setting: Sendable {
 /// What is wrong with a value.
 struct SettingError: Error, Hashable {
     var problem: String
+    /// The line of the part that is wrong; nil: that of the setting.
+    var line: Int?
 }
 
 /// Where a setting's value lives.
 typealias Place<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 
+extension YAMLDocument.Node {
+    /// The one text that stands here; `form` says what is expected.
+    func text(_ form: String) throws(SettingError) -> String {
+        switch content {
+        case .text(let text): return text
+        case .none: throw SettingError(problem: "has no value; expected \(form)")
+        case .list: throw SettingError(problem: "is a list; expected one value: \(form)")
+        case .map: throw SettingError(problem: "is a section; expected one value: \(form)", line: line)
+        }
+    }
+
+    /// The elements of a list; one value stands for a list of one, nothing for an empty one.
+    var elements: [YAMLDocument.Node] {
+        switch content {
+        case .none: []
+        case .list(let elements): elements
+        case .text, .map: [self]
+        }
+    }
+
+    /// The value that `parse` makes of the text.
+    func value<Value>(_ form: String, _ parse: (String) -> Value?) throws(SettingError) -> Value {
+        let text = try text(form)
+        guard let value = parse(text) else {
+            throw SettingError(problem: "'\(text)' is not valid; expected \(form)", line: line)
+        }
+        return value
+    }
+}
+
 extension Setting {
-    /// One value that `parse` takes; what it refuses is told with what is wanted.
+    /// One value that `parse` accepts; what it refuses is reported with what is expected.
     static func value<Value>(
         _ path: String, _ summary: String, wants: String, _ place: Place<Value>,
         parse: @escaping @Sendable (String) -> Value?, show: @escaping @Sendable (Value) -> String
     ) -> Setting {
-        Setting(path: path, summary: summary, wants: wants) { (configuration, values) throws(SettingError) in
-            guard values.count == 1 else { throw SettingError(problem: "wants one value, not a list") }
-            guard let value = parse(values[0]) else { throw SettingError(problem: "'\(values[0])' is not \(wants)") }
-            configuration[keyPath: place] = value
+        Setting(path: path, summary: summary, wants: wants, isList: false) {
+            (configuration, node) throws(SettingError) in
+            configuration[keyPath: place] = try node.value(wants, parse)
         } show: {
             show($0[keyPath: place])
         }
     }
 
-    /// Any number of values that `parse` takes one by one.
+    /// Any number of values that `parse` accepts one by one.
     static func list<Value>(
         _ path: String, _ summary: String, wants: String, _ place: Place<[Value]>,
         parse: @escaping @Sendable (String) -> Value?, show: @escaping @Sendable (Value) -> String
     ) -> Setting {
-        Setting(path: path, summary: summary, wants: wants) { (configuration, values) throws(SettingError) in
-            configuration[keyPath: place] = try values.map { (text) throws(SettingError) in
-                guard let value = parse(text) else { throw SettingError(problem: "'\(text)' is not one of: \(wants)") }
-                return value
-            }
+        list(
+            path, summary, wants: wants, place,
+            element: { (node) throws(SettingError) in try node.value(wants, parse) }, show: show)
+    }
+
+    /// Any number of values that `element` reads one by one.
+    static func list<Value>(
+        _ path: String, _ summary: String, wants: String, _ place: Place<[Value]>,
+        element: @escaping @Sendable (YAMLDocument.Node) throws(SettingError) -> Value,
+        show: @escaping @Sendable (Value) -> String
+    ) -> Setting {
+        Setting(path: path, summary: summary, wants: wants, isList: true) {
+            (configuration, node) throws(SettingError) in
+            configuration[keyPath: place] = try node.elements.map(element)
         } show: {
             $0[keyPath: place].map(show).joined(separator: ", ")
         }
@@ -82,10 +143,11 @@ extension Setting {
     }
 
     static func number<Number: FixedWidthInteger & Sendable>(
-        _ path: String, _ summary: String, _ range: ClosedRange<Number>, _ place: Place<Number>
+        _ path: String, _ summary: String, _ range: ClosedRange<Number>, _ place: Place<Number>, unit: String? = nil
     ) -> Setting {
-        value(
-            path, summary, wants: "\(range.lowerBound) to \(range.upperBound)", place,
+        let form = "\(range.lowerBound) to \(range.upperBound)"
+        return value(
+            path, summary, wants: unit.map { "\($0), \(form)" } ?? form, place,
             parse: { Number($0).flatMap { range.contains($0) ? $0 : nil } }, show: { String($0) })
     }
 

@@ -10,12 +10,21 @@ extension FuzzTarget {
 func fuzzConfiguration(_ input: UnsafeRawBufferPointer) {
     let text = String(decoding: input, as: UTF8.self)
     var configuration = Configuration()
-    var faults: [String] = []
+    var faults: [ConfigurationFault] = []
     if let document = try? YAMLDocument(parsing: text) {
-        for entry in document.entries { precondition(entry.line > 0 && !entry.values.contains { $0.utf8.contains(0) }) }
-        configuration.take(document.entries, from: "fuzz.yaml", &faults)
+        checkLines(document.members)
+        configuration.apply(document, from: "fuzz.yaml", &faults)
     }
-    let values = Setting.all.map { ($0.variable, text) } + [("MARTLET_KEYS", text)]
-    configuration.take(Dictionary(uniqueKeysWithValues: values), &faults)
-    _ = configuration.faults
+    let names = Setting.all.map(\.variable) + ["MARTLET_KEYS", "MARTLET_KEYS_APP"]
+    configuration.apply(Dictionary(uniqueKeysWithValues: names.map { ($0, text) }), &faults)
+    faults += configuration.keyFaults
+    for fault in faults { precondition(fault.line > 0 && !fault.description.isEmpty) }
+    _ = Spelling.nearest(to: String(text.prefix(100)), among: names)
+}
+
+private func checkLines(_ members: [YAMLDocument.Member]) {
+    for member in members {
+        precondition(member.line > 0 && member.value.line > 0)
+        if case .map(let inner) = member.value.content { checkLines(inner) }
+    }
 }

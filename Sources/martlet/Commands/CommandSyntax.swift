@@ -1,0 +1,86 @@
+/// One command of the program as its users see it: both its help and what its words may be follow from this.
+struct CommandSyntax {
+    struct Option {
+        /// "--config"
+        var name: String
+        /// What follows, "FILE"; nil for a switch.
+        var value: String?
+        var help: String
+    }
+
+    var name: String
+    /// What stands behind the name in the overview.
+    var operands = ""
+    /// One line.
+    var summary: String
+    var options: [Option] = []
+    /// Whether a word that is no option may be given.
+    var takesOperand = false
+    /// What the options alone do not say: paragraphs, examples.
+    var details = ""
+
+    var usage: String { operands.isEmpty ? name : "\(name) \(operands)" }
+
+    /// What `martlet help NAME` prints.
+    var help: String {
+        let known = options + [Option(name: "--help", value: nil, help: "print this")]
+        let heads = known.map { option in option.value.map { "\(option.name) \($0)" } ?? option.name }
+        let width = heads.map(\.count).max() ?? 0
+        let lines = zip(heads, known).map { head, option in
+            "  \(head)\(String(repeating: " ", count: width - head.count))  \(option.help)"
+        }
+        return "usage: martlet \(usage)\n\n\(summary)\n\n\(lines.joined(separator: "\n"))"
+            + (details.isEmpty ? "" : "\n\n\(details)")
+    }
+
+    /// The words behind the command's name; nil when they ask for help.
+    func parse(_ words: [String]) throws(CommandError) -> CommandArguments? {
+        if words.contains("--help") || words.contains("-h") { return nil }
+        var given = CommandArguments()
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            guard word.hasPrefix("-"), word.count > 1 else {
+                guard takesOperand, given.operand == nil else { throw unexpected(word) }
+                given.operand = word
+                continue
+            }
+            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard let option = options.first(where: { $0.name == parts[0] }) else {
+                throw wrong("unknown option '\(parts[0])'\(Spelling.hint(for: parts[0], among: options.map(\.name)))")
+            }
+            var value = parts.count == 2 ? parts[1] : nil
+            if let name = option.value, value == nil {
+                guard let next = rest.first, !next.hasPrefix("--") else {
+                    throw wrong("missing \(name) for \(option.name)")
+                }
+                value = rest.removeFirst()
+            }
+            guard option.value != nil || value == nil else { throw wrong("\(option.name) takes no value") }
+            guard given.values.updateValue(value ?? "", forKey: option.name) == nil else {
+                throw wrong("\(option.name) is given twice")
+            }
+        }
+        return given
+    }
+
+    private func unexpected(_ word: String) -> CommandError {
+        let takesFile = !takesOperand && options.contains { $0.value == "FILE" } && word.contains(".")
+        return wrong("'\(word)' is not expected here" + (takesFile ? "; did you mean '--config \(word)'?" : ""))
+    }
+
+    func wrong(_ problem: String) -> CommandError {
+        CommandError(
+            message: "martlet \(name): \(problem)\nusage: martlet \(usage)\n'martlet help \(name)' describes it.",
+            exitCode: 2)
+    }
+}
+
+/// What was given behind a command.
+struct CommandArguments {
+    /// By option; switches have an empty value.
+    fileprivate(set) var values: [String: String] = [:]
+    fileprivate(set) var operand: String?
+
+    subscript(option: String) -> String? { values[option] }
+    func has(_ option: String) -> Bool { values[option] != nil }
+}
