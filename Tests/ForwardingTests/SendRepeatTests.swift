@@ -40,6 +40,29 @@ struct SendRepeatTests {
         #expect(second.header.sequenceNumber == repeated.header.sequenceNumber &+ 1)
     }
 
+    @Test(
+        "H11: each packet of the retransmission stream carries the mid, also after a report on the media stream: Firefox drops it otherwise"
+    )
+    func namesSection() throws {
+        let (harness, layer) = begun(rtx: true)
+        _ = harness.subscription.pointee.receivedReport(
+            ssrc: 0xcafe_0001, fractionLost: 0, lastReport: 0, delay: 0, at: at(150))
+        let original = try #require(harness.out.last)
+        #expect(original.extensions[4] != nil)
+        var more = layer
+        harness.turn(more.frame(keyframe: false), at: at(160))
+        let later = try #require(harness.out.last)
+        #expect(later.extensions[4] == nil, "the media stream is known")
+        let repeated = try #require(harness.repeats(of: later.header.sequenceNumber, at: at(200)))
+        #expect(repeated.extensions[4] == original.extensions[4])
+        // A packet of padding alone: what was sent last was repeated a moment ago.
+        let before = harness.out.count
+        while harness.probe(at: at(300)), harness.out.last!.header.payloadLength > 0 {}
+        #expect(harness.out[before...].allSatisfy { $0.header.ssrc == 0xcafe_0002 })
+        #expect(harness.out[before...].allSatisfy { $0.extensions[4] == original.extensions[4] })
+        #expect(harness.out.last!.header.payloadLength == 0, "padding alone")
+    }
+
     @Test("Without RTX a repeat is the same packet, byte for byte")
     func onMediaStream() throws {
         let (harness, _) = begun(rtx: false)

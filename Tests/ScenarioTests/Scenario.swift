@@ -27,7 +27,8 @@ final class Scenario {
     let start: MonotonicTime
 
     init(
-        _ name: String, seed: UInt64, link: LinkModel, estimatesItself: Bool = false, hasRTX: Bool = true
+        _ name: String, seed: UInt64, link: LinkModel, estimatesItself: Bool = false, hasRTX: Bool = true,
+        learnsRTXByMID: Bool = false
     ) throws {
         self.name = name
         world = try World(seed: seed &+ Self.seedShift)
@@ -36,6 +37,7 @@ final class Scenario {
         var settings = ClientSettings(uplink: LinkModel(delay: link.delay), downlink: link)
         settings.estimatesItself = estimatesItself
         settings.hasRTX = hasRTX
+        settings.learnsRTXByMID = learnsRTXByMID
         viewer = world.join(room, settings)
         start = world.now
     }
@@ -117,6 +119,12 @@ final class Scenario {
     func switches(from: Double, view: Int = 0) -> Int {
         let times = views[view].frames.layers.map { ($0.time - start).seconds }.filter { $0 >= from }
         return times.map { first in times.filter { $0 >= first && $0 < first + 5 }.count }.max() ?? 0
+    }
+
+    /// Share of the time after `from` in which a view shows `layer`.
+    func share(ofLayer layer: Int, from: Double, view: Int = 0) -> Double {
+        let settled = settled(from: from)
+        return Double(settled.count { $0.layers[view] == layer }) / Double(max(settled.count, 1))
     }
 
     /// Bits a second over the link as a share of `wanted` or of the capacity, whichever is less.

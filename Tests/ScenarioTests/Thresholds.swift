@@ -30,6 +30,15 @@ enum Thresholds {
     /// Changes of size in 80 s: the first rises, and attempts 10, 20 and 40 s apart (27 where each was as good as the first).
     static let policedChanges = 12
     static let jitter = Limits(utilisation: 0.25, loss: 0, freeze: 700)
+    /// H4: delays of up to 200 ms more are no lack of bandwidth.
+    static let jitterAlone = Limits(utilisation: 0.8, loss: 0, freeze: 700, rightLayer: 5)
+    static let jitterBegins = Limits(utilisation: 0.8, loss: 0.005, freeze: 700, rightLayer: 5)
+    /// Share of the time in which jitter leaves the layer.
+    static let layerKept = 0.8
+    /// What came late is asked for again at once by the virtual viewer, and fills the link besides: freezes of 1.1 to 1.6 s were seen with three seeds.
+    static let stepDownInJitter = Limits(utilisation: 0.3, loss: 0.10, freeze: 2_000, rightLayer: 3, switches: 2)
+    static let clean = Limits(utilisation: 0.9, loss: 0, freeze: 500, rightLayer: 3, switches: 1)
+    static let hiccup = Limits(utilisation: 0.8, loss: 0.10, freeze: 5_000, rightLayer: 4, switches: 1)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
     static let farther = Limits(utilisation: 0.8, loss: 0.02, freeze: 3_500, rightLayer: 8)
     // The queue is the TCP flow's. While it starts, a picture may be away for some seconds.

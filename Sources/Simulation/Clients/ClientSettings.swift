@@ -20,6 +20,8 @@ public struct ClientSettings: Sendable {
     public var sendsFeedback = true
     /// Takes retransmissions in a stream of their own (RFC 4588). False: they come on the media SSRC again, as does padding.
     public var hasRTX = true
+    /// Takes packets of the retransmission stream only after one of them carried the mid, as Firefox does; earlier ones are neither read nor reported.
+    public var learnsRTXByMID = false
     /// Sends again what the server asks for.
     public var answersNACK = true
 

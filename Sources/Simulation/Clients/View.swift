@@ -23,6 +23,8 @@ public final class View {
     public private(set) var duplicates = 0
     /// Numbers that came as a repair.
     public private(set) var repaired = 0
+    /// A packet of the retransmission stream has carried the mid.
+    var knowsRTX = false
     /// Bytes of payload that came, doubles not.
     public private(set) var payloadBytes = 0
     /// Numbers between the first and the last that the server sent and that never came.

@@ -62,7 +62,7 @@ extension VirtualClient {
     private func receiveRTP(_ packet: UnsafeRawBufferPointer) {
         world.digest.add(id.rawValue)
         world.digest.add(packet, at: world.now)
-        guard let header = RTPHeader(packet.bytes) else { return }
+        guard let header = RTPHeader(packet.bytes), isKnown(header, packet.bytes) else { return }
         noteTransportSequence(header, packet.bytes)
         if settings.estimatesItself { estimate(packet.count) }
         guard let view = viewBySSRC[header.ssrc],
@@ -70,6 +70,16 @@ extension VirtualClient {
         else { return }
         view.take(packet.bytes, header: header, at: world.now)
         if view.description.kind == .video { feedback.lookAfter(view, at: world.now) }
+    }
+
+    /// Whether it knows which section the packet belongs to.
+    private func isKnown(_ header: RTPHeader, _ packet: RawSpan) -> Bool {
+        guard settings.learnsRTXByMID, let view = viewBySSRC[header.ssrc], header.ssrc == view.description.rtxSSRC,
+            !view.knowsRTX
+        else { return true }
+        let id = SessionTerms.acceptedExtensions[.mid]
+        view.knowsRTX = RTPHeaderExtensions.find(id, header, in: packet) != nil
+        return view.knowsRTX
     }
 
     private func noteTransportSequence(_ header: RTPHeader, _ packet: RawSpan) {

@@ -77,6 +77,7 @@ extension Subscription {
         var sent = SentPacket()
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
+        sent.flags = .mid
         renderer.writeHeader(sent, timestamp: tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
         var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)

@@ -56,7 +56,11 @@ extension Subscription {
         return source >= ranges.current.pointee.first && source <= ranges.current.pointee.last
     }
 
-    /// Whether repeats leave as RTX (RFC 4588) and so need a stamp of their own.
+    /// Whether repeats leave as RTX (RFC 4588) and so need a stamp of their own, and the mid.
+    ///
+    /// All packets of the retransmission stream carry it: Firefox takes none of that SSRC, nor reports it in transport-wide feedback, before one of
+    /// them named its section (RFC 9143 section 9.2), whatever the FID group says; and a report about the media SSRC, which ends the mid there,
+    /// proves nothing of this one.
     public var repeatsAsRTX: Bool { wire.rtxSSRC != 0 }
 
     /// Writes the repeat that `requestRepeat` allowed; its length, or nil when the history has lost the packet.
@@ -71,6 +75,7 @@ extension Subscription {
             rtxSequence = rtxHighest &+ 1
             sent.sendTime = stamp.sendTime
             sent.transportSequence = stamp.transportSequence
+            sent.flags.insert(.mid)
         } else if !isReproducible(sent, of: track) {
             return nil
         }

@@ -60,7 +60,7 @@ public struct Subscription: ~Copyable {
     var rtxHighest: UInt16
     /// The highest number when packets began to be written in another way: with other ids or payload types.
     var renegotiatedAt = Int64.min
-    /// Until the receiver's first report on the SSRC, packets carry the mid.
+    /// Until the receiver's first report on the SSRC, packets of the media stream carry the mid.
     var sendsMID: Bool
     /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
     public var captureOffset: Int64?
