@@ -49,13 +49,14 @@ compare:
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/compare.sh
 
-## Real browsers over emulated links, and Janus beside where a case says so; plots in .build/links. Needs root: make links ONLY="step loss-2"
+## Real browsers over emulated links, and Janus beside where a case says so; plots in .build/links. Needs root: make links ONLY="step loss-2" ROUNDS=1
+links: ROUNDS ?= 5
 links:
 	Tests/Support/install.sh test
 	Tests/Support/install.sh compare
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product loadtest
-	.venv/bin/python LoadTests/Links/links.py $(ONLY)
+	.venv/bin/python LoadTests/Links/links.py --rounds $(ROUNDS) $(ONLY)
 
 format:
 	swift format --in-place --recursive $(SWIFT_FILES)

@@ -3,6 +3,15 @@ import dataclasses
 
 
 @dataclasses.dataclass
+class Bounds:
+    """What a row is held to (checks H1 to H11); None: nothing."""
+    freeze: float | None = None  # the longest, seconds
+    right: float | None = None  # seconds until the right size, at each change
+    share: float | None = None  # of the time at the right size
+    changes: int | None = None  # of size, in all
+
+
+@dataclasses.dataclass
 class Case:
     name: str
     about: str
@@ -14,6 +23,8 @@ class Case:
     servers: tuple = ("martlet",)
     # (second, height): from that second on this picture is the right one.
     right: list = dataclasses.field(default_factory=list)
+    viewer: str = "chromium"
+    bounds: Bounds = dataclasses.field(default_factory=Bounds)
     # Cases with the same word here have their viewers in one room at one time.
     together: str = ""
 
@@ -22,12 +33,40 @@ def steps(*pairs):
     return [(second, f"ab rate {rate}") for second, rate in pairs]
 
 
+def sawtooth(low, high, length, until):
+    """From `high` to `low` and back, each for `length` seconds, from the tenth second on."""
+    rates = (low, high)
+    return steps(*((second, rates[n % 2]) for n, second in enumerate(range(10, until, length))))
+
+
 FAR = ["both", "delay", 25]
 BOTH = ("martlet", "janus")
 
+
+def jitter(milliseconds, reorder):
+    """A link without a limit whose delay is anything from 20 to 20 + 2 x `milliseconds`; `reorder` percent come without any."""
+    return ["both", "delay", 25, "ab", "delay", 20 + milliseconds, "ab", "jitter", milliseconds, "ab", "reorder", reorder]
+
+
+# (name, what it is, seconds, link, steps, right, bounds): as a Chromium and as a Firefox watches it.
+BROWSERS = [
+    ("clean", "H1, H11: no limit", 30, FAR, [], [(0, 720)], Bounds(freeze=0.5, right=3, share=0.9, changes=1)),
+    ("step", "H2: 3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((20, 500), (40, 3000)), [(10, 720), (20, 360), (40, 720)],
+     Bounds(freeze=0.5, right=8, changes=4)),
+    ("600", "H1: 600 kbit/s", 40, FAR + ["ab", "rate", 600], [], [(10, 360)], Bounds(freeze=0.5, right=1, share=0.8, changes=1)),
+    ("hiccup", "60 kbit/s for 3 s", 40, FAR + ["ab", "rate", 3000], steps((20, 60), (23, 3000)), [(10, 720), (23, 720)], Bounds(right=4)),
+    ("sawtooth", "H2: 2.5 and 0.8 Mbit/s, 8 s each", 58, FAR + ["ab", "rate", 2500], sawtooth(800, 2500, 8, 58),
+     [(second, 720 if n % 2 else 360) for n, second in enumerate(range(10, 58, 8))], Bounds(freeze=0.5, right=8, changes=7)),
+    ("jitter-30", "H4: 30 ms of jitter, 1 % reordered", 30, jitter(30, 1), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
+    ("jitter-60", "H4: 60 ms of jitter, 5 % reordered", 30, jitter(60, 5), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
+    ("jitter-100", "H4: 100 ms of jitter, 5 % reordered", 30, jitter(100, 5), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
+]
+
 CASES = [
-    Case("step", "H2: 3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((20, 500), (40, 3000)),
-         servers=BOTH, right=[(10, 720), (20, 360), (40, 720)]),
+    Case(name if browser == "chromium" else f"{browser}-{name}", about, seconds, link, when, viewer=browser, right=right, bounds=bounds,
+         servers=BOTH if (name, browser) == ("step", "chromium") else ("martlet",))
+    for name, about, seconds, link, when, right, bounds in BROWSERS for browser in ("chromium", "firefox")
+] + [
     # Chromium's two lower spatial layers take 390 to 430 kbit/s at half of the frames, 550 at all: 500 would be on the edge.
     Case("step-vp9-svc", "H2 with VP9 L3T3_KEY", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="VP9", svc="L3T3_KEY",
          right=[(10, 720), (20, 360), (40, 720)]),

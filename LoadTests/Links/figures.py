@@ -22,7 +22,8 @@ class Figures:
     @property
     def freezes(self):
         """(count, seconds) of libwebrtc's freezes: gaps of three usual ones, or 150 ms more than usual."""
-        return (self.samples[-1]["freezes"] - self.samples[0]["freezes"], self.samples[-1]["frozen"] - self.samples[0]["frozen"])
+        first, last = self.samples[0], self.samples[-1]
+        return (last.get("freezes", 0) - first.get("freezes", 0), last.get("frozen", 0) - first.get("frozen", 0))
 
     @property
     def longest_gap(self):
@@ -82,25 +83,71 @@ class Figures:
         emitted = self.samples[-1]["emitted"] - self.samples[0]["emitted"]
         return 1000 * (self.samples[-1]["buffered"] - self.samples[0]["buffered"]) / emitted if emitted else 0.0
 
+    @property
+    def longest_freeze(self):
+        """Seconds of the longest freeze (libwebrtc's), which the total grows by when it ends; where a browser counts none, of the longest gap."""
+        if "frozen" not in self.samples[-1]:
+            return self.longest_gap
+        return max((after["frozen"] - before["frozen"] for before, after in zip(self.samples, self.samples[1:])), default=0.0)
+
     def row(self):
-        count, frozen = self.freezes
-        right = " ".join("never" if one is None else f"{one:.1f}" for one in self.times_to_right)
-        return [self.case.name, self.server, f"{self.kilobits:.0f}", f"{self.frames_per_second:.1f}", f"{count}", f"{frozen:.1f}",
-                f"{self.longest_gap:.1f}", right, f"{self.right_share:.0%}", f"{len(self.changes)}",
-                f"{self.most_changes_in_five_seconds}", f"{self.buffer_milliseconds:.0f}"]
+        """What a run showed, by column."""
+        return {"kbit/s": self.kilobits, "frames/s": self.frames_per_second, "freezes": self.freezes[0], "frozen s": self.freezes[1],
+                "longest freeze s": self.longest_freeze, "s to right size": self.times_to_right, "right %": 100 * self.right_share,
+                "changes": len(self.changes), "in 5 s": self.most_changes_in_five_seconds, "buffer ms": self.buffer_milliseconds}
 
     def as_json(self):
         return {"case": self.case.name, "server": self.server, "about": self.case.about, "freezes": self.freezes[0],
-                "frozenSeconds": self.freezes[1], "longestGapSeconds": self.longest_gap, "secondsToRight": self.times_to_right,
+                "frozenSeconds": self.freezes[1],
+                "longestFreezeSeconds": self.longest_freeze, "longestGapSeconds": self.longest_gap, "secondsToRight": self.times_to_right,
                 "rightShare": self.right_share, "changes": self.changes, "framesPerSecond": self.frames_per_second,
                 "kilobits": self.kilobits, "bufferMilliseconds": self.buffer_milliseconds, "samples": self.samples,
                 "estimates": self.estimates, "reasons": self.reasons, "sent": self.sent, "metrics": self.metrics}
 
 
-HEAD = ["case", "server", "kbit/s", "fps", "freezes", "frozen s", "longest gap s", "s to right size", "right", "changes", "in 5 s", "buffer ms"]
+COLUMNS = {"kbit/s": 0, "frames/s": 1, "freezes": 0, "frozen s": 1, "longest freeze s": 2, "s to right size": 1, "right %": 0, "changes": 0,
+           "in 5 s": 0, "buffer ms": 0}
+HEAD = ["case", "server", "runs", *COLUMNS]
+
+
+def spread(values, digits):
+    """The median of some runs, with the least and the most where they differ; None is "never"."""
+    ordered = sorted(values, key=lambda one: float("inf") if one is None else one)
+    texts = ["never" if one is None else f"{one:.{digits}f}" for one in (ordered[(len(ordered) - 1) // 2], ordered[0], ordered[-1])]
+    return texts[0] if texts[1] == texts[2] else f"{texts[0]} [{texts[1]}-{texts[2]}]"
+
+
+def bound_of(case, column):
+    """The bound of a case's row in a column, as text; empty where there is none."""
+    bounds = case.bounds
+    found = {"longest freeze s": ("≤", bounds.freeze), "s to right size": ("≤", bounds.right),
+             "right %": ("≥", bounds.share and 100 * bounds.share), "changes": ("≤", bounds.changes)}.get(column)
+    return f" ({found[0]} {found[1]:g})" if found and found[1] is not None else ""
+
+
+def summarise(figures):
+    """One row for the runs of one case through one server."""
+    case, rows = figures[0].case, [one.row() for one in figures]
+    cells = []
+    for column, digits in COLUMNS.items():
+        values = [row[column] for row in rows]
+        if column == "s to right size":
+            text = ", ".join(spread(moment, digits) for moment in zip(*values))
+        else:
+            text = spread(values, digits)
+        cells.append(text + bound_of(case, column))
+    return [case.name, figures[0].server, f"{len(figures)}", *cells]
+
+
+def summaries(figures):
+    """A row for each case and server, in the order in which they were played first."""
+    groups = {}
+    for one in figures:
+        groups.setdefault((one.case.name, one.server), []).append(one)
+    return [summarise(group) for group in groups.values()]
 
 
 def table(figures):
-    rows = [HEAD] + [one.row() for one in figures]
+    rows = [HEAD] + summaries(figures)
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Real browsers over emulated links: one Chromium publishes, another one behind a bad link watches, and says what it saw.
+"""Real browsers over emulated links: one Chromium publishes, another one or a Firefox behind a bad link watches, and says what it saw.
 
     make links                                  all cases, Martlet and, where a case says so, Janus: a table and .build/links/links.html
     make links ONLY="step loss-2"               some of them
+    make links ONLY=firefox-step ROUNDS=1       one run instead of five
 
 Needs what `make test` installs, and root for network namespaces; Janus (Debian package janus) where it is compared with. Nothing is asserted here:
 Tests/InteropTests/test_links.py does that with bounds for busy machines.
@@ -26,7 +27,8 @@ import peers  # noqa: E402
 from cases import CASES, PEERS  # noqa: E402
 from figures import Figures, table  # noqa: E402
 from page import write_page  # noqa: E402
-from support.chromium import EXECUTABLE, chromium, one_stream, open_room, until  # noqa: E402
+from support.chromium import EXECUTABLE, chromium, one_stream, open_room, room_address, until  # noqa: E402
+from support.firefox import firefox  # noqa: E402
 from support.network import SERVER_ADDRESS, Lab  # noqa: E402
 from support.server import Server  # noqa: E402
 from support.tokens import token  # noqa: E402
@@ -46,6 +48,8 @@ KEEP_LINES = """(() => {
         return transceiver;
     };
 })();"""
+# A page large enough to ask for the largest picture.
+LARGE = (1700, 1050)
 SENT = """async () => {
     const all = [];
     (await (window.pub ?? martlet.room.pub).getStats()).forEach((one) => { if (one.type === "outbound-rtp") all.push(one); });
@@ -65,9 +69,12 @@ class Martlet:
                                script=f"{KEEP_LINES}\n{layers}")
 
     async def view(self, browser, who):
-        # Large enough for the page to ask for the largest picture.
-        page = await open_room(browser, self.server, "link", who, send="nothing", token=token(who, "link"), size=(1700, 1050))
-        await until(page, "martlet.received().then((all) => all.some((r) => r.framesDecoded > 10))", 30)
+        if self.case.viewer == "firefox":
+            page = browser
+            await page.open(room_address(self.server, "link", who, send="nothing", token=token(who, "link")), size=LARGE)
+        else:
+            page = await open_room(browser, self.server, "link", who, send="nothing", token=token(who, "link"), size=LARGE)
+        await until(page, "window.martlet?.received().then((all) => all.some((r) => r.framesDecoded > 10)) ?? false", 30)
         await page.evaluate(f"({VIEWER})(martlet.room.sub)")
         return page
 
@@ -142,13 +149,14 @@ async def play(cases, name, lab, server):
     """Cases with one publisher and a viewer each, at one time through one server; their figures."""
     side = {"martlet": Martlet, "janus": Janus}[name](server, cases[0])
     async with contextlib.AsyncExitStack() as browsers:
-        async def browser(number):
-            return await browsers.enter_async_context(chromium(executable=lab.wrapper(number, EXECUTABLE)))
+        async def browser(number, kind="chromium"):
+            started = firefox(lab.client(number)) if kind == "firefox" else chromium(executable=lab.wrapper(number, EXECUTABLE))
+            return await browsers.enter_async_context(started)
 
         publisher = await side.publish(await browser(1))
         # The encoder starts with its smallest layer and adds the others: the viewer comes to a stream that is whole.
         await asyncio.sleep(8)
-        played = await asyncio.gather(*[watch(case, name, side, lab, number, await browser(number)) for number, case in enumerate(cases, 2)])
+        played = await asyncio.gather(*[watch(case, name, side, lab, number, await browser(number, case.viewer)) for number, case in enumerate(cases, 2)])
         sent = await publisher.evaluate(SENT)
         for one in played:
             one.sent, one.metrics = sent, side.metrics()
@@ -189,6 +197,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("cases", nargs="*", help="names; all of them when none is given")
     options.add_argument("--out", type=pathlib.Path, default=ROOT / ".build/links")
+    options.add_argument("--rounds", type=int, default=5, help="runs of each case")
     options.add_argument("--servers", nargs="+", default=["martlet", "janus"])
     chosen = options.parse_args()
     known = {case.name: case for case in CASES + PEERS}
@@ -199,9 +208,11 @@ def main():
     wanted = [known[name] for name in chosen.cases] or CASES + PEERS
     for cases in together([case for case in wanted if case in CASES]):
         for name in [one for one in cases[0].servers if one in chosen.servers]:
-            print(f"{', '.join(case.name for case in cases)} through {name}: {cases[0].seconds:.0f} s ...", file=sys.stderr, flush=True)
-            all_figures += asyncio.run(run(cases, name))
-            print(table(all_figures[-len(cases):]), flush=True)
+            for number in range(chosen.rounds):
+                print(f"{', '.join(case.name for case in cases)} through {name}: {cases[0].seconds:.0f} s, run {number + 1} of {chosen.rounds} ...",
+                      file=sys.stderr, flush=True)
+                all_figures += asyncio.run(run(cases, name))
+                print(table(all_figures[-len(cases):]), flush=True)
     if all_figures:
         (chosen.out / "links.json").write_text(json.dumps([one.as_json() for one in all_figures], indent=1))
         write_page(all_figures, chosen.out / "links.html")

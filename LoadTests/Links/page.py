@@ -1,7 +1,7 @@
 """The report: a table and, for each run, the link, the estimate, what arrived and the picture's height over time."""
 import html
 
-from figures import HEAD
+from figures import HEAD, summaries
 
 WIDTH, HEIGHT, LEFT, TOP = 860, 180, 56, 14
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:32px auto;padding:0 16px;color:#1c2430}
@@ -10,7 +10,7 @@ svg{display:block;margin:8px 0 28px}h2{margin:28px 0 0;font-size:17px}p{margin:0
 
 
 def write_page(figures, path):
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in one.row()) + "</tr>" for one in figures)
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in summaries(figures))
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in HEAD)
     plots = "".join(f"<h2>{html.escape(one.case.name)} through {one.server}</h2><p>{html.escape(one.case.about)}</p>{plot(one)}" for one in figures)
     path.write_text(f"<!doctype html><html lang=en><meta charset=utf-8><title>Links</title><style>{STYLE}</style>"

@@ -9,7 +9,7 @@
             window.samples.push({
                 t: (performance.now() - began) / 1000,
                 height: one.frameHeight ?? 0, decoded: one.framesDecoded ?? 0, fps: one.framesPerSecond ?? 0,
-                freezes: one.freezeCount ?? 0, frozen: one.totalFreezesDuration ?? 0, bytes: one.bytesReceived ?? 0,
+                freezes: one.freezeCount, frozen: one.totalFreezesDuration, bytes: one.bytesReceived ?? 0,
                 lost: one.packetsLost ?? 0, packets: one.packetsReceived ?? 0, keyframes: one.keyFramesDecoded ?? 0,
                 buffered: one.jitterBufferDelay ?? 0, emitted: one.jitterBufferEmittedCount ?? 0, plis: one.pliCount ?? 0,
             });

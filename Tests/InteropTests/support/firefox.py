@@ -6,9 +6,12 @@ import itertools
 import json
 import pathlib
 import signal
+import socket
 import tempfile
 
 import aiohttp
+
+from .network import inside
 
 PREFERENCES = {
     "media.navigator.streams.fake": True,
@@ -55,8 +58,11 @@ class Firefox:
         assert reply.get("type") == "success", reply
         return reply["result"]
 
-    async def open(self, url):
+    async def open(self, url, size=None):
+        """`size` is the page's width and height in pixels; the browser's own without it."""
         self.context = (await self.call("browsingContext.getTree"))["contexts"][0]["context"]
+        if size:
+            await self.call("browsingContext.setViewport", context=self.context, viewport={"width": size[0], "height": size[1]})
         await self.call("browsingContext.navigate", context=self.context, url=url, wait="complete")
 
     async def evaluate(self, expression):
@@ -89,7 +95,11 @@ class Firefox:
 
 @contextlib.asynccontextmanager
 async def firefox(namespace=None):
-    """A browser with one tab."""
+    """A browser with one tab, in a network namespace where one is named."""
+    def socket_inside(address):
+        with inside(namespace):
+            return socket.socket(*address[:3])
+
     with tempfile.TemporaryDirectory(prefix="martlet-firefox-", ignore_cleanup_errors=True) as profile:
         lines = "".join(f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in PREFERENCES.items())
         pathlib.Path(profile, "user.js").write_text(lines)
@@ -101,9 +111,9 @@ async def firefox(namespace=None):
         try:
             url = await asyncio.wait_for(_listening(process), 60)
             drain = asyncio.create_task(process.stderr.read())
-            async with aiohttp.ClientSession() as session:
-                async with session.ws_connect(url + "/session", max_msg_size=0) as socket:
-                    browser = Firefox(socket)
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=socket_inside)) as session:
+                async with session.ws_connect(url + "/session", max_msg_size=0) as channel:
+                    browser = Firefox(channel)
                     await browser.call("session.new", capabilities={})
                     yield browser
         finally:
