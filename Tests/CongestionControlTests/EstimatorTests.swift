@@ -87,7 +87,7 @@ struct EstimatorTests {
         #expect((back ?? .infinity) <= 2)
     }
 
-    @Test("H4: bursts, jitter and reordering", arguments: [0, 1, 2])
+    @Test("H4: bursts, jitter and reordering, jitter that overtakes", arguments: [0, 1, 2, 3])
     func rough(kind: Int) {
         var bench = PathBench(rate: 3_000e3) { estimate, _ in min(estimate * 0.95, 1_000e3) }
         bench.demand = { estimate in (estimate > 1_150e3 ? nil : 1_150e3, 1_150e3) }
@@ -96,7 +96,10 @@ struct EstimatorTests {
             bench.link.model.loss = 0.03
             bench.link.model.meanLossBurst = 6
         case 1: bench.link.model.jitter = .milliseconds(100)
-        default: bench.link.model.reorder = 0.01
+        case 2: bench.link.model.reorder = 0.01
+        default:
+            bench.link.model.jitter = .milliseconds(120)
+            bench.link.model.keepsOrder = false
         }
         bench.run(seconds: 60)
         let estimates = bench.estimates(from: 10)

@@ -32,6 +32,20 @@ struct NetworkTests {
         #expect(abs(meanBurst - expectedBurst) < 0.1 * expectedBurst)
     }
 
+    @Test("Jitter keeps the order, or lets datagrams overtake others", arguments: [true, false])
+    func jitter(keepsOrder: Bool) {
+        var model = LinkModel(delay: .milliseconds(10))
+        model.jitter = .milliseconds(60)
+        model.keepsOrder = keepsOrder
+        var link = VirtualLink(model)
+        var random = RandomSource(seed: 4)
+        let times = (0..<1_000).map { Int64($0) * 10 }
+        let arrivals = times.flatMap { link.arrivals(of: 100, at: MonotonicTime(milliseconds: $0), random: &random) }
+        let delays = zip(times, arrivals).map { ($1 - MonotonicTime(milliseconds: $0)).seconds * 1e3 }
+        #expect(delays.allSatisfy { (10...70).contains($0) })
+        #expect(zip(arrivals, arrivals.dropFirst()).contains { $0 > $1 } == !keepsOrder)
+    }
+
     @Test("A bottleneck spaces datagrams by their size and drops what would wait too long")
     func bottleneck() {
         var link = VirtualLink(LinkModel(delay: .milliseconds(1), rate: .kilobitsPerSecond(1_000)))

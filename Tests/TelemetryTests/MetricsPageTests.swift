@@ -31,6 +31,8 @@ struct MetricsPageTests {
         var page = MetricsPage()
         var worker = WorkerStatistics()
         worker.packetsForwarded = 12
+        worker.probes.count(.raised)
+        worker.probes.count(.unanswered)
         page.add(workers: [worker, worker])
         var rooms = RoomServiceStatistics()
         rooms.refusals = ["room_full": 2]
@@ -42,6 +44,9 @@ struct MetricsPageTests {
         #expect(Set(types.map { $0[2] }).count == types.count)
         for type in types { #expect((type[3] == "counter") == type[2].hasSuffix("_total"), "\(type[2])") }
         #expect(page.text.contains("martlet_packets_forwarded_total{worker=\"1\"} 12\n"))
+        #expect(page.text.contains("martlet_probes_total{outcome=\"raised\"} 2\n"))
+        #expect(page.text.contains("martlet_probes_total{outcome=\"unanswered\"} 2\n"))
+        #expect(page.text.contains("martlet_probes_total{outcome=\"unclear\"} 0\n"))
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
     }
 

@@ -65,6 +65,11 @@ extension MetricsPage {
             "commands_ignored_total", .counter, "Commands about what was already gone.",
             all { Double($0.commandsIgnored) })
         add(
+            "probes_total", .counter, "Bandwidth probes sent to subscribers, by outcome.",
+            ProbeOutcome.allCases.map { outcome in
+                ([("outcome", "\(outcome)")], Double(workers.reduce(0) { $0 &+ $1.probes[outcome] }))
+            })
+        add(
             "packets_dropped_total", .counter, "Packets not used, by reason.",
             DropReason.allCases.map { reason in
                 ([("reason", "\(reason)")], Double(workers.reduce(0) { $0 &+ $1.drops[reason] }))

@@ -23,6 +23,8 @@ public struct WorkerStatistics: Sendable {
     public var keyframeRequestsSent: UInt64 = 0
     public var commandsIgnored: UInt64 = 0
     public var drops = DropCounters()
+    /// Probes sent to subscribers, by what became of them.
+    public var probes = ProbeCounters()
     /// Datagrams that the kernel dropped because the worker did not fetch them in time.
     public var receiveBufferDrops: UInt64 = 0
     /// Datagrams that could not be handed to the kernel: send buffer full, no route, refused.

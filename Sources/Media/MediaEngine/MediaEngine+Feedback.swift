@@ -39,6 +39,7 @@ extension MediaEngine {
             return counters.drops.count(.rtcpUnexpected)
         }
         if !control.pointee.take(feedback, in: packet.bytes, at: now) { counters.drops.count(.rtcpMalformed) }
+        countProbe(of: control)
         estimateMoved(of: peer, at: now)
     }
 

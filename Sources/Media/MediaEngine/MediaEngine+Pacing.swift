@@ -81,6 +81,7 @@ extension MediaEngine {
         let peer = peers[index]
         guard let downlink = peer.pointee.downlink, let control = downlink.pointee.control else { return true }
         control.pointee.advance(to: now)
+        defer { countProbe(of: control) }
         guard control.pointee.probeBytesDue(at: now) > 0 else { return true }
         guard let destination = peer.pointee.media.pointee.destination, let carrier = probeCarrier(of: downlink) else {
             control.pointee.abandonProbe()
@@ -106,6 +107,11 @@ extension MediaEngine {
             count(total, of: peer, downlink)
         }
         return true
+    }
+
+    /// Counts the probe that has ended, if one has.
+    func countProbe(of control: UnsafeMutablePointer<SendControl>) {
+        if let outcome = control.pointee.takeProbeOutcome() { counters.probes.count(outcome) }
     }
 
     /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.

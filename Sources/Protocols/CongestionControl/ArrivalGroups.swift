@@ -24,12 +24,11 @@ struct ArrivalGroups: Sendable {
     private static let burstGap: Int64 = 1_000
     /// … which lasts no longer than this.
     private static let burstLength: Int64 = 30_000
-    /// The receiver's clock or path changed: so many groups that came before their predecessors.
-    private static let reorderLimit = 3
+    /// A group that came so much before its predecessor was not overtaken by it: the receiver's clock jumped.
+    private static let jump: Int64 = 250_000
 
     private var previous: Group?
     private var current: Group?
-    private var reordered = 0
 
     init() {}
 
@@ -43,7 +42,7 @@ struct ArrivalGroups: Sendable {
         guard sent >= group.firstSent else { return nil }
         guard sent - group.firstSent > Self.length, !isBurst(group, sent: sent, arrival: arrival) else {
             group.lastSent = max(group.lastSent, sent)
-            group.lastArrival = arrival
+            group.lastArrival = max(group.lastArrival, arrival)
             current = group
             return nil
         }
@@ -54,13 +53,8 @@ struct ArrivalGroups: Sendable {
         guard let previous else { return nil }
         let deltas = Deltas(
             sent: group.lastSent - previous.lastSent, arrival: group.lastArrival - previous.lastArrival)
-        guard deltas.arrival >= 0 else {
-            reordered += 1
-            if reordered >= Self.reorderLimit { self = ArrivalGroups() }
-            return nil
-        }
-        reordered = 0
-        return deltas
+        // libwebrtc leaves out what came before its predecessor. Then jitter, whose other half stays, looks like a queue that grows without end.
+        return deltas.arrival > -Self.jump ? deltas : nil
     }
 
     private func isBurst(_ group: Group, sent: Int64, arrival: Int64) -> Bool {

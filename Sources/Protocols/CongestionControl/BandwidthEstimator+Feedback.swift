@@ -43,6 +43,7 @@ extension BandwidthEstimator {
         if wasLost {
             lost &-= 1
             if countsLoss { losses.recovered() }
+            delivery.recovered(size)
         }
         losses.take(size, sent: sent, isLost: false)
         digest.received += 1
@@ -54,6 +55,7 @@ extension BandwidthEstimator {
         guard entry.pointee.sent >= pathSince.nanoseconds else { return }
         delivery.take(size, sent: sent, arrival: arrival)
         queue.take(sent: sent, arrival: arrival, isContested: foreign.isForeign)
+        jitter.take(sent: sent, arrival: arrival)
         if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
             measure.take(size, sent: sent, arrival: arrival)
         }
@@ -80,16 +82,22 @@ extension BandwidthEstimator {
         roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
         // Without a new group the last verdict is stale; nothing is changed on it.
         var usage = digest.groups > 0 || trend.usage == .normal ? trend.usage : .under
-        let rates = delivery.rates
+        let rates = delivery.rates(besides: jitter.value)
+        // A slope that jitter can make is none, as long as nothing waits all the time.
+        if usage == .over, trend.growth < 2 * jitter.value,
+            queue.standing < max(Self.standingQueue, 3 * jitter.value / 2)
+        {
+            usage = .normal
+        }
         // A full queue has no slope any more: what does not come through tells.
-        if queue.value > Self.flood, let rates, rates.arrived < 0.8 * rates.sent { usage = .over }
+        if queueWait > Self.flood, let rates, rates.arrived < 0.8 * rates.sent { usage = .over }
         let isCarried = isCarried(rates)
         // Where others keep the queue full, losses alone tell (draft-ietf-rmcat-gcc-02 section 6).
         if foreign.isForeign { usage = isCarried ? .normal : .over }
         judgeQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
         let before = control.bitsPerSecond
-        let result = measure.takeResult()
+        let result = measure.takeResult(jitter: jitter.value)
         if case .rate(let rate) = result {
             takeProbe(rate, at: now)
         } else {
@@ -97,7 +105,7 @@ extension BandwidthEstimator {
             control.update(
                 .init(
                     usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: rates,
-                    queueDelay: foreign.isForeign ? 0 : queue.value, roundTrip: roundTrip ?? .milliseconds(100),
+                    queueDelay: foreign.isForeign ? 0 : queueWait, roundTrip: roundTrip ?? .milliseconds(100),
                     isApplicationLimited: application.isLimited,
                     isCarried: isCarried), at: now)
         }
@@ -111,7 +119,7 @@ extension BandwidthEstimator {
     /// and unmakes one as long.
     private func isCarried(_ rates: DeliveryWindow.Rates?) -> Bool {
         if foreign.isForeign { return losses.averageLoss <= Self.mostForeignLoss }
-        return rates.map { $0.arrived >= 0.8 * $0.sent || queue.value < 100_000 } ?? true
+        return rates.map { $0.arrived >= 0.8 * $0.sent || queueWait < 100_000 } ?? true
     }
 
     /// Keeps book of whose queue it is.
@@ -149,8 +157,7 @@ extension BandwidthEstimator {
         losses.forget()
         beginPath(since: now)
         lastOveruse = .zero
-        probe.end()
-        measure.giveUp()
+        endProbe(.unanswered)
         if phase == .measuring { planner.start(at: now) }
     }
 
@@ -160,6 +167,7 @@ extension BandwidthEstimator {
         trend = DelayTrend()
         delivery = DeliveryWindow()
         queue = QueueDelay()
+        jitter = ArrivalJitter()
         foreign.forget()
         control.forgetLink()
     }

@@ -6,8 +6,13 @@ struct ProbeState: Sendable {
     static let mostBytes = 60_000
     /// Packets of a probe at least, so that spacing can be measured.
     static let leastPackets = 5
-    /// Length of a probe.
+    /// Length of a probe …
     static let length = TimeInterval.milliseconds(15)
+    /// … and in so many packets and so many times the jitter where that is more than `mostJitter` microseconds: a queue of the probe's own must show.
+    static let packetsInJitter = 30
+    private static let lengthInJitter: Int64 = 3
+    private static let longest = TimeInterval.milliseconds(200)
+    static let mostJitter: Int64 = 10_000
     /// Time for the answer beside the round trip: feedback comes every 50 to 250 ms.
     static let patience = TimeInterval.milliseconds(500)
 
@@ -18,6 +23,7 @@ struct ProbeState: Sendable {
     private(set) var packets = 0
     private(set) var bytes = 0
     private(set) var bytesNeeded = 0
+    private(set) var packetsNeeded = leastPackets
     private(set) var isSending = false
     /// Sending, or waiting for the answer.
     private(set) var isBusy = false
@@ -27,19 +33,22 @@ struct ProbeState: Sendable {
     private(set) var disturbsFrom = MonotonicTime.distantFuture
     private(set) var disturbsUntil = MonotonicTime.zero
 
-    /// Begins to send at `rate`, as a proof of `claim` where there is one.
-    mutating func begin(rate: Double, claim: Double? = nil, at now: MonotonicTime) {
+    /// Begins to send at `rate`, as a proof of `claim` where there is one; delays stray by `jitter` microseconds.
+    mutating func begin(rate: Double, claim: Double? = nil, jitter: Int64 = 0, at now: MonotonicTime) {
         // 0 stands for no probe in the log.
         id = id == 255 ? 1 : id + 1
         self.rate = rate
         self.claim = claim
         packets = 0
         bytes = 0
-        bytesNeeded = min(Int(rate * Self.length.seconds / 8), Self.mostBytes)
+        let isLong = jitter > Self.mostJitter
+        let length = isLong ? min(.microseconds(Self.lengthInJitter * jitter), Self.longest) : Self.length
+        packetsNeeded = isLong ? Self.packetsInJitter : Self.leastPackets
+        bytesNeeded = min(Int(rate * length.seconds / 8), Self.mostBytes)
         isSending = true
         isBusy = true
         start = now
-        deadline = now + .milliseconds(200)
+        deadline = now + length + .milliseconds(200)
     }
 
     /// One more packet left; true when it was the last that was needed.
@@ -82,14 +91,25 @@ extension BandwidthEstimator {
 
     /// Bytes of each packet of padding: all of one size, because the first packet is no part of what arrives between it and the last, so that a
     /// larger one would make any path look slow.
-    public var probePacketBytes: Int { max(probe.bytesNeeded / ProbeState.leastPackets - Self.wireOverhead, 1) }
+    public var probePacketBytes: Int { max(probe.bytesNeeded / probe.packetsNeeded - Self.wireOverhead, 1) }
 
     /// There is nothing to pad with.
     public mutating func abandonProbe() {
-        probe.end()
-        measure.giveUp()
+        endProbe(.abandoned)
         // Nor can it be asked whether there is an outage.
         if isAsking { packets.passAll() }
+    }
+
+    /// What became of the probe that ended last; nil where none did since this was asked.
+    public mutating func takeProbeOutcome() -> ProbeOutcome? {
+        defer { probeOutcome = nil }
+        return probeOutcome
+    }
+
+    mutating func endProbe(_ outcome: ProbeOutcome) {
+        if probe.isBusy { probeOutcome = outcome }
+        probe.end()
+        measure.giveUp()
     }
 
     mutating func noteProbe(_ size: Int, at now: MonotonicTime) -> UInt8 {
@@ -107,7 +127,7 @@ extension BandwidthEstimator {
             ? control.bitsPerSecond >= foreign.share
             : !isStale(at: now)
                 && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
-                    || queue.value > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
+                    || queueWait > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
         guard
             let rate = planner.plan(
@@ -117,26 +137,30 @@ extension BandwidthEstimator {
     }
 
     mutating func beginProbe(rate: Double, claim: Double? = nil, at now: MonotonicTime) {
-        probe.begin(rate: rate, claim: claim, at: now)
-        measure.begin(probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded)
+        probe.begin(rate: rate, claim: claim, jitter: jitter.value, at: now)
+        let length = Int64(Double(probe.bytesNeeded) * 8e6 / rate)
+        measure.begin(
+            probe.id, packets: ProbeState.leastPackets, bytes: probe.bytesNeeded,
+            length: probe.packetsNeeded > ProbeState.leastPackets ? length : nil)
     }
 
     /// The probe waited behind a picture, or for a radio: it says nothing.
     mutating func repeatProbe(at now: MonotonicTime) {
-        probe.end()
+        endProbe(.unclear)
         planner.repeatSoon(at: now)
     }
 
     mutating func takeProbe(_ measured: Double, at now: MonotonicTime) {
         let before = control.bitsPerSecond
         let rate = probe.rate, claim = probe.claim
-        probe.end()
         if claim == nil, !foreign.isForeign, control.capacity.isBeyond(measured) {
+            endProbe(.unclear)
             return beginProbe(rate: rate, claim: measured, at: now)
         }
         let proven = min(measured, claim ?? measured)
         // A probe of some milliseconds may fall into a pause of the others'.
         let result = foreign.isForeign ? min(proven, max(foreign.share, before)) : proven
+        endProbe(result > before ? .raised : .confirmed)
         control.probed(result, of: rate)
         // A probe may find less than is believed only where it found the bottleneck, and then not below what comes through.
         let floor = acknowledged.bitsPerSecond ?? 0

@@ -21,10 +21,7 @@ extension BandwidthEstimator {
 
     /// Plans probes and notices silence. Afterwards ask `probeBytesDue`.
     public mutating func advance(to now: MonotonicTime) {
-        if probe.isOver(at: now) {
-            probe.end()
-            measure.giveUp()
-        }
+        if probe.isOver(at: now) { endProbe(.unanswered) }
         switch phase {
         case .untested: break
         case .measuring:
@@ -53,7 +50,7 @@ extension BandwidthEstimator {
     /// Sends a few packets whose answer tells whether the path is there; their rate says nothing.
     private mutating func ask(at now: MonotonicTime) {
         lastAsked = now
-        measure.giveUp()
+        endProbe(.unanswered)
         probe.begin(rate: Self.knock, at: now)
     }
 
@@ -64,7 +61,6 @@ extension BandwidthEstimator {
         nextSilentStep = now + Self.silentStep
         nextKnock = now + Self.streamTimeout
         planner.stop()
-        probe.end()
-        measure.giveUp()
+        endProbe(.unanswered)
     }
 }

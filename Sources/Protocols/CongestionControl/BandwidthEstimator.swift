@@ -74,6 +74,7 @@ public struct BandwidthEstimator: ~Copyable {
     var groups = ArrivalGroups()
     var trend = DelayTrend()
     var queue = QueueDelay()
+    var jitter = ArrivalJitter()
     var foreign = ForeignQueue()
     var acknowledged = AcknowledgedRate()
     var delivery = DeliveryWindow()
@@ -83,6 +84,7 @@ public struct BandwidthEstimator: ~Copyable {
     var receiver = ReceiverLimit()
     var planner = ProbePlanner()
     var measure = ProbeMeasure()
+    var probeOutcome: ProbeOutcome?
 
     var lastFeedback = MonotonicTime.zero
     var lastReported = MonotonicTime.zero
@@ -138,7 +140,7 @@ public struct BandwidthEstimator: ~Copyable {
         case .silent: return true
         case .measuring:
             if isStale(at: now) || isContested { return false }
-            if queue.value > Self.standingQueue { return true }
+            if queueWait > Self.standingQueue { return true }
             if lastOveruse != .zero, now - lastOveruse < Self.streamTimeout { return true }
             let told = min(losses.limit ?? .infinity, receiver.bitsPerSecond(at: now) ?? .infinity)
             return told < control.bitsPerSecond
@@ -165,7 +167,9 @@ public struct BandwidthEstimator: ~Copyable {
     /// The last seconds' share of lost packets, 0 to 1.
     public var lossRate: Double { losses.averageLoss }
     /// How long packets wait in queues of the path.
-    public var queueDelay: TimeInterval { .microseconds(queue.value) }
+    public var queueDelay: TimeInterval { .microseconds(queueWait) }
+    /// The same in microseconds.
+    var queueWait: Int64 { queue.value(besides: jitter.value) }
     /// Bits a second that arrive; nil before half a second of feedback.
     public var acknowledgedRate: Bitrate? { acknowledged.bitsPerSecond.map { .bitsPerSecond(Int64($0)) } }
     /// Less is sent than could be.

@@ -37,6 +37,8 @@ struct DelayTrend: Sendable {
     /// The slope as compared.
     private(set) var weighedSlope = 0.0
     private(set) var usage = Usage.normal
+    /// By how much the delay grows along the window, microseconds.
+    private(set) var growth: Int64 = 0
 
     init() {}
 
@@ -63,6 +65,8 @@ struct DelayTrend: Sendable {
             detect(slope, sentDelta: Double(deltas.sent) / 1_000)
         }
         lastSlope = slope
+        let oldest = times.span[(position + Self.window - count) % Self.window]
+        growth = Int64(slope * (Double(arrival - first) / 1_000 - oldest) * 1_000)
         adapt(at: arrival)
     }
 

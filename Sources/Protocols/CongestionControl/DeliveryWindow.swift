@@ -38,6 +38,22 @@ struct DeliveryWindow: Sendable {
 
     mutating func takeLost(_ size: Int) { lost += size }
 
+    /// A packet that was told as lost came after all.
+    mutating func recovered(_ size: Int) {
+        if lost >= size { return lost -= size }
+        // A subscript of the array itself copies all of it.
+        var packets = packets.mutableSpan
+        var back = 1
+        while back <= count {
+            let index = (position + 2 * Self.capacity - back) % Self.capacity
+            if packets[index].lost >= Int32(clamping: size) {
+                packets[index].lost -= Int32(clamping: size)
+                return
+            }
+            back += 1
+        }
+    }
+
     mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
         packets[position] = Packet(
             sent: Int32(truncatingIfNeeded: sent), arrival: Int32(truncatingIfNeeded: arrival),
@@ -47,13 +63,14 @@ struct DeliveryWindow: Sendable {
         count = min(count + 1, Self.capacity)
     }
 
-    /// The rates over the last quarter second; nil while that holds too little to tell.
-    var rates: Rates? {
+    /// The rates over the last quarter second, where delays stray by `jitter` microseconds; nil while that holds too little to tell.
+    func rates(besides jitter: Int64) -> Rates? {
         guard count >= Self.leastPackets else { return nil }
         // A subscript of the array itself copies all of it.
         let packets = packets.span
         let newest = packets[(position + Self.capacity - 1) % Self.capacity]
         var oldest = newest, bytes: Int32 = 0, lost: Int32 = 0, used = 1
+        var first: Int32 = 0, last: Int32 = 0
         for back in 2...count {
             let packet = packets[(position + 2 * Self.capacity - back) % Self.capacity]
             // Low rates need longer to have packets enough.
@@ -65,10 +82,14 @@ struct DeliveryWindow: Sendable {
             lost &+= oldest.lost
             oldest = packet
             used += 1
+            first = max(first, age)
+            last = min(last, age)
         }
-        let arrivedIn = newest.arrival &- oldest.arrival
+        var arrivedIn = first &- last
         guard used >= Self.leastPackets, arrivedIn >= Self.least else { return nil }
         let sentIn = max(newest.sent &- oldest.sent, 1)
+        // Jitter takes some of the first packets' delay and adds to some of the last ones'.
+        if arrivedIn > sentIn { arrivedIn = max(sentIn, arrivedIn &- Int32(clamping: 2 * jitter)) }
         return Rates(
             sent: Double(bytes &+ lost) * 8e6 / Double(sentIn), arrived: Double(bytes) * 8e6 / Double(arrivedIn))
     }

@@ -27,6 +27,9 @@ struct QueueDelay: Sendable {
     /// What jitter and single pictures make and unmake is no queue.
     var standing: Int64 { min(low, lowBefore) }
 
+    /// What waits for a queue where delays stray by `jitter`, microseconds: the smoothed wait less what jitter makes of it, and what waits all the time.
+    func value(besides jitter: Int64) -> Int64 { max(value - 2 * jitter, min(standing, value)) }
+
     /// Takes one packet; microseconds, each on its own clock.
     /// While others keep the queue full its floor is not seen, and remembered for longer: `isContested`.
     mutating func take(sent: Int64, arrival: Int64, isContested: Bool) {

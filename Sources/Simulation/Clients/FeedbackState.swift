@@ -21,8 +21,17 @@ struct FeedbackState {
 
     mutating func begin(at now: MonotonicTime, interval: TimeInterval) { nextReport = now + interval }
 
+    /// A packet that came late is reported with all that came since, again, as libwebrtc does within half a second.
+    private static let memory = TimeInterval.milliseconds(500)
+
     mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval) {
-        arrivals.append(PacketArrival(sequence: unwrapper.unwrap(sequence), time: now))
+        let number = unwrapper.unwrap(sequence)
+        if let next = nextNumber {
+            arrivals.removeAll { $0.sequence < next && now - $0.time > Self.memory }
+            guard !arrivals.contains(where: { $0.sequence == number }) else { return }
+            nextNumber = min(next, number)
+        }
+        arrivals.append(PacketArrival(sequence: number, time: now))
         if nextTransportFeedback == .distantFuture { nextTransportFeedback = now + interval }
     }
 

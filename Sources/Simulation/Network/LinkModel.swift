@@ -4,8 +4,10 @@ public import Primitives
 public struct LinkModel: Sendable, Hashable {
     /// Time on the wire.
     public var delay = TimeInterval.zero
-    /// Each datagram is delayed by up to this much more, evenly spread. Order is kept unless `reorder` says otherwise.
+    /// Each datagram is delayed by up to this much more, evenly spread. Order is kept unless `keepsOrder` or `reorder` say otherwise.
     public var jitter = TimeInterval.zero
+    /// Jitter lets datagrams wait for those before them, as radio links do; false: each comes when its own delay is over.
+    public var keepsOrder = true
     /// Share of datagrams that are lost, 0 to 1.
     public var loss = 0.0
     /// Mean length of a run of losses in datagrams; above 1 losses come in bursts (Gilbert 1960).
@@ -74,8 +76,8 @@ public struct VirtualLink: Sendable {
             if model.jitter > .zero {
                 arrival = arrival + .nanoseconds(Int64.random(in: 0...model.jitter.nanoseconds, using: &random))
             }
-            arrival = max(arrival, lastArrival)
-            lastArrival = arrival
+            if model.keepsOrder { arrival = max(arrival, lastArrival) }
+            lastArrival = max(arrival, lastArrival)
         }
         let isDoubled = model.duplicates > 0 && Double.random(in: 0..<1, using: &random) < model.duplicates
         return isDoubled ? [arrival, arrival + .microseconds(100)] : [arrival]

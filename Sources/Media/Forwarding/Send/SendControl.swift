@@ -193,4 +193,7 @@ public struct SendControl: ~Copyable {
 
     /// There is nothing to pad with.
     public mutating func abandonProbe() { estimator.abandonProbe() }
+
+    /// What became of the probe that ended last; nil where none did since this was asked.
+    public mutating func takeProbeOutcome() -> ProbeOutcome? { estimator.takeProbeOutcome() }
 }
