@@ -38,6 +38,7 @@ final class Scenario {
         settings.estimatesItself = estimatesItself
         settings.hasRTX = hasRTX
         settings.learnsRTXByMID = learnsRTXByMID
+        settings.reportsLatePackets = true
         viewer = world.join(room, settings)
         start = world.now
     }

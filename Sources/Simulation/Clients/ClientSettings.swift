@@ -12,6 +12,8 @@ public struct ClientSettings: Sendable {
     public var behaviour = ClientBehaviour()
     /// How often it sends transport-wide feedback; libwebrtc: 50 to 250 ms by the rate, about 5 % of it.
     public var transportFeedbackInterval = TimeInterval.milliseconds(50)
+    /// Reports packets that came after later ones, within half a second, as libwebrtc does. False: they stay reported as lost.
+    public var reportsLatePackets = false
     /// Says what it can receive itself (REMB), once a second and when that falls.
     public var estimatesItself = false
     /// How often it sends reports.

@@ -21,12 +21,13 @@ struct FeedbackState {
 
     mutating func begin(at now: MonotonicTime, interval: TimeInterval) { nextReport = now + interval }
 
-    /// A packet that came late is reported with all that came since, again, as libwebrtc does within half a second.
+    /// So long a packet that came late can be reported.
     private static let memory = TimeInterval.milliseconds(500)
 
-    mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval) {
+    /// `reportsLate`: what came late is reported with all that came since, again.
+    mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval, reportsLate: Bool) {
         let number = unwrapper.unwrap(sequence)
-        if let next = nextNumber {
+        if reportsLate, let next = nextNumber {
             arrivals.removeAll { $0.sequence < next && now - $0.time > Self.memory }
             guard !arrivals.contains(where: { $0.sequence == number }) else { return }
             nextNumber = min(next, number)

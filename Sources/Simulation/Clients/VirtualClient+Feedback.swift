@@ -52,6 +52,7 @@ extension VirtualClient {
     private func sendTransportFeedback() {
         feedback.nextTransportFeedback = .distantFuture
         var arrivals = feedback.arrivals.sorted { $0.sequence < $1.sequence }
+        if !settings.reportsLatePackets { feedback.arrivals.removeAll(keepingCapacity: true) }
         if let next = feedback.nextNumber { arrivals.removeAll { $0.sequence < next } }
         var taken = 0
         while taken < arrivals.count {

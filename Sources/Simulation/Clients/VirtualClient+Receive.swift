@@ -87,7 +87,9 @@ extension VirtualClient {
         guard let element = RTPHeaderExtensions.find(id, header, in: packet),
             let number = TransportSequenceNumber(element, in: packet)
         else { return }
-        feedback.arrived(number.value, at: world.now, interval: settings.transportFeedbackInterval)
+        feedback.arrived(
+            number.value, at: world.now, interval: settings.transportFeedbackInterval,
+            reportsLate: settings.reportsLatePackets)
     }
 
     /// What it would see as a delay that grows is what still waits behind the packet.
