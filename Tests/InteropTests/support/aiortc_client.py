@@ -1,10 +1,12 @@
 """aiortc as a phone-like WHIP publisher and as a WHEP player, with taps on what really arrives.
 
-    python aiortc_client.py publish URL TOKEN      publishes until it is killed; prints "connected" when it is
+    python aiortc_client.py publish URL TOKEN [HOST]   publishes from an address until it is killed; prints "connected" when it is
+    python aiortc_client.py watch URL TOKEN HOST       plays until it is killed; prints five times a second how many frames it decoded
 """
 import asyncio
 import contextvars
 import fractions
+import json
 import sys
 import time
 from collections import Counter, defaultdict
@@ -206,12 +208,20 @@ class Client:
         await self.peer.close()
 
 
-async def _publish_until_killed(url, token):
-    client = await Client().publish(url, token, MovingPicture(320, 180), Tone())
+async def _publish_until_killed(url, token, host="127.0.0.1"):
+    client = await Client(host).publish(url, token, MovingPicture(320, 180), Tone())
     await client.connected()
     print("connected", flush=True)
     await asyncio.sleep(3600)
 
 
+async def _watch_until_killed(url, token, host):
+    client = await Client(host).play(url, token)
+    while True:
+        await asyncio.sleep(0.2)
+        height = client.last["video"].height if "video" in client.last else 0
+        print(json.dumps({**client.frames, "height": height}), flush=True)
+
+
 if __name__ == "__main__":
-    asyncio.run(_publish_until_killed(*sys.argv[2:4]))
+    asyncio.run({"publish": _publish_until_killed, "watch": _watch_until_killed}[sys.argv[1]](*sys.argv[2:]))

@@ -40,8 +40,9 @@ def _die_with_parent():
 
 
 class Firefox:
-    def __init__(self, socket):
-        self._socket, self._ids, self._waiting = socket, itertools.count(1), {}
+    def __init__(self, connection, pid):
+        self.pid = pid
+        self._socket, self._ids, self._waiting = connection, itertools.count(1), {}
         self._reader = asyncio.create_task(self._read())
 
     async def _read(self):
@@ -79,6 +80,10 @@ class Firefox:
             await asyncio.sleep(0.05)
         raise TimeoutError(expression)
 
+    async def run(self, script):
+        """Runs statements in the page."""
+        await self._script(script)
+
     async def _script(self, expression):
         result = await self.call("script.evaluate", expression=expression, target={"context": self.context}, awaitPromise=False)
         assert result["type"] == "success", result
@@ -113,7 +118,7 @@ async def firefox(namespace=None):
             drain = asyncio.create_task(process.stderr.read())
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=socket_inside)) as session:
                 async with session.ws_connect(url + "/session", max_msg_size=0) as channel:
-                    browser = Firefox(channel)
+                    browser = Firefox(channel, process.pid)
                     await browser.call("session.new", capabilities={})
                     yield browser
         finally:

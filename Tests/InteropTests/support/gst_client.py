@@ -3,6 +3,7 @@
 
     gst_client.py publish URL TOKEN H264|VP8 SECONDS
     gst_client.py play URL TOKEN H264|VP8 SECONDS      prints one JSON line: {"video": frames, "audio": buffers}
+    gst_client.py watch URL TOKEN any SECONDS          offers all that it decodes, and prints the line, with "height", five times a second
 """
 import json
 import sys
@@ -30,8 +31,13 @@ ENCODERS = {
             "video/x-h264,profile=constrained-baseline ! rtph264pay pt=96 config-interval=-1 aggregate-mode=zero-latency ! "
             "application/x-rtp,media=video,encoding-name=H264,payload=96",
 }
+RECEIVED = {
+    "VP8": "application/x-rtp,media=video,encoding-name=VP8,clock-rate=90000,payload=96",
+    "VP9": "application/x-rtp,media=video,encoding-name=VP9,clock-rate=90000,payload=98",
+    "H264": "application/x-rtp,media=video,encoding-name=H264,clock-rate=90000,payload=102,packetization-mode=(string)1",
+}
 PUBLISH = ("webrtcbin name=w bundle-policy=max-bundle "
-           "videotestsrc is-live=true pattern=ball ! video/x-raw,width=640,height=360,framerate=15/1 ! " + ENCODERS[codec] + " ! w. "
+           "videotestsrc is-live=true pattern=ball ! video/x-raw,width=640,height=360,framerate=15/1 ! " + ENCODERS.get(codec, "") + " ! w. "
            "audiotestsrc is-live=true wave=ticks ! audioconvert ! audioresample ! opusenc ! rtpopuspay pt=111 ! "
            "application/x-rtp,media=audio,encoding-name=OPUS,payload=111 ! w.")
 
@@ -88,8 +94,10 @@ def on_decoded(_, pad):
     sink.set_property("sync", False)
     sink.set_property("signal-handoffs", True)
 
-    def count(*_):
+    def count(_, __, pad):
         counts[kind] += 1
+        if kind == "video":
+            counts["height"] = pad.get_current_caps().get_structure(0).get_value("height")
 
     sink.connect("handoff", count)
     pipeline.add(sink)
@@ -108,9 +116,8 @@ def finish():
 
 peer.connect("notify::ice-gathering-state", on_gathered)
 peer.connect("pad-added", on_pad)
-if mode == "play":
-    caps = {"VP8": "application/x-rtp,media=video,encoding-name=VP8,clock-rate=90000,payload=96",
-            "H264": "application/x-rtp,media=video,encoding-name=H264,clock-rate=90000,payload=96,packetization-mode=(string)1"}[codec]
+if mode != "publish":
+    caps = RECEIVED.get(codec) or ";".join(RECEIVED.values())
     for text in (caps, "application/x-rtp,media=audio,encoding-name=OPUS,clock-rate=48000,payload=111"):
         peer.emit("add-transceiver", GstWebRTC.WebRTCRTPTransceiverDirection.RECVONLY, Gst.Caps.from_string(text))
 started = []
@@ -126,8 +133,10 @@ def negotiate(*_):
 if mode == "publish":
     peer.connect("on-negotiation-needed", negotiate)
 pipeline.set_state(Gst.State.PLAYING)
-if mode == "play":
+if mode != "publish":
     GLib.idle_add(negotiate)
+if mode == "watch":
+    GLib.timeout_add(200, lambda: print(json.dumps(counts), flush=True) or True)
 GLib.timeout_add_seconds(int(seconds), finish)
 loop.run()
 pipeline.set_state(Gst.State.NULL)

@@ -1,3 +1,4 @@
+import PayloadFormats
 public import Primitives
 
 /// The last packet of a spatial layer without a marker, held until it is known whether its picture goes on.
@@ -39,11 +40,14 @@ extension Subscription {
     /// Whether the picture of the held packet ends with it, by what came behind it: nothing, or another picture. Where the next packet is missing
     /// nobody can tell, and it may be repaired.
     func heldEndsPicture(in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
-        var next = tail.sourceSequence + 1
+        endsPicture(tail.sourceSequence, tail.sourceTimestamp, in: layer)
+    }
+
+    /// The same of any packet.
+    func endsPicture(_ sequence: Int64, _ timestamp: Int64, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
+        var next = sequence + 1
         while next <= layer.pointee.sequences.highest, layer.pointee.sequences.contains(next) {
-            if let record = layer.pointee.history.record(next) {
-                return record.pointee.timestamp != tail.sourceTimestamp
-            }
+            if let record = layer.pointee.history.record(next) { return record.pointee.timestamp != timestamp }
             next += 1
         }
         return next > layer.pointee.sequences.highest
@@ -63,6 +67,8 @@ extension Subscription {
         if endsPicture {
             sent.flags.insert(.marker)
             tail.isFrameComplete = true
+        } else if joinsLayers {
+            sent.join(.next)
         }
         append(sent, at: now, into: &list)
     }

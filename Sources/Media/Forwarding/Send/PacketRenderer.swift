@@ -36,21 +36,34 @@ struct PacketRenderer {
         if mapping.codec == .red || mapping.stripsRED {
             return offset + REDPayload.write(payload, mapping: mapping, into: slot + offset)
         }
+        let joining = AV1Joining(byte: sent.keyIndexDelta)
+        if mapping.codec == .av1, !joining.isEmpty {
+            return pad(
+                slot, length: offset + joining.write(payload, into: slot + offset), sent, repeatedAs: rtxSequence)
+        }
         (slot + offset).copyMemory(from: payload.baseAddress!, byteCount: payload.count)
         FrameNumbers(codec: mapping.codec, payload: payload).write(
             into: slot + offset, picture: sent.pictureDelta, temporalZero: sent.temporalZeroDelta,
             keyIndex: sent.keyIndexDelta)
-        offset += payload.count
-        guard sent.padding > 0, rtxSequence == nil else { return offset }
+        return pad(slot, length: offset + payload.count, sent, repeatedAs: rtxSequence)
+    }
+
+    @inline(__always)
+    private func pad(
+        _ slot: UnsafeMutableRawPointer, length: Int, _ sent: SentPacket, repeatedAs rtxSequence: UInt16?
+    ) -> Int {
+        guard sent.padding > 0, rtxSequence == nil else { return length }
         let count = Int(sent.padding)
-        let room = UnsafeMutableRawBufferPointer(start: slot, count: offset + count)
-        return RTPPatch.pad(room, length: offset, by: count) ?? offset
+        let room = UnsafeMutableRawBufferPointer(start: slot, count: length + count)
+        return RTPPatch.pad(room, length: length, by: count) ?? length
     }
 
     /// How long `write` makes the packet before padding; nil where only writing tells.
     @inline(__always)
     func length(of sent: SentPacket, record: UnsafePointer<PacketRecord>) -> Int? {
-        guard mapping.codec != .red, !mapping.stripsRED, sent.keyIndexDelta & ToldTargets.flag == 0 else { return nil }
+        guard mapping.codec != .red, !mapping.stripsRED, sent.keyIndexDelta & ToldTargets.flag == 0,
+            mapping.codec != .av1 || AV1Joining(byte: sent.keyIndexDelta).isEmpty
+        else { return nil }
         var elements = wire.ownElements(withMID: sent.flags.contains(.mid))
         var isTwoByte = wire.hasLargeIDs
         for index in 0..<record.pointee.extensions.count {

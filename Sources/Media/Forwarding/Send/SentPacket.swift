@@ -47,7 +47,7 @@ public struct SentPacket: Sendable {
     public var flags: Flags = []
     /// Added to TL0PICIDX.
     var temporalZeroDelta: UInt8 = 0
-    /// Added to the VP8 key index; of other codecs the layers that the subscriber is told to get, see `ToldTargets`.
+    /// Added to the VP8 key index; of other codecs the layers that the subscriber is told to get, see `ToldTargets`, or how AV1's are joined.
     var keyIndexDelta: UInt8 = 0
     /// Which binding of the subscription it belongs to; another track's history does not have it.
     var epoch: UInt8 = 0

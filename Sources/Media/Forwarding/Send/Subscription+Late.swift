@@ -50,10 +50,22 @@ extension Subscription {
         return caps
     }
 
-    /// Whether a packet that comes late is the last one that the subscriber gets of its picture, as its upper layers are left out.
-    func endsCappedPicture(_ record: UnsafePointer<PacketRecord>, caps: LayerCaps) -> Bool {
-        record.pointee.summary.endsFrame && record.pointee.summary.spatialLayer >= Int(caps.spatial)
-            && (tail.codec == .vp9 || tail.codec == .av1)
+    /// Ends the picture or goes over to its next layer, where a packet that comes late ends a layer. The subscriber may not get the layers above,
+    /// or the publisher have left them out.
+    func endLayer(
+        in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
+        of layer: UnsafeMutablePointer<ReceiveLayer>, caps: LayerCaps
+    ) {
+        guard tail.codec == .vp9 || tail.codec == .av1 else { return }
+        if record.pointee.summary.hasDescriptor, joinsLayers { joinToBefore(&sent, sequence, record, of: layer) }
+        guard record.pointee.summary.endsFrame, !record.pointee.hasMarker else { return }
+        if record.pointee.summary.spatialLayer >= Int(caps.spatial)
+            || endsPicture(sequence, record.pointee.timestamp, in: layer)
+        {
+            sent.flags.insert(.marker)
+        } else if joinsLayers {
+            sent.join(.next)
+        }
     }
 
     /// The range that a packet ahead of all others is numbered by; a new one where other layers are forwarded than before.

@@ -121,21 +121,21 @@ extension Subscription {
             rebase(at: arrival.sequence, record: record, of: layer, mapping: mapping)
         }
         if held.isHolding { releaseHeld(endsPicture: heldEndsPicture(in: layer), at: now, into: &list) }
-        number(arrival.sequence, record: record, at: now, into: &list)
+        number(arrival.sequence, record: record, of: layer, at: now, into: &list)
     }
 
     /// The next number for a packet that is ahead of all others.
     @inline(__always)
     private mutating func number(
-        _ sequence: Int64, record: UnsafePointer<PacketRecord>, at now: MonotonicTime,
-        into list: inout WorkList<SentPacket>
+        _ sequence: Int64, record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         let range = currentRange(from: sequence)
         range.pointee.last = sequence
         let output = range.pointee.output(sequence)
         if output > highest { highest = output }
         var sent = sentPacket(sequence, in: range.pointee)
-        if record.pointee.summary.hasDescriptor { tellTargets(in: &sent, record) }
+        if record.pointee.summary.hasDescriptor { tellLayers(in: &sent, sequence, record, of: layer) }
         tail.timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ range.pointee.timestampDelta
         tail.sourceTimestamp = record.pointee.timestamp
         tail.sourceSequence = sequence
@@ -255,7 +255,7 @@ extension Subscription {
         var sent = sentPacket(sequence, in: range.pointee)
         guard ring.place(sent.sequence) == nil, !held.isHolding(sent.sequence), formats[record.pointee.format].isMapped
         else { return }
-        if kind == .video, endsCappedPicture(record, caps: caps) { sent.flags.insert(.marker) }
+        if kind == .video { endLayer(in: &sent, sequence, record, of: layer, caps: caps) }
         // The subscriber has seen the gap: its requests that are on their way are answered by this.
         sent.lastRepeat = SentPacket.moment(of: now)
         append(sent, at: now, into: &list)

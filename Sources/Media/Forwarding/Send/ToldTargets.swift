@@ -58,8 +58,21 @@ struct ToldTargets {
 }
 
 extension Subscription {
+    /// Lets the receiver know how the packet's layer hangs together with others: by its descriptor, or where it has none by joining them.
+    @inline(__always)
+    mutating func tellLayers(
+        in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
+        of layer: UnsafeMutablePointer<ReceiveLayer>
+    ) {
+        if wire.extensions[.dependencyDescriptor] != 0 {
+            tellTargets(in: &sent, record)
+        } else if tail.codec == .av1 {
+            joinToBefore(&sent, sequence, record, of: layer)
+        }
+    }
+
     /// Lets the first packet of a picture of the lowest layers tell which decode targets there are.
-    mutating func tellTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
+    private mutating func tellTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
         let summary = record.pointee.summary
         guard tail.codec != .vp8, summary.startsFrame, summary.spatialLayer == 0, summary.temporalLayer == 0 else {
             return
