@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test bench scenarios interop loadtest compare links format lint sanitize fuzz docs clean
+.PHONY: run build test bench scenarios interop matrix loadtest compare links format lint sanitize fuzz docs clean
 
 ## Build for release, serve on loopback with a development key, print the address of a page to try it in.
 run: build
@@ -28,6 +28,12 @@ interop:
 	Tests/Support/install.sh test
 	swift build $(STRICT) -c release --product martlet
 	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
+
+## Every publisher with every player, frames decoded in each cell; the table in .build/matrix. Needs root: make matrix ONLY="AV1-L3T3 Firefox"
+matrix:
+	Tests/Support/install.sh test
+	swift build $(STRICT) -c release --product martlet
+	.venv/bin/python Tests/InteropTests/matrix/matrix.py $(ONLY)
 
 ## Loads a server of its own: make loadtest SCENARIO=webinar ARGS="--subscribers 500 --seconds 60"
 loadtest:

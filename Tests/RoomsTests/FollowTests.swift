@@ -97,6 +97,21 @@ struct FollowTests {
         }
     }
 
+    @Test("A8: a section whose track has no common codec says so, and another track behind it is another matter")
+    func noCommonCodec() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(bob, [.audio("0"), .video("1")])
+        let viewer = try viewer(&bench, .dominantSpeaker, sections)
+        let video = try #require(bench.room.members[viewer]?.subscriptions.last)
+        bench.media(.subscriptionHasNoCommonCodec(video))
+        #expect(bench.room.subscriptions(of: viewer).map(\.state) == [.active, .noCommonCodec])
+        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.members[bob]?.tracks.first))
+        #expect(bench.room.subscriptions(of: viewer).map(\.state) == [.active, .active])
+    }
+
     @Test("Viewers publish nothing and are never offered to")
     func viewersAreQuiet() throws {
         var bench = RoomBench()

@@ -9,6 +9,7 @@ STEADY, CHANGED, AGAIN = 5, 9, 9
 """Seconds: as it begins; after the change, of which the first four may go to it; after the change back, the same."""
 SETTLING = 4
 FIRST_FRAME = 10
+FULL_SIZE = 30
 
 
 @dataclasses.dataclass
@@ -71,6 +72,10 @@ async def with_codec(cell, lab, publisher, player, received):
         assert time.monotonic() < deadline, f"no frame within {FIRST_FRAME} s: {await received()}"
         await asyncio.sleep(0.1)
     full = publisher.frames_per_second
+    # Estimates grow at their own pace, Firefox's slowly; that is another matter.
+    deadline = time.monotonic() + FULL_SIZE
+    while (await received())["height"] < publisher.height and time.monotonic() < deadline:
+        await asyncio.sleep(0.2)
     await asyncio.sleep(1)
     await phase(cell, received, STEADY, 0.6 * full, "as it begins")
     if publisher.layers == 1 and not publisher.is_thinned:

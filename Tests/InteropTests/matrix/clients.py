@@ -71,7 +71,7 @@ class BrowserPublisher:
         self.is_thinned = mode == "L1T3"
         # What the smaller layers take, with something to spare: a link of this rate makes a switch.
         self.narrow = 550 if self.is_thinned else 350
-        self.frames_per_second = SIZE["framesPerSecond"]
+        self.frames_per_second, self.height = SIZE["framesPerSecond"], SIZE["height"]
 
     @contextlib.asynccontextmanager
     async def publish(self, lab, server):
@@ -105,7 +105,7 @@ class BrowserPublisher:
 
 class ProcessPublisher:
     """A publisher without layers, in a process of its own."""
-    layers, is_thinned, narrow = 1, False, None
+    layers, is_thinned, narrow, height = 1, False, None, 0
     frames_per_second = 15
 
     def __init__(self, codec, command):

@@ -1,6 +1,6 @@
-"""Every publisher with every player, frames decoded in each cell: make matrix, or make matrix ONLY="AV1 Firefox".
+"""Every publisher with every player, frames decoded in each cell: make matrix, or make matrix ONLY="AV1-L3T3 Firefox".
 
-A word of ONLY picks rows by their publisher; `publisher>player` picks cells. Results are kept in .build/matrix, so that a run of some rows completes
+A word of ONLY picks rows by part of their publisher's name; `publisher>player` picks cells. Results are kept in .build/matrix, so that a run of some rows completes
 the table.
 """
 import asyncio
@@ -49,8 +49,8 @@ def picked(words):
 
 
 def matches(word, publisher, player):
-    wanted, _, who = word.replace("_", " ").partition(">")
-    return wanted.lower() in publisher.lower() and who.lower() in player.lower()
+    wanted, _, who = word.lower().partition(">")
+    return wanted in publisher.lower().replace(" ", "-") and who in player.lower()
 
 
 def table(cells):

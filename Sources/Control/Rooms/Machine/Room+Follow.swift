@@ -21,6 +21,8 @@ extension Room {
         if let old = subscription.track { tracks[old]?.subscribers.removeAll { $0 == id } }
         if let track { tracks[track]?.subscribers.append(id) }
         subscriptions[id]?.track = track
+        // Of the track before.
+        if subscription.state == .noCommonCodec { subscriptions[id]?.state = .active }
         if subscription.description != nil {
             subscriptions[id]?.description?.track = track
             turn.media(.switchSubscription(id, to: track))

@@ -88,7 +88,6 @@ extension Room {
         guard let subscription = subscriptions[id] else { return }
         let track = subscription.track.flatMap { tracks[$0]?.info.sid }
         turn.log(.noCommonCodec(participant: members[subscription.member]?.info.sid ?? "", track: track))
-        guard subscription.slot == nil else { return }
         subscriptions[id]?.state = .noCommonCodec
         subscriptionChanged(id, &turn)
     }

@@ -1,0 +1,20 @@
+"""A few cells of the matrix of publishers and players; `make matrix` plays all of them."""
+import asyncio
+
+import pytest
+from matrix.matrix import play_row
+from support.network import Lab
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with Lab("mmt", 2) as lab:
+        yield lab
+
+
+@pytest.mark.parametrize("publisher, players", [("Chromium AV1 L3T3", ["Chromium", "GStreamer"]), ("Chromium VP9 L3T3_KEY", ["GStreamer"])])
+def test_G8_layers_inside_a_stream_reach_plain_players(lab, publisher, players):
+    """Without a dependency descriptor: frames go on when layers are left out and come back. A player without the codec is said to have none."""
+    cells = asyncio.run(play_row(lab, publisher, players))
+    print("figures: " + "; ".join(f"{one.player}: {one.text}" for one in cells))
+    assert not [f"{one.player}: {one.problem}" for one in cells if one.problem]
