@@ -38,15 +38,17 @@ def test_operators_see_mute_and_remove(development_server):
             await until(operator, f"/opus · muted/.test({row('Ada')}.textContent)", 5)
 
             await operator.locator("#members tr", has_text="Ada").get_by_role("button", name="Remove").click()
+            await operator.click("#ask-confirm")
             await ada.wait_for_selector("#join", timeout=3000)
             assert await ada.inner_text("#join-problem") == "You were removed from the room."
             await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", 3)
             await until(operator, f"{row('Ada')} === undefined", 5)
 
             await operator.click("#close-room")
+            await operator.click("#ask-confirm")
             await bob.wait_for_selector("#join", timeout=3000)
             assert await bob.inner_text("#join-problem") == "The room was closed."
-            await until(operator, "document.querySelector('#rooms').textContent === 'No room is open.'", 5)
+            await operator.wait_for_selector("#no-room", timeout=5000)
             assert not ada.problems and not bob.problems
 
     asyncio.run(run())

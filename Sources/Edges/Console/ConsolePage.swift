@@ -25,7 +25,11 @@ public enum ConsolePage {
         ("roster.js", PackageResources.roster_js),
         ("grid.js", PackageResources.grid_js),
         ("statistics.js", PackageResources.statistics_js),
+        ("limits.js", PackageResources.limits_js),
+        ("outage.js", PackageResources.outage_js),
         ("operators.js", PackageResources.operators_js),
+        ("dialog.js", PackageResources.dialog_js),
+        ("names.js", PackageResources.names_js),
         ("tokens.js", PackageResources.tokens_js),
     ]
 

@@ -101,10 +101,6 @@ class Firefox:
 @contextlib.asynccontextmanager
 async def firefox(namespace=None):
     """A browser with one tab, in a network namespace where one is named."""
-    def socket_inside(address):
-        with inside(namespace):
-            return socket.socket(*address[:3])
-
     with tempfile.TemporaryDirectory(prefix="martlet-firefox-", ignore_cleanup_errors=True) as profile:
         lines = "".join(f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in PREFERENCES.items())
         pathlib.Path(profile, "user.js").write_text(lines)
@@ -116,9 +112,9 @@ async def firefox(namespace=None):
         try:
             url = await asyncio.wait_for(_listening(process), 60)
             drain = asyncio.create_task(process.stderr.read())
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=socket_inside)) as session:
-                async with session.ws_connect(url + "/session", max_msg_size=0) as channel:
-                    browser = Firefox(channel, process.pid)
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=_sockets_in(namespace))) as session:
+                async with session.ws_connect(url + "/session", max_msg_size=0) as connection:
+                    browser = Firefox(connection, process.pid)
                     await browser.call("session.new", capabilities={})
                     yield browser
         finally:
@@ -131,6 +127,15 @@ async def firefox(namespace=None):
                     await process.wait()
             if drain:
                 drain.cancel()
+
+
+def _sockets_in(namespace):
+    """Makes sockets that belong to the browser's namespace, whose loopback it listens on."""
+    def make(address):
+        with inside(namespace):
+            return socket.socket(*address[:3])
+
+    return make
 
 
 async def _listening(process):

@@ -84,6 +84,19 @@ class Lab:
         """Changes client `number`'s link live, for example "both loss 5"."""
         self._netem("set", self.prefix, str(number), command)
 
+    @contextlib.contextmanager
+    def cut(self, number):
+        """Client `number` has no network meanwhile: its interface is down, as without Wi-Fi, and its system knows."""
+        def ip(*words):
+            subprocess.run(["ip", "-n", self.client(number), *words], check=True, timeout=10)
+
+        ip("link", "set", "e0", "down")
+        try:
+            yield
+        finally:
+            ip("link", "set", "e0", "up")
+            ip("route", "replace", "default", "via", f"10.77.{number}.1")
+
     def wrapper(self, number, program):
         """A script that runs `program` inside client `number`'s namespace, for launchers that take a path."""
         path = pathlib.Path(self.folder.name) / f"run-{number}-{pathlib.Path(program).name}"

@@ -3,6 +3,8 @@
 
 import { Room } from "./room.js";
 import { openMedia, openScreen } from "./media.js";
+import { problemOfPerson, problemOfRoom } from "./names.js";
+import { Outage } from "./outage.js";
 import { Operators } from "./operators.js";
 import { receivedStatistics, sentStatistics } from "./statistics.js";
 import { developmentToken, newIdentity } from "./tokens.js";
@@ -15,6 +17,7 @@ const FIELDS = { "room-name": "room", "your-name": "name", sending: "send", code
 let room = null;
 let media = null;
 let identity = null;
+const outage = new Outage();
 
 for (const [id, parameter] of Object.entries(FIELDS)) {
     if (parameters.has(parameter)) element(id).value = parameters.get(parameter);
@@ -31,22 +34,25 @@ element("join").addEventListener("submit", (event) => {
 
 async function join() {
     element("join-problem").textContent = "";
+    const name = element("your-name").value.trim();
+    const roomName = element("room-name").value.trim();
+    if (!areNames(roomName, name)) return;
     element("join-button").disabled = true;
     element("join-button").textContent = "Joining…";
     try {
-        const name = element("your-name").value.trim();
-        const roomName = element("room-name").value.trim();
         identity ??= newIdentity(name);
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
         media = await openMedia(element("sending").value, name);
         room = new Room({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
             join: { room: roomName, name, speakers: true },
-            onEntered: () => showRoom(roomName),
+            onEntered: showRoom,
             onState: showState,
-            onPeople: (count) => { element("people-count").lastChild.textContent = count; },
+            onSuspended: (seconds) => outage.suspendedFor(seconds),
+            onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
             onMuted: showMuted,
             onSilenced: waitForClick,
+            onProblem: complain,
             onEnd: showForm,
         });
     } catch (problem) {
@@ -58,6 +64,17 @@ async function join() {
     }
 }
 
+/** Whether both names can be used; the first that cannot is said, and is where to type. */
+function areNames(roomName, name) {
+    const problems = [[element("room-name"), problemOfRoom(roomName)], [element("your-name"), problemOfPerson(name)]];
+    for (const [field, problem] of problems) field.setAttribute("aria-invalid", String(Boolean(problem)));
+    const [field, problem] = problems.find(([, text]) => text) ?? [];
+    if (!field) return true;
+    showForm(new Error(problem));
+    field.focus();
+    return false;
+}
+
 function leave() {
     room?.leave();
     showForm();
@@ -67,16 +84,21 @@ element("leave").addEventListener("click", leave);
 // A closed tab says goodbye, so that nobody looks at a ghost for the time that a lost socket is given.
 addEventListener("pagehide", leave);
 
-function showRoom(name) {
+/** Entered for the first time, or afresh: whatever the page shows of the room is what the server calls it. */
+function showRoom({ name }) {
     element("join").hidden = true;
     element("room").hidden = false;
     element("room-title").textContent = name;
+    element("room-name").value = name;
     document.title = `${name} · Martlet`;
+    const address = new URL(location.href);
+    address.searchParams.set("room", name);
+    history.replaceState(null, "", address);
     for (const kind of ["audio", "video"]) {
-        showMuted(kind, false);
+        showMuted(kind, room.muted[kind]);
         element(`mute-${kind}`).disabled = !media?.sources.some(({ track, source }) => track.kind === kind && !source.startsWith("screen"));
     }
-    showSharing(false);
+    showSharing();
     complain("");
 }
 
@@ -86,6 +108,7 @@ function showForm(problem) {
     room = media = null;
     document.title = "Martlet";
     element("join-problem").textContent = problem?.message ?? "";
+    outage.clear();
     element("join-button").disabled = false;
     element("join-button").textContent = "Join";
     element("room").hidden = true;
@@ -93,9 +116,14 @@ function showForm(problem) {
     showState("idle");
 }
 
-function showState(state) {
+function showState(state, cause) {
+    const isLost = state === "connecting" && Boolean(room?.self);
     element("status").dataset.state = state;
-    element("status").textContent = state === "connecting" && room?.self ? "Reconnecting…" : STATES[state];
+    element("status").textContent = isLost ? "Reconnecting…" : STATES[state];
+    // Quality, speakers and reasons are the server's word; without it they are hidden until it speaks again.
+    element("floor").classList.toggle("lost", isLost);
+    if (isLost) outage.lost(cause);
+    else if (state === "connected") outage.over();
 }
 
 // MARK: Controls
@@ -112,23 +140,20 @@ function showMuted(kind, muted, byOther = false) {
 }
 
 element("share-screen").addEventListener("click", () => act(async () => {
-    if (room.screen) {
-        await room.stopSharing();
-        showSharing(false);
-    } else {
-        await room.share(await openScreen(element("sending").value), () => showSharing(false));
-        showSharing(true);
-    }
+    const work = room.screen ? room.stopSharing() : room.share(await openScreen(element("sending").value), showSharing);
+    showSharing();
+    await work.finally(showSharing);
 }));
 
-function showSharing(sharing) {
-    element("share-screen").dataset.on = sharing;
-    element("share-screen").lastElementChild.textContent = sharing ? "Stop sharing" : "Share screen";
+function showSharing() {
+    const isSharing = Boolean(room?.screen);
+    element("share-screen").dataset.on = isSharing;
+    element("share-screen").lastElementChild.textContent = isSharing ? "Stop sharing" : "Share screen";
 }
 
 element("copy-link").addEventListener("click", () => act(async () => {
     const link = new URL(location.pathname, location.href);
-    link.searchParams.set("room", element("room-name").value.trim());
+    link.searchParams.set("room", element("room-title").textContent);
     if (!navigator.clipboard) return complain(`Browsers let a page copy only over https. The link: ${link}`);
     await navigator.clipboard.writeText(link);
     const label = element("copy-link").lastElementChild;
@@ -151,7 +176,8 @@ async function act(action) {
     try {
         await action();
     } catch (problem) {
-        if (problem.name !== "NotAllowedError") complain(problem.message); // A person changed their mind.
+        // A person changed their mind; or the connection was lost, which is said already, and what they chose is announced afresh.
+        if (problem.name !== "NotAllowedError" && problem.code !== "lost") complain(problem.message);
     }
 }
 
@@ -159,15 +185,24 @@ function complain(text) { element("room-problem").textContent = text; }
 
 // MARK: Tabs
 
+const TABS = ["room", "operators"];
 const operators = new Operators();
-for (const tab of ["room", "operators"]) {
-    element(`tab-${tab}`).addEventListener("click", () => {
-        for (const other of ["room", "operators"]) {
-            element(`tab-${other}`).setAttribute("aria-selected", String(other === tab));
-            element(`view-${other}`).hidden = other !== tab;
-        }
-        operators.setVisible(tab === "operators", element("token").value.trim());
+for (const tab of TABS) {
+    element(`tab-${tab}`).addEventListener("click", () => choose(tab));
+    element(`tab-${tab}`).addEventListener("keydown", ({ key }) => {
+        if (key !== "ArrowLeft" && key !== "ArrowRight") return;
+        choose(TABS.find((other) => other !== tab), { focus: true });
     });
+}
+
+function choose(tab, { focus = false } = {}) {
+    for (const other of TABS) {
+        element(`tab-${other}`).setAttribute("aria-selected", String(other === tab));
+        element(`tab-${other}`).tabIndex = other === tab ? 0 : -1;
+        element(`view-${other}`).hidden = other !== tab;
+    }
+    if (focus) element(`tab-${tab}`).focus();
+    operators.setVisible(tab === "operators", element("token").value.trim());
 }
 
 // What tests and curious people read in the browser's own console.

@@ -10,8 +10,11 @@ const grid = document.getElementById("grid");
 const GAP = 12;
 
 export class Tile {
-    /** `source` is "camera", "screen" or "person" (no video); `onView({ size, priority, pinned, hidden })`: a person chose how to see it. */
-    constructor({ key, name, own = false, source = "camera", isMirrored = false, onView }) {
+    /**
+     * `source` is "camera", "screen" or "person" (no video); `onView({ size, priority, pinned, hidden })`: a person chose how to see it;
+     * `choice`: what they chose before.
+     */
+    constructor({ key, name, own = false, source = "camera", isMirrored = false, choice, onView }) {
         this.element = make("div", `tile ${source}${own ? " own" : ""}${isMirrored ? " mirrored" : ""}`);
         this.element.dataset.key = key;
         this.face = make("div", "face", initials(name));
@@ -25,19 +28,22 @@ export class Tile {
         this.quality.append(...Array.from({ length: 5 }, () => make("i")));
         this.quality.hidden = true;
         this.corner = make("div", "corner");
-        if (onView) this.corner.append(...viewControls(name, (choice) => {
-            this.element.classList.toggle("not-shown", choice.hidden);
-            this.element.classList.toggle("pinned", choice.pinned);
-            onView(choice);
-        }));
+        if (onView) this.corner.append(...viewControls(name, choice, (chosen) => { this.mark(chosen); onView(chosen); }));
+        this.mark(choice ?? {});
         this.corner.append(this.quality);
         const caption = make("div", "caption");
         this.why = make("span", "why");
         caption.append(this.name, this.figures, this.why);
-        this.element.append(this.face, caption, this.corner);
+        this.still = make("p", "still");
+        this.element.append(this.face, this.still, caption, this.corner);
         if (own) grid.prepend(this.element);
         else (source === "screen" ? stage : grid).append(this.element);
         arrange();
+    }
+
+    mark({ hidden = false, pinned = false }) {
+        this.element.classList.toggle("not-shown", hidden);
+        this.element.classList.toggle("pinned", pinned);
     }
 
     /** Shows a video track; a face stands in until its first frame. */
@@ -80,6 +86,19 @@ export class Tile {
         this.element.title = details;
     }
 
+    /** Says across the video that it does not move; "" while it does. */
+    setStill(text) {
+        this.element.classList.toggle("stands-still", Boolean(text));
+        this.still.textContent = text;
+        if (text) this.setFigures({});
+    }
+
+    /** What keeps one's own video from being larger: { reason, text } of SendLimits. */
+    setLimit({ reason, text }) {
+        this.why.textContent = this.why.title = text;
+        this.why.dataset.reason = reason;
+    }
+
     /** What is shown and why not more, in the server's words (`pictures` of martlet.v1). */
     setWhy({ layer, text, reason }, estimate) {
         const shown = layer ? `${layer.height}p ${Math.round(layer.framesPerSecond)} fps` : "not sent";
@@ -106,11 +125,11 @@ export class Tile {
 const SIZES = [["fit", "Fit"], ["best", "Best"], ["1", "Medium"], ["0", "Low"], ["paused", "Paused"]];
 const PRIORITIES = [["", "Auto"], ["high", "High"], ["standard", "Standard"], ["low", "Low"]];
 
-function viewControls(name, onView) {
-    const size = menu("layer", `Size of ${name}'s video`, SIZES);
-    const priority = menu("priority", `Priority of ${name}'s video`, PRIORITIES);
-    const pin = toggle("pin", "Pin: before all others when bandwidth is short");
-    const hide = toggle("hide", "Hide: nothing is sent");
+function viewControls(name, choice, onView) {
+    const size = menu("layer", `Size of ${name}’s video`, SIZES, choice?.size);
+    const priority = menu("priority", `Priority of ${name}’s video`, PRIORITIES, choice?.priority);
+    const pin = toggle("pin", `Pin ${name}’s video: before all others when bandwidth is short`, choice?.pinned);
+    const hide = toggle("hide", `Hide ${name}’s video: nothing is sent`, choice?.hidden);
     const isOn = (button) => button.getAttribute("aria-pressed") === "true";
     const tell = () => onView({ size: size.value, priority: priority.value, pinned: isOn(pin), hidden: isOn(hide) });
     size.onchange = priority.onchange = tell;
@@ -120,19 +139,20 @@ function viewControls(name, onView) {
     return [pin, hide, priority, size];
 }
 
-function menu(name, label, options) {
+function menu(name, label, options, chosen = options[0][0]) {
     const made = make("select", `choice ${name}`);
     made.setAttribute("aria-label", label);
     made.title = label;
     for (const [key, text] of options) made.append(new Option(text, key));
+    made.value = chosen;
     return made;
 }
 
-function toggle(name, label) {
+function toggle(name, label, isOn = false) {
     const made = make("button", `choice ${name}`);
     made.innerHTML = `<svg><use href="#icon-${name}"/></svg>`;
     made.setAttribute("aria-label", label);
-    made.setAttribute("aria-pressed", "false");
+    made.setAttribute("aria-pressed", String(isOn));
     made.title = label;
     return made;
 }

@@ -1,5 +1,8 @@
-// The operators' tab: the node, its rooms and the members of one, read from the control API (/openapi.json) while it is shown.
+// The operators' tab: the node, its rooms and the members of one, read from the control API (/openapi.json) while it is shown. Whatever has
+// a button stays in place from one look to the next, so that the keyboard's focus stays and no click is lost.
 
+import { ask } from "./dialog.js";
+import { isAddressable } from "./names.js";
 import { developmentToken } from "./tokens.js";
 import { rate } from "./statistics.js";
 
@@ -9,7 +12,10 @@ const element = (id) => document.getElementById(id);
 export class Operators {
     constructor() {
         this.rows = new Map(); // participant sid -> MemberRow
-        element("close-room").onclick = () => this.act(() => this.call("DELETE", this.path()));
+        this.buttons = new Map(); // room name -> RoomButton
+        this.nodeValues = new Map(); // title -> element
+        this.looks = 0;
+        element("close-room").onclick = () => this.closeRoom(this.chosen);
     }
 
     setVisible(visible, token) {
@@ -20,8 +26,15 @@ export class Operators {
         this.timer = setInterval(() => this.refresh(), INTERVAL);
     }
 
-    /** Where the chosen room lives; `parts` are ids below it. */
-    path(...parts) { return ["/v1/rooms", this.chosen, ...parts].map((part, index) => (index ? encodeURIComponent(part) : part)).join("/"); }
+    closeRoom(room) {
+        const question = { title: `Close the room “${room}”?`, text: "Everyone in it is disconnected.", action: "Close room" };
+        return this.act(async () => { if (await ask(question)) await this.call("DELETE", path(room)); });
+    }
+
+    removeMember(room, { sid, name }) {
+        const question = { title: `Remove ${name}?`, text: `${name} is disconnected from the room “${room}”.`, action: "Remove" };
+        return this.act(async () => { if (await ask(question)) await this.call("DELETE", path(room, "participants", sid)); });
+    }
 
     async call(method, path) {
         this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
@@ -45,16 +58,25 @@ export class Operators {
     complain(problem) { element("operators-problem").textContent = problem?.message ?? ""; }
 
     async refresh() {
+        const look = ++this.looks;
         try {
             const [node, { rooms }] = await Promise.all([this.call("GET", "/v1/node"), this.call("GET", "/v1/rooms")]);
+            if (look !== this.looks) return;
             this.showNode(node);
-            this.chosen = rooms.some((room) => room.name === this.chosen) ? this.chosen : rooms[0]?.name;
             this.showRooms(rooms);
-            await this.showMembers();
+            await this.showMembers(look);
             this.complain(null);
         } catch (problem) {
-            this.complain(problem instanceof TypeError ? new Error("The server does not answer.") : problem);
+            if (look === this.looks) this.showNothing(problem instanceof TypeError ? new Error("The server does not answer.") : problem);
         }
+    }
+
+    /** What was shown is no longer known to be so. */
+    showNothing(problem) {
+        this.complain(problem);
+        this.before = null;
+        for (const value of this.nodeValues.values()) value.textContent = "–";
+        element("operators").classList.add("stale");
     }
 
     showNode(node) {
@@ -67,32 +89,59 @@ export class Operators {
             "Packets in, per second": perSecond("in"), "Packets out, per second": perSecond("out"), "Up for": duration(node.uptimeSeconds),
         };
         this.before = now;
-        element("node").replaceChildren(...Object.entries(figures).map(([name, value]) => {
-            const box = document.createElement("div");
-            box.append(make("dt", "", name), make("dd", "", value));
-            return box;
-        }));
+        for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
+        element("operators").classList.remove("stale");
     }
 
+    nodeValue(title) {
+        if (!this.nodeValues.has(title)) {
+            const box = make("div"), value = make("dd");
+            box.append(make("dt", "", title), value);
+            element("node").append(box);
+            this.nodeValues.set(title, value);
+        }
+        return this.nodeValues.get(title);
+    }
+
+    /** In the order of their names, which never moves a button that is there. */
     showRooms(rooms) {
-        element("rooms").replaceChildren(...rooms.map((room) => {
-            const button = make("button");
-            button.setAttribute("aria-current", String(room.name === this.chosen));
-            button.append(make("span", "name", room.name), make("span", "count", room.participants));
-            button.onclick = () => { this.chosen = room.name; this.refresh(); };
-            const item = document.createElement("li");
-            item.append(button);
-            return item;
-        }));
-        if (!rooms.length) element("rooms").append(make("li", "dim", "No room is open."));
-        element("close-room").hidden = !rooms.length;
+        const known = new Map(rooms.map((room) => [room.name, room]));
+        const names = [...known.keys()].sort();
+        if (!known.has(this.chosen)) this.chosen = names.find(isAddressable) ?? names[0];
+        for (const [name, button] of this.buttons) {
+            if (known.has(name)) continue;
+            button.element.remove();
+            this.buttons.delete(name);
+        }
+        let place = element("rooms").firstElementChild;
+        for (const name of names) {
+            const button = this.buttons.get(name) ?? new RoomButton(name, () => { this.chosen = name; this.refresh(); });
+            this.buttons.set(name, button);
+            button.update(known.get(name), name === this.chosen);
+            if (button.element === place) place = place.nextElementSibling;
+            else element("rooms").insertBefore(button.element, place);
+        }
+        element("no-room").hidden = rooms.length > 0;
+        element("close-room").hidden = !isAddressable(this.chosen);
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 
-    /** Names come from the room, figures from its statistics; rows stay where they are, so that a click never misses. */
-    async showMembers() {
-        const [detail, statistics] = this.chosen
-            ? await Promise.all([this.call("GET", this.path()), this.call("GET", this.path("stats"))]) : [null, null];
+    /** Names come from the room, figures from its statistics. A room that cannot be shown keeps nobody from the others. */
+    async showMembers(look) {
+        const room = this.chosen;
+        let detail = null, statistics = null, problem = "";
+        if (isAddressable(room)) {
+            try {
+                [detail, statistics] = await Promise.all([this.call("GET", path(room)), this.call("GET", path(room, "stats"))]);
+            } catch (failure) {
+                if (failure.status !== 404) throw failure;
+                problem = "This room was closed.";
+            }
+        } else if (room) {
+            problem = `No address can carry the name “${room}”, so this room can be neither shown nor closed here.`;
+        }
+        if (look !== this.looks) return;
+        element("members-problem").textContent = problem;
         const members = detail?.participants ?? [];
         const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
         for (const [sid, row] of this.rows) {
@@ -102,7 +151,7 @@ export class Operators {
         }
         const body = this.table();
         for (const member of members) {
-            if (!this.rows.has(member.sid)) this.rows.set(member.sid, new MemberRow(body, this));
+            if (!this.rows.has(member.sid)) this.rows.set(member.sid, new MemberRow(body, this, room));
             this.rows.get(member.sid).update(member, figures.get(member.sid));
         }
         element("members").firstElementChild.hidden = !members.length;
@@ -119,21 +168,41 @@ export class Operators {
     }
 }
 
+/** Where a room lives; `parts` are ids below it. */
+function path(room, ...parts) { return ["/v1/rooms", ...[room, ...parts].map(encodeURIComponent)].join("/"); }
+
+class RoomButton {
+    constructor(name, onChoose) {
+        this.element = make("li");
+        this.button = make("button");
+        this.count = make("span", "count");
+        this.button.title = name;
+        this.button.append(make("span", "name", name), this.count);
+        this.button.onclick = onChoose;
+        this.element.append(this.button);
+    }
+
+    update({ participants }, isChosen) {
+        this.count.textContent = participants;
+        this.button.setAttribute("aria-current", String(isChosen));
+    }
+}
+
 class MemberRow {
-    constructor(body, operators) {
-        this.operators = operators;
+    constructor(body, operators, room) {
+        Object.assign(this, { operators, room });
         this.element = body.insertRow();
         this.cells = Array.from({ length: 4 }, () => this.element.insertCell());
         this.lines = new Map(); // track sid -> { element, text, button }
         const remove = make("button", "button small danger", "Remove");
-        remove.onclick = () => operators.act(() => operators.call("DELETE", operators.path("participants", this.sid)));
+        remove.onclick = () => operators.removeMember(room, this);
         this.element.insertCell().append(remove);
     }
 
     update(member, figures) {
         this.sid = member.sid;
         const since = duration((Date.now() - member.joinedAt) / 1000);
-        const name = member.name || member.identity;
+        const name = this.name = member.name || member.identity;
         this.cells[0].replaceChildren(make("div", "who", name), make("div", "dim", `${name === member.identity ? "" : `${member.identity} · `}for ${since}`));
         this.showTracks(figures?.tracks ?? []);
         this.cells[2].replaceChildren(...received(figures?.subscriptions ?? []));
@@ -156,9 +225,9 @@ class MemberRow {
     }
 
     addLine(sid) {
-        const { operators } = this;
+        const { operators, room } = this;
         const line = { element: make("div", "line"), source: make("span", "source"), text: make("span", "dim"), button: make("button", "button small") };
-        line.button.onclick = () => operators.act(() => operators.call("POST", `${operators.path("tracks", sid)}/mute`));
+        line.button.onclick = () => operators.act(() => operators.call("POST", path(room, "tracks", sid, "mute")));
         line.element.append(line.source, line.text, line.button);
         this.cells[1].append(line.element);
         this.lines.set(sid, line);

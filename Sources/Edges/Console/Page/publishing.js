@@ -11,7 +11,7 @@ export class Publishing {
     /** `codec` is a video codec's name or "", `red` asks for redundant audio, `simulcast` for three sizes of a camera. */
     constructor({ signal, configuration, codec, red, simulcast, muted, onPublished }) {
         Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished });
-        this.sent = new Map(); // MediaStreamTrack -> { source, transceiver }
+        this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced }; announced: as muted or not, once it was
         this.sids = {}; // mid -> track sid
         this.wanted = new Map(); // track sid -> its layers, and whether somebody wants each
         this.work = Promise.resolve();
@@ -20,7 +20,7 @@ export class Publishing {
     /** Begins to send tracks; `sources` says what each is: [{ track, source }]. */
     async add(sources, stream) {
         const connection = this.connection ??= this.connect();
-        const announced = sources.map(({ track, source }) => {
+        for (const { track, source } of sources) {
             const layered = track.kind === "video" && this.simulcast && source === "camera";
             const transceiver = connection.addTransceiver(track, {
                 direction: "sendonly", streams: [stream],
@@ -29,10 +29,7 @@ export class Publishing {
             if (track.kind === "video") preferVideo(transceiver, this.codec);
             else if (this.red) preferRedundantAudio(transceiver);
             this.sent.set(track, { source, transceiver });
-            const { width, height } = track.kind === "video" ? track.getSettings() : {};
-            return { track: track.id, source, muted: !track.enabled, width, height, hint: track.contentHint || undefined };
-        });
-        await this.signal.request("announce", { tracks: announced });
+        }
         await this.offer();
     }
 
@@ -61,16 +58,30 @@ export class Publishing {
             const connection = this.connection;
             if (!connection) return;
             await connection.setLocalDescription(await connection.createOffer(options));
+            await this.announce();
             const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp });
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
             this.sids = answer.tracks;
             for (const sid of this.wanted.keys()) await this.follow(sid);
+            await this.tellMuted(); // What was changed while the server answered.
             this.onPublished?.();
         };
         const result = this.work.then(exchange);
         this.work = result.catch(() => {});
         return result;
+    }
+
+    /** Says what the new tracks are, by their sections: Firefox names a track in its description otherwise than `track.id`. */
+    async announce() {
+        const tracks = [];
+        for (const [track, entry] of this.sent) {
+            if (entry.announced !== undefined || !entry.transceiver.mid) continue;
+            entry.announced = !track.enabled;
+            const { width, height } = track.kind === "video" ? track.getSettings() : {};
+            tracks.push({ track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height, hint: track.contentHint || undefined });
+        }
+        if (tracks.length) await this.signal.request("announce", { tracks });
     }
 
     /** Somebody wants these layers of a track, and nobody the others: [{ rid, spatial, wanted }]. */
@@ -100,13 +111,13 @@ export class Publishing {
         if (changes) await sender.setParameters(parameters);
     }
 
-    /** Mutes or unmutes the microphone ("audio") or the camera ("video"); a shared screen goes on. */
-    async setMuted(kind, muted) {
-        for (const [track, { source, transceiver }] of this.sent) {
-            if (track.kind !== kind || source.startsWith("screen")) continue;
-            track.enabled = !muted;
-            const sid = this.sids[transceiver.mid];
-            if (sid) await this.signal.request("mute", { track: sid, muted });
+    /** Tells of each track that is muted, or not any more, since it was announced. */
+    async tellMuted() {
+        for (const [track, entry] of this.sent) {
+            const sid = this.sids[entry.transceiver.mid];
+            if (!sid || entry.announced === !track.enabled) continue;
+            entry.announced = !track.enabled;
+            await this.signal.request("mute", { track: sid, muted: !track.enabled });
         }
     }
 

@@ -2,8 +2,8 @@
 
 export class Receiving {
     /** `show(sid, track)` is called for each video that has a place; `onSilenced` when the browser wants a click first. */
-    constructor({ signal, configuration, show, onSilenced }) {
-        Object.assign(this, { signal, configuration, show, onSilenced });
+    constructor({ signal, configuration, show, onSilenced, onProblem }) {
+        Object.assign(this, { signal, configuration, show, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
         this.views = new Map(); // track sid -> what was asked for
@@ -20,7 +20,7 @@ export class Receiving {
             this.tracks = new Map(Object.entries(tracks));
             this.showAll();
         };
-        this.work = this.work.then(exchange).catch((problem) => console.warn("The offer was not answered:", problem.message));
+        this.work = this.work.then(exchange).catch(this.onProblem);
     }
 
     connect() {

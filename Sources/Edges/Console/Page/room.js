@@ -5,20 +5,22 @@ import { Publishing } from "./publishing.js";
 import { Receiving } from "./receiving.js";
 import { Roster } from "./roster.js";
 import { Tile } from "./grid.js";
+import { SendLimits } from "./limits.js";
 import { Figures, receivedStatistics, sentStatistics } from "./statistics.js";
 
-/** Why a session ended, for a person. */
+/** Why a session ended for good, for a person. After any other end the socket's close says how to go on. */
 const ENDINGS = {
     removed: "You were removed from the room.",
     duplicate_identity: "You joined this room from another window.",
     room_deleted: "The room was closed.",
-    timeout: "The server has not heard from this page for too long.",
 };
+/** Between these states and a new connection nothing is sent. */
+const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Room {
     /**
-     * `media` is what `openMedia` gave, or null. Handlers: onEntered(), onState(state), onPeople(count),
-     * onMuted(kind, muted, byOther), onSilenced(), onEnd(problem).
+     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onState(state, cause), onSuspended(seconds), onPeople(count),
+     * onMuted(kind, muted, byOther), onSilenced(), onProblem(text), onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
         Object.assign(this, { media, options: { codec, red, simulcast }, handlers });
@@ -26,6 +28,7 @@ export class Room {
         this.firstFrames = new Map(); // track sid -> milliseconds since the stay began
         this.started = new Set(); // sids of tracks of which the server has sent the first packet
         this.figures = new Figures();
+        this.limits = new SendLimits();
         this.muted = { audio: false, video: false };
         this.joined = false;
         this.roster = new Roster({
@@ -36,20 +39,21 @@ export class Room {
             token, join,
             onJoined: (reply, hello) => this.enter(reply, hello).catch((problem) => this.complain(problem)),
             onEvent: (event) => this.handle(event),
-            onState: (state) => this.setState(state),
+            onState: (state, cause) => this.setState(state, cause),
+            onSuspended: handlers.onSuspended,
             onEnd: (problem) => { this.close(); handlers.onEnd(problem); },
         });
-        this.timer = setInterval(() => this.refresh(), 1000);
+        this.timer = setInterval(() => this.refresh().catch((problem) => console.warn(problem.message)), 1000);
     }
 
-    setState(state) {
+    setState(state, cause) {
         this.joined = state === "connected" && Boolean(this.self);
-        this.handlers.onState(state);
+        this.handlers.onState(state, cause);
     }
 
     // What went wrong beside an action of the person's; a lost connection says so itself.
     complain(problem) {
-        if (problem.code !== "lost") console.warn(problem.message);
+        if (problem.code !== "lost") this.handlers.onProblem(problem.message);
     }
 
     /** A fresh session: everything of an older one is void. */
@@ -58,9 +62,10 @@ export class Room {
         this.configuration = { iceServers: hello.iceServers, bundlePolicy: "max-bundle" };
         this.self = reply.participant;
         this.joined = true;
-        this.handlers.onEntered();
+        this.handlers.onEntered(reply.room);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
+            onProblem: (problem) => this.complain(problem),
             show: (sid, track) => this.roster.tile(sid)?.show(track, () => this.noteFirstFrame(sid)),
         });
         for (const person of reply.participants) this.roster.add(person);
@@ -75,10 +80,14 @@ export class Room {
     handle(event) {
         switch (event.type) {
         case "participantJoined":
-        case "participantUpdated": return event.participant.sid === this.self.sid || this.roster.add(event.participant);
+        case "participantUpdated":
+            if (event.participant.sid !== this.self.sid) this.roster.add(event.participant);
+            return this.tellViews();
         case "participantLeft": return this.roster.remove(event.participant);
         case "trackPublished":
-        case "trackUpdated": return this.roster.setTrack(event.track);
+        case "trackUpdated":
+            this.roster.setTrack(event.track);
+            return this.tellViews(); // Before its publisher encodes a size that nobody looks at.
         case "trackUnpublished": return this.roster.removeTrack(event.participant, event.track);
         case "offer":
             this.tellViews(); // Ahead of the answer: nothing larger than the tiles is sent to begin with.
@@ -124,15 +133,22 @@ export class Room {
     /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */
     async share(screen, onEnded) {
         this.screen = screen;
-        for (const { track } of screen.sources) track.onended = () => this.stopSharing().then(onEnded);
-        await this.publishing.add(screen.sources, screen.stream);
+        for (const { track } of screen.sources) track.onended = () => { this.stopSharing().catch((problem) => this.complain(problem)); onEnded(); };
+        try {
+            await this.publishing?.add(screen.sources, screen.stream);
+        } catch (problem) {
+            if (problem.code === "lost") return; // The next session publishes it.
+            this.screen = null;
+            screen.stop();
+            throw problem;
+        }
     }
 
     async stopSharing() {
         const screen = this.screen;
         this.screen = null;
         screen?.stop();
-        if (screen) await this.publishing.remove(screen.sources.map(({ track }) => track));
+        if (screen) await this.publishing?.remove(screen.sources.map(({ track }) => track));
     }
 
     async setMuted(kind, muted, byOther = false) {
@@ -140,7 +156,11 @@ export class Room {
         this.handlers.onMuted(kind, muted, byOther);
         if (kind === "audio") this.ownTile?.setAudioMuted(muted);
         else this.ownTile?.setVideoMuted(muted);
-        await this.publishing?.setMuted(kind, muted);
+        // At once, whether or not the server can be told: the next session announces the track as it is.
+        for (const { track, source } of this.media?.sources ?? []) {
+            if (track.kind === kind && !source.startsWith("screen")) track.enabled = !muted;
+        }
+        await this.publishing?.tellMuted();
     }
 
     mutedByOther(sid) {
@@ -153,12 +173,12 @@ export class Room {
 
     /** Asks of each video for what its tile can show and no more, unless a person chose otherwise. */
     tellViews() {
-        for (const { track, tile } of this.roster.videos()) {
+        if (!this.receiving || !this.self.permissions.canSubscribe) return;
+        for (const { track, tile, choice } of this.roster.videos()) {
             if (!tile) continue;
-            const { size = "fit", priority, pinned, hidden } = this.roster.choices.get(track.sid) ?? {};
+            const { size = "fit", priority, pinned, hidden } = choice;
             this.receiving.view(track.sid, {
-                ...(track.simulcast || size === "paused" ? layer(size, tile, track) : {}),
-                ...(priority && { priority }), ...(pinned && { pinned }), ...(hidden && { hidden }),
+                ...layer(size, tile, track), ...(priority && { priority }), ...(pinned && { pinned }), ...(hidden && { hidden }),
             });
         }
     }
@@ -169,18 +189,39 @@ export class Room {
         for (const picture of pictures) this.roster.tile(picture.track)?.setWhy(picture, estimate);
     }
 
+    /** Once a second, with or without a server: what a browser measures is true, and what stands still has to be said. */
     async refresh() {
+        const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
+        this.showReceived(received.filter((one) => one.kind === "video"));
+        this.showSent(sent.filter((one) => one.kind === "video" && one.mid === this.ownMid));
         if (!this.joined) return;
         this.tellViews();
-        if (this.sub) this.explain().catch((problem) => this.complain(problem));
-        const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
-        for (const one of received.filter((each) => each.kind === "video")) {
-            this.roster.tile(this.receiving?.tracks.get(one.mid))?.setFigures(this.figures.received(one));
+        if (this.sub) await this.explain().catch((problem) => problem.code === "lost" || console.warn(problem.message));
+    }
+
+    showReceived(received) {
+        const bySID = new Map(received.map((one) => [this.receiving?.tracks.get(one.mid), one]));
+        for (const { track, tile, choice } of this.roster.videos()) {
+            const one = bySID.get(track.sid);
+            if (one) tile?.setFigures(this.figures.received(one));
+            const isExpected = !track.muted && !choice.hidden && choice.size !== "paused";
+            const seconds = this.figures.still(track.sid, one?.framesDecoded ?? 0, { isExpected, source: track.source });
+            tile?.setStill(seconds ? `No frames for ${seconds} s` : "");
         }
-        if (this.media?.picture) this.ownTile?.setFigures(this.figures.sent(sent.filter((each) => each.kind === "video" && each.mid === this.ownMid)));
+    }
+
+    showSent(sent) {
+        if (!this.media?.picture || !this.ownTile) return;
+        const isBroken = BROKEN.has(this.pub?.connectionState);
+        const figures = this.figures.sent(sent), limit = this.limits.look(sent, this.ownSender?.getParameters().encodings ?? []);
+        const isReported = this.joined && !isBroken && !this.muted.video;
+        this.ownTile.setFigures(isReported ? figures : {});
+        this.ownTile.setLimit(isReported ? limit : { reason: "", text: "" });
+        this.ownTile.setStill(isBroken ? "Not sent" : "");
     }
 
     get ownMid() { return this.publishing?.sent.get(this.media?.picture)?.transceiver.mid; }
+    get ownSender() { return this.publishing?.sent.get(this.media?.picture)?.transceiver.sender; }
     get pub() { return this.publishing?.connection ?? null; }
     get sub() { return this.receiving?.connection ?? null; }
 
@@ -197,8 +238,7 @@ export class Room {
     }
 
     ended(reason) {
-        if (reason === "server_shutdown") return; // It may come back: the socket's close says how to go on.
-        this.signal.end(new Error(ENDINGS[reason] ?? `The session ended: ${reason}.`));
+        if (reason in ENDINGS) this.signal.end(new Error(ENDINGS[reason]));
     }
 
     drop() {

@@ -8,7 +8,9 @@ export class Roster {
         Object.assign(this, { onView, onChange });
         this.people = new Map(); // sid -> participant, as the server describes it
         this.tiles = new Map(); // sid of a track or of a person -> Tile
-        this.choices = new Map(); // track sid -> what a person chose: { size, priority, pinned, hidden }
+        // What a person chose for a video: { size, priority, pinned, hidden }, by whose it is and what it shows. Sids change when
+        // somebody rejoins; what was chosen for them stays.
+        this.choices = new Map();
     }
 
     /** Everybody, ourselves included. */
@@ -16,10 +18,12 @@ export class Roster {
 
     tile(sid) { return this.tiles.get(sid); }
 
-    /** All video tracks of others, with the people who send them. */
+    /** All video tracks of others, with their tiles and what a person chose for them. */
     *videos() {
         for (const person of this.people.values()) {
-            for (const track of person.tracks) if (track.kind === "video") yield { person, track, tile: this.tiles.get(track.sid) };
+            for (const track of person.tracks) {
+                if (track.kind === "video") yield { track, tile: this.tiles.get(track.sid), choice: this.choices.get(choiceKey(person, track)) ?? {} };
+            }
         }
     }
 
@@ -61,7 +65,7 @@ export class Roster {
         const videos = person.tracks.filter((track) => track.kind === "video");
         for (const track of videos) {
             const isScreen = track.source === "screen";
-            const tile = this.seat(track.sid, isScreen ? `${name}’s screen` : name, isScreen ? "screen" : "camera");
+            const tile = this.seat(track.sid, isScreen ? `${name}’s screen` : name, isScreen ? "screen" : "camera", choiceKey(person, track));
             tile.setVideoMuted(track.muted);
         }
         if (videos.some((track) => track.source !== "screen")) this.drop(person.sid);
@@ -71,9 +75,9 @@ export class Roster {
         this.onChange();
     }
 
-    seat(sid, name, source) {
-        const onView = source === "person" ? null : (choice) => { this.choices.set(sid, choice); this.onView(); };
-        if (!this.tiles.has(sid)) this.tiles.set(sid, new Tile({ key: sid, name, source, onView }));
+    seat(sid, name, source, key) {
+        const onView = key && ((choice) => { this.choices.set(key, choice); this.onView(); });
+        if (!this.tiles.has(sid)) this.tiles.set(sid, new Tile({ key: sid, name, source, choice: this.choices.get(key), onView }));
         const tile = this.tiles.get(sid);
         tile.setName(name);
         return tile;
@@ -82,7 +86,6 @@ export class Roster {
     drop(sid) {
         this.tiles.get(sid)?.remove();
         this.tiles.delete(sid);
-        this.choices.delete(sid);
     }
 
     tilesOf(person) {
@@ -108,3 +111,5 @@ export class Roster {
         this.people.clear();
     }
 }
+
+function choiceKey(person, track) { return JSON.stringify([person.identity, track.source]); }

@@ -15,14 +15,24 @@ const LAST_WORDS = {
 };
 /** Milliseconds between two tries to reach a server that is away: 200, 400, … */
 const LONGEST_WAIT = 2_000;
+/**
+ * Seconds without a message, after which the server is asked for one, and after which a socket is given up that looks open or is still
+ * opening: where nothing ends a connection, TCP itself would wait for minutes. Counted in turns of a timer, so that time in
+ * which the page did not run is not the server's silence.
+ */
+const ASK_AFTER = 2;
+const GIVE_UP_AFTER = 5;
+/** Milliseconds between two turns of the timer that mean that the page did not run: the machine slept, or the browser was stopped. */
+const SUSPENDED = 5_000;
 
 export class Signal {
     /**
      * `join` is the join request's fields; `token` the access token.
-     * Handlers: onJoined(reply, hello), onEvent(event), onState("connecting" | "connected" | "failed"), onEnd(problem).
+     * Handlers: onJoined(reply, hello), onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
+     * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
-    constructor({ token, join, onJoined, onEvent, onState, onEnd }) {
-        Object.assign(this, { token, join, onJoined, onEvent, onState, onEnd });
+    constructor({ token, join, onJoined, onEvent, onState, onSuspended, onEnd }) {
+        Object.assign(this, { token, join, onJoined, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
         this.waiting = new Map(); // id -> { message, resolve, reject }
         this.session = null;
@@ -31,6 +41,10 @@ export class Signal {
         this.over = false;
         this.tries = 0;
         this.connect();
+        this.turnedAt = Date.now();
+        this.timer = setInterval(() => this.turn(), 1000);
+        this.online = () => this.retry();
+        addEventListener("online", this.online);
     }
 
     address(scheme) {
@@ -41,8 +55,11 @@ export class Signal {
     }
 
     connect() {
-        this.onState("connecting");
+        clearTimeout(this.retrying);
+        this.retrying = null;
+        this.onState("connecting", this.cause);
         this.greeted = false;
+        this.quiet = this.sinceAsked = 0;
         this.socket = new WebSocket(this.address("ws"), "martlet.v1");
         this.socket.onmessage = ({ data }) => this.receive(JSON.parse(data));
         this.socket.onclose = ({ code }) => this.closed(code);
@@ -61,7 +78,34 @@ export class Signal {
         if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
     }
 
+    /** Once a second: keeps the session alive, and notices a server that is silent and a page that did not run. */
+    turn() {
+        const elapsed = Date.now() - this.turnedAt;
+        this.turnedAt += elapsed;
+        if (elapsed > SUSPENDED) {
+            this.onSuspended(elapsed / 1000);
+            // What the server sent meanwhile is about to be read.
+            this.quiet = 0;
+            this.sinceAsked = Infinity;
+        }
+        if (this.retrying || this.socket.readyState > WebSocket.OPEN) return;
+        this.quiet += 1;
+        this.sinceAsked += 1;
+        if (this.quiet >= GIVE_UP_AFTER) return this.abandon(this.greeted ? "silent" : "unreachable", { unanswered: true });
+        if (this.quiet !== ASK_AFTER && !(this.sinceAsked >= this.pingInterval)) return;
+        this.sinceAsked = 0;
+        this.send({ type: "ping", id: this.nextID++ });
+    }
+
+    /** Gives the socket up without waiting for the server to close it too, which it may never do. */
+    abandon(cause, options) {
+        this.socket.onmessage = this.socket.onclose = null;
+        this.socket.close();
+        return this.lost(cause, options);
+    }
+
     receive(message) {
+        this.quiet = 0;
         const waiting = this.waiting.get(message.id);
         if (waiting) {
             this.waiting.delete(message.id);
@@ -69,8 +113,7 @@ export class Signal {
             else waiting.resolve(message);
         } else if (message.type === "hello") {
             this.greeted = true;
-            clearInterval(this.pings);
-            this.pings = setInterval(() => this.send({ type: "ping" }), message.pingIntervalSeconds * 1000);
+            this.pingInterval = message.pingIntervalSeconds;
             this.enter(message);
         } else if (message.seq > this.sequence) {
             this.sequence = message.seq;
@@ -94,11 +137,12 @@ export class Signal {
                 this.onJoined(reply, hello);
             }
             this.tries = 0;
+            this.cause = undefined;
             this.onState("connected");
         } catch (problem) {
             if (this.over || problem.code === "lost") return;
             if (this.session) this.startOver();
-            else if (this.entered && TEMPORARY.has(problem.code)) this.socket.close();
+            else if (this.entered && TEMPORARY.has(problem.code)) this.abandon("closed");
             else this.end(problem);
         }
     }
@@ -106,7 +150,7 @@ export class Signal {
     /** The server knows the session no more: the next socket joins afresh. */
     startOver() {
         this.forget();
-        this.socket.close();
+        this.abandon("closed");
     }
 
     forget() {
@@ -116,29 +160,40 @@ export class Signal {
         this.waiting.clear();
     }
 
-    async closed(code) {
-        clearInterval(this.pings);
-        for (const [id, { message, reject }] of this.waiting) {
-            if (message.type !== "join" && message.type !== "resume") continue;
-            this.waiting.delete(id);
-            reject(lost());
-        }
+    closed(code) {
         if (this.over) return;
         if (FRESH.has(code)) this.forget();
         if (!FRESH.has(code) && !RESUMABLE.has(code)) {
             return this.end(new Error(LAST_WORDS[code] ?? `The server ended the session (${code}).`));
         }
-        this.onState("connecting");
-        const refusal = this.greeted ? null : await this.refusal();
+        return this.lost(code === 1001 ? "stopping" : this.greeted ? "closed" : "unreachable");
+    }
+
+    /** The socket is of no more use: another one, unless the server says that it would refuse that one, too. */
+    async lost(cause, { unanswered = false } = {}) {
+        for (const [id, { message, reject }] of this.waiting) {
+            if (message.type !== "join" && message.type !== "resume") continue;
+            this.waiting.delete(id);
+            reject(lost());
+        }
+        // What happened first is what a person wants to know: later tries only find nobody there.
+        this.cause ??= cause;
+        this.onState("connecting", this.cause);
+        const refusal = this.greeted || (unanswered && this.entered) ? null : await this.refusal();
         if (this.over) return;
         if (refusal) return this.end(refusal);
-        setTimeout(() => this.over || this.connect(), Math.min(LONGEST_WAIT, 200 * 2 ** this.tries++));
+        this.retrying = setTimeout(() => this.retry(), Math.min(LONGEST_WAIT, 200 * 2 ** this.tries++));
+    }
+
+    /** Now rather than when the next try is due. */
+    retry() {
+        if (this.retrying && !this.over) this.connect();
     }
 
     /** Why the server takes no socket: browsers hide the answer to an upgrade, but a plain GET gets the same one. */
     async refusal() {
         try {
-            const reply = await fetch(this.address());
+            const reply = await fetch(this.address(), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
             if (reply.status !== 401 && reply.status !== 403) return null;
             const { detail, code } = await reply.json();
             return Object.assign(new Error(detail), { code });
@@ -150,15 +205,22 @@ export class Signal {
 
     end(problem) {
         if (this.over) return;
-        this.over = true;
+        this.finish();
         this.forget();
         this.socket.close();
         this.onState("failed");
         this.onEnd(problem);
     }
 
-    leave() {
+    finish() {
         this.over = true;
+        clearInterval(this.timer);
+        clearTimeout(this.retrying);
+        removeEventListener("online", this.online);
+    }
+
+    leave() {
+        this.finish();
         this.send({ type: "leave", id: this.nextID++ });
         this.forget();
         this.socket.close(1000);

@@ -29,6 +29,7 @@ export async function sentStatistics(connection) {
     if (!connection) return [];
     const reports = await connection.getStats();
     return ofType(reports, "outbound-rtp").map((report) => ({
+        ...source(reports.get(report.mediaSourceId)),
         kind: report.kind,
         mid: report.mid,
         rid: report.rid ?? "",
@@ -36,12 +37,17 @@ export async function sentStatistics(connection) {
         bytesSent: report.bytesSent ?? 0,
         packetsSent: report.packetsSent ?? 0,
         framesPerSecond: report.framesPerSecond ?? 0,
+        framesEncoded: report.framesEncoded ?? 0,
+        encodeSeconds: report.totalEncodeTime ?? 0,
         frameWidth: report.frameWidth ?? 0,
         frameHeight: report.frameHeight ?? 0,
         pliCount: report.pliCount ?? 0,
-        limitedBy: report.qualityLimitationReason ?? "none",
+        limitedBy: report.qualityLimitationReason ?? "",
     }));
 }
+
+/** What is captured, before any encoder. */
+function source(report) { return { sourceHeight: report?.height ?? 0, sourceFramesPerSecond: report?.framesPerSecond ?? 0 }; }
 
 function ofType(reports, type) {
     const found = [];
@@ -49,9 +55,27 @@ function ofType(reports, type) {
     return found;
 }
 
-/** Remembers byte counts between calls and turns statistics into "1280×720" and "30 fps · 1.2 Mbit/s". */
+/** Seconds without a new frame after which a video is said to stand still; a screen on which nothing moves may rest for longer. */
+const STILL_AFTER = { camera: 3, screen: 10 };
+
+/** Remembers counts between calls and turns statistics into "1280×720" and "30 fps · 1.2 Mbit/s", or into how long nothing came. */
 export class Figures {
-    constructor() { this.before = new Map(); }
+    constructor() {
+        this.before = new Map();
+        this.progress = new Map(); // track sid -> { frames, since }
+    }
+
+    /** Whole seconds for which a video that should move has had no new frame, 0 if that is not worth a word. */
+    still(sid, frames, { isExpected, source }) {
+        const now = performance.now();
+        const last = this.progress.get(sid);
+        if (!isExpected || !last || last.frames !== frames) {
+            this.progress.set(sid, { frames, since: now });
+            return 0;
+        }
+        const seconds = (now - last.since) / 1000;
+        return seconds >= (STILL_AFTER[source] ?? STILL_AFTER.camera) ? Math.floor(seconds) : 0;
+    }
 
     received(one) {
         const kilobits = this.kilobits(`in ${one.mid}`, one.bytesReceived);
@@ -70,7 +94,7 @@ export class Figures {
         if (!live.length || kilobits === null) return {};
         const largest = live.reduce((a, b) => (b.frameHeight > a.frameHeight ? b : a));
         const { size, more } = describe(largest, kilobits);
-        return { size, more: live.length > 1 ? `${more} in ${live.length} sizes` : more, details: `${largest.codec.replace("video/", "")} · limited by: ${largest.limitedBy}` };
+        return { size, more: live.length > 1 ? `${more} in ${live.length} sizes` : more, details: largest.codec.replace("video/", "") };
     }
 
     /** Since the last call; null at the first, and where the count began anew. */

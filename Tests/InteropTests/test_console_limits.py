@@ -1,0 +1,96 @@
+"""The console page's own video: what limits it is said on one's own tile, and nothing larger is asked for than tiles show."""
+import asyncio
+
+import pytest
+
+from support.chromium import chromium, one_stream, open_room, until, wait_for_video
+
+# What the browser reports of its encoders, as the test sets it: nothing makes a machine slow by the same amount twice.
+REPORTED = """(() => {
+    window.reported = null;
+    const getStats = RTCPeerConnection.prototype.getStats;
+    RTCPeerConnection.prototype.getStats = async function (...selector) {
+        const reports = await getStats.apply(this, selector);
+        const found = new Map();
+        reports.forEach((one, id) => found.set(id, one.type === "outbound-rtp" && one.kind === "video" && window.reported ? { ...one, ...window.reported(one) } : one));
+        return found;
+    };
+})()"""
+OWN = "document.querySelector('.tile.own .why')"
+# Browsers say why (Chromium), or only how long encoding takes and how many frames leave.
+SLOW = {
+    "said": "(one) => ({ qualityLimitationReason: 'cpu', frameHeight: one.frameHeight / 2, framesPerSecond: 11 })",
+    "measured": """(() => {
+        const frames = new Map();
+        return (one) => {
+            const count = (frames.get(one.id) ?? 0) + 11;
+            frames.set(one.id, count);
+            return { qualityLimitationReason: undefined, framesPerSecond: 11, framesEncoded: count, totalEncodeTime: count * 0.09 };
+        };
+    })()""",
+}
+
+
+@pytest.mark.parametrize("how", ["said", "measured"])
+def test_4_10_a_machine_that_is_the_limit_is_said_on_ones_own_tile(server, how):
+    """Not the network's fault: the page says so, with what it costs; and it is quiet again when that is over."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "slow", "ada", simulcast=0, script=REPORTED)
+            bob = await open_room(browser, server, "slow", "bob", send="nothing")
+            await wait_for_video(bob, frames=60)
+            await ada.evaluate("window.reported = () => ({ qualityLimitationReason: 'none' })")
+            await until(ada, f"{OWN}.textContent === ''", 5)
+            await ada.evaluate(f"window.reported = {SLOW[how]}")
+            await until(ada, f"/^This machine limits your video · .*11 of \\d+ fps · encoding takes \\d+ ms per frame$/.test({OWN}.textContent)", 8)
+            assert await ada.evaluate(f"{OWN}.checkVisibility() && {OWN}.dataset.reason") == "cpu"
+            print(f"figures: {await ada.evaluate(f'{OWN}.textContent')}")
+            await ada.evaluate("window.reported = () => ({ qualityLimitationReason: 'bandwidth', framesPerSecond: 11 })")
+            await until(ada, f"/^The network limits your video · /.test({OWN}.textContent)", 12)
+            await ada.evaluate("window.reported = () => ({ qualityLimitationReason: 'none' })")
+            await until(ada, f"{OWN}.textContent === ''", 5)
+            assert not ada.problems
+
+    asyncio.run(run())
+
+
+def test_4_10_a_small_tile_of_layers_inside_one_stream_asks_for_its_size_too(server):
+    """VP9 with its layers in one stream: like simulcast, from the first decision on no more is sent than the tile shows."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "inside", "ada", send="camera", codec="VP9", script=one_stream("L3T3_KEY"))
+            bob = await open_room(browser, server, "inside", "bob", send="nothing", size=(700, 420))
+            await wait_for_video(bob)
+            await until(bob, "martlet.received().then((all) => all.some((one) => one.frameHeight === 360 && one.framesDecoded > 40))", 30)
+            assert not ada.problems and not bob.problems
+            return server.api("GET", "/v1/rooms/inside/participants/bob/decisions")[1]["decisions"]
+
+    heights = [one["layer"]["height"] for one in asyncio.run(run()) if one.get("layer")]
+    print(f"figures: heights decided for a small tile: {heights}")
+    assert heights and max(heights) <= 360
+
+
+def test_4_10_tiles_ask_for_their_size_before_the_publisher_encodes(server):
+    """Who waits in the room asks as soon as a video is announced: ahead of the server's offer, so of its own and the publisher's media."""
+    log = """(() => {
+        window.messages = [];
+        const send = WebSocket.prototype.send;
+        WebSocket.prototype.send = function (text) {
+            if (!this.isLogged) this.addEventListener("message", ({ data }) => window.messages.push("got " + JSON.parse(data).type));
+            this.isLogged = true;
+            window.messages.push("sent " + JSON.parse(text).type);
+            return send.call(this, text);
+        };
+    })()"""
+
+    async def run():
+        async with chromium() as browser:
+            bob = await open_room(browser, server, "early", "bob", send="nothing", size=(700, 420), script=log)
+            await bob.evaluate("window.messages.length = 0")
+            await open_room(browser, server, "early", "ada", send="camera")
+            await wait_for_video(bob)
+            messages = [one for one in await bob.evaluate("window.messages") if one in ("got trackPublished", "got offer", "sent view")]
+            print(f"figures: {messages[:6]}")
+            assert messages.index("sent view") < messages.index("got offer"), messages
+
+    asyncio.run(run())

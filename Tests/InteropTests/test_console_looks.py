@@ -1,0 +1,105 @@
+"""Whether the console page can be read and operated: contrast of every button in every state, by the rules of WCAG 2.2."""
+import asyncio
+import pathlib
+
+import pytest
+
+from support.chromium import chromium, join_by_form, until, wait_for_video
+
+CONTRAST = (pathlib.Path(__file__).parent / "support/contrast.js").read_text()
+#: WCAG 2.2, 1.4.3 (text) and 1.4.11 (what shows a state).
+TEXT, RING = 4.5, 3
+BUTTONS = ":is(button, select, input, summary):not(:disabled)"
+
+
+async def measure(page, place, found):
+    """Every button that can be seen: at rest, under the pointer, pressed, and with the keyboard's focus."""
+    handles = await page.query_selector_all(f"dialog[open] {BUTTONS}") or await page.query_selector_all(BUTTONS)
+    for handle in handles:
+        if not await handle.is_visible():
+            continue
+        label = await handle.evaluate("(one) => one.id || one.className || one.textContent.trim()")
+
+        async def note(state, of="contrastOf", least=TEXT):
+            ratio = await handle.evaluate(f"(one) => {of}(one)")
+            found.append((round(ratio, 2), least, f"{place}: {label} {state}"))
+
+        async def rest():
+            await page.mouse.move(1, 1)
+            await page.evaluate("document.activeElement?.blur()")
+
+        await rest()
+        in_tile = await handle.evaluate("(one) => Boolean(one.closest('.tile'))")
+        if not in_tile:  # A tile's controls appear under the pointer.
+            await note("at rest")
+        await handle.scroll_into_view_if_needed()
+        await handle.hover(force=True)
+        await note("under the pointer")
+        if await handle.evaluate("(one) => one.tagName === 'BUTTON'"):  # A press on a menu opens it.
+            await page.mouse.down()
+            await note("pressed")
+            await page.mouse.move(1, 1)
+            await page.mouse.up()  # Elsewhere: nothing is clicked.
+        await rest()
+        await page.keyboard.press("Shift")  # Focus that comes from a keyboard is shown.
+        await handle.focus()
+        await note("focused")
+        await note("focus ring", "ringOf", RING)
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_4_5_every_button_is_readable_in_every_state(development_server, scheme):
+    """Form, call with a muted microphone and a shared screen, operators' tab and dialog."""
+    async def run():
+        found = []
+        async with chromium() as browser:
+            await join_by_form(browser, development_server, "looks", "Ada")
+            page = await join_by_form(browser, development_server, "looks", "Bob")
+            await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            await wait_for_video(page)
+            await page.evaluate(CONTRAST)
+            await measure(page, "call", found)
+            await page.click("#mute-audio")
+            await page.click("#share-screen")
+            await page.click(".tile .pin", force=True)
+            await until(page, "document.querySelector('#share-screen').textContent.trim() === 'Stop sharing'")
+            await measure(page, "muted and sharing", found)
+            await page.click("#tab-operators")
+            await until(page, "document.querySelectorAll('#members tr').length === 3", 6)
+            await measure(page, "operators", found)
+            await page.click("#close-room")
+            await measure(page, "dialog", found)
+            await page.keyboard.press("Escape")
+            await page.click("#tab-room")
+            await page.click("#leave")
+            await page.click("summary")
+            await measure(page, "form", found)
+            assert not page.problems
+        assert len(found) > 150, "few buttons were found"
+        bad = sorted({one for one in found if one[0] < one[1]})
+        least = {kind: min(one for one in found if one[1] == kind) for kind in (TEXT, RING)}
+        print(f"figures: {scheme}: {len(found)} looks, {len(bad)} too weak {bad[:12]}, least of text {least[TEXT]}, of rings {least[RING]}")
+        assert not bad, bad
+
+    asyncio.run(run())
+
+
+def test_nothing_moves_when_the_connection_is_lost(development_server):
+    """The band lies over the tiles: they, and the controls under a person's pointer, stay where they are."""
+    places = """JSON.stringify([...document.querySelectorAll(".tile, .control, header, #room > .bar, #floor")].map((one) => {
+        const { x, y, width, height } = one.getBoundingClientRect();
+        return [one.className || one.id, x, y, width, height];
+    }))"""
+
+    async def run():
+        async with chromium() as browser:
+            await join_by_form(browser, development_server, "steady", "Ada")
+            page = await join_by_form(browser, development_server, "steady", "Bob")
+            await wait_for_video(page)
+            before = await page.evaluate(places)
+            development_server.kill()
+            await until(page, "!document.querySelector('#outage').hidden && document.querySelector('.stands-still')", 12)
+            assert await page.evaluate(places) == before
+            development_server.start()
+
+    asyncio.run(run())

@@ -1,0 +1,91 @@
+"""Which room the console page is in, and what it says of names and refusals."""
+import asyncio
+import json
+
+import pytest
+
+from support.chromium import chromium, open_form, open_room, until
+from support.tokens import token
+
+# The server names the room of its token: what it did with any join before it refused a room that the token is not for.
+JOIN_WITHOUT_ROOM = """(() => {
+    const send = WebSocket.prototype.send;
+    WebSocket.prototype.send = function (text) {
+        const message = JSON.parse(text);
+        if (message.type === "join") delete message.room;
+        return send.call(this, JSON.stringify(message));
+    };
+    navigator.clipboard.writeText = async (text) => { window.copied = String(text); };
+})()"""
+
+
+def test_4_1_the_page_shows_the_room_that_the_server_names(server):
+    """The token is for kitchen, the address says board-meeting: title, tab, address and link name the room that one is in."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "board-meeting", "ada", token=token("ada", "kitchen"), script=JOIN_WITHOUT_ROOM)
+            await page.click("#copy-link")
+            await until(page, "Boolean(window.copied)")
+            shown = {
+                "title": await page.inner_text("#room-title"), "tab": await page.title(),
+                "address": await page.evaluate("new URLSearchParams(location.search).get('room')"),
+                "link": await page.evaluate("new URL(window.copied).searchParams.get('room')"),
+                "form": await page.input_value("#room-name"),
+            }
+            assert shown == {"title": "kitchen", "tab": "kitchen · Martlet", "address": "kitchen", "link": "kitchen", "form": "kitchen"}
+            assert not page.problems
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("room, name, says, field", [
+    (" ", "Ada", "The room name is empty.", "room-name"),
+    ("x" * 300, "Ada", "The room name has 300 characters. At most 256 are allowed.", "room-name"),
+    ("..", "Ada", "The room name “..” cannot be used, because no address can carry it. Choose another one.", "room-name"),
+    ("a\u202eb", "Ada", "The room name contains an invisible character (U+202E) that is not allowed. Type the name instead of pasting it.",
+     "room-name"),
+    ("kitchen", " ", "Your name is empty.", "your-name"),
+    ("kitchen", "x" * 257, "Your name has 257 characters. At most 256 are allowed.", "your-name"),
+])
+def test_4_5_a_name_that_cannot_be_used_is_said_before_anything_is_asked(development_server, room, name, says, field):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            asked = []
+            page.on("request", lambda request: asked.append(request.url) if "/dev/token" in request.url else None)
+            page.on("websocket", lambda socket: asked.append(socket.url))
+            query = json.dumps({"room": room, "name": name, "send": "nothing", "join": "1"})
+            await page.goto(development_server.url)
+            await page.goto(development_server.url + "/?" + await page.evaluate(f"new URLSearchParams({query}).toString()"))
+            await until(page, f"document.querySelector('#join-problem').textContent === {json.dumps(says)}", 5)
+            assert await page.evaluate("document.activeElement.id") == field
+            assert await page.get_attribute(f"#{field}", "aria-invalid") == "true"
+            assert asked == [] and await page.evaluate("martlet.room === null")
+
+    asyncio.run(run())
+
+
+def test_4_5_names_at_the_limit_join(development_server):
+    """256 code points each, none of them one byte: the identity made of the name is within its own limit."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_form(browser, development_server, "ü" * 256, "\U0001f40b" * 256, send="nothing")
+            await page.click("#join-button")
+            await until(page, "martlet.joined || document.querySelector('#join-problem').textContent !== ''")
+            assert await page.inner_text("#join-problem") == "" and await page.inner_text("#room-title") == "ü" * 256
+
+    asyncio.run(run())
+
+
+def test_4_5_the_reason_of_a_server_that_issues_no_token_is_shown(development_server):
+    """Only a server without such an endpoint wants a token of one's own; any other refusal is said in the server's words."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_form(browser, development_server, "kitchen", "Ada", send="nothing")
+            problem = json.dumps({"status": 403, "code": "loopback_only", "detail": "Only for clients on this machine."})
+            await page.route("**/dev/token", lambda route: route.fulfill(status=403, content_type="application/problem+json", body=problem))
+            await page.click("#join-button")
+            await until(page, "document.querySelector('#join-problem').textContent === 'Only for clients on this machine.'", 5)
+            assert not await page.is_visible("#token-field")
+
+    asyncio.run(run())

@@ -1,0 +1,142 @@
+"""The operators' tab under a person's hands: it asks before it ends anything, stays in place, and bears any entry."""
+import asyncio
+import json
+
+from support.chromium import chromium, open_room, until
+
+ROOM = "[...document.querySelectorAll('#rooms button')].find((one) => one.querySelector('.name').textContent === {name!r})"
+
+
+async def open_operators(browser, server):
+    page = await browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+    page.problems = []
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    await page.goto(server.url)
+    await page.click("#tab-operators")
+    return page
+
+
+def rooms_of(server):
+    return sorted(room["name"] for room in server.api("GET", "/v1/rooms")[1]["rooms"])
+
+
+def test_4_5_closing_a_room_and_removing_a_member_ask_first(development_server):
+    """One click ends nothing: Escape and Cancel keep everything and give the focus back, only the named button acts."""
+    server = development_server
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "kitchen", "ada", send="nothing")
+            page = await open_operators(browser, server)
+            remove = page.locator("#members tr", has_text="ada").get_by_role("button", name="Remove")
+            for button, question, consequence in [
+                (page.locator("#close-room"), "Close the room “kitchen”?", "Everyone in it is disconnected."),
+                (remove, "Remove ada?", "ada is disconnected from the room “kitchen”."),
+            ]:
+                for refuse in (lambda: page.keyboard.press("Escape"), lambda: page.get_by_role("button", name="Cancel").click(),
+                               lambda: page.keyboard.press("Enter")):
+                    await button.click()
+                    dialog = page.get_by_role("alertdialog", name=question)
+                    await dialog.wait_for(timeout=3000)
+                    assert await dialog.get_by_text(consequence).is_visible()
+                    assert await page.evaluate("document.activeElement.textContent") == "Cancel"
+                    await refuse()
+                    await dialog.wait_for(state="hidden", timeout=3000)
+                    assert await button.evaluate("(one) => one === document.activeElement")
+            assert rooms_of(server) == ["kitchen"] and await ada.evaluate("martlet.joined")
+
+            await remove.click()
+            await page.get_by_role("alertdialog").get_by_role("button", name="Remove").click()
+            await ada.wait_for_selector("#join", timeout=3000)
+            await page.click("#close-room")
+            await page.get_by_role("alertdialog").get_by_role("button", name="Close room").click()
+            await page.wait_for_selector("#no-room", timeout=5000)
+            assert rooms_of(server) == [] and not page.problems
+
+    asyncio.run(run())
+
+
+def test_4_5_the_list_of_rooms_stays_in_place(development_server):
+    """Over several looks at the server, while rooms come and go: the same button keeps the focus, and a slow click counts."""
+    server = development_server
+
+    async def run():
+        for name in ("bed", "den"):
+            server.api("POST", "/v1/rooms", {"name": name})
+        async with chromium() as browser:
+            page = await open_operators(browser, server)
+            await until(page, f"Boolean({ROOM.format(name='den')})", 5)
+            await page.evaluate(f"window.before = {ROOM.format(name='den')}; window.before.focus()")
+            server.api("POST", "/v1/rooms", {"name": "attic"})
+            server.api("POST", "/v1/rooms", {"name": "zoo"})
+            server.api("DELETE", "/v1/rooms/bed")
+            names = "[...document.querySelectorAll('#rooms .name')].map((one) => one.textContent).join()"
+            await until(page, f"{names} === 'attic,den,zoo'", 6)
+            focus = "document.activeElement === window.before && window.before.isConnected"
+            assert await page.evaluate(focus), "the focus fell out of the list"
+
+            box = await page.locator("#rooms button", has_text="zoo").bounding_box()
+            await page.mouse.move(box["x"] + 20, box["y"] + 10)
+            await page.mouse.down()
+            server.api("POST", "/v1/rooms", {"name": "zoo-2"})
+            await until(page, f"{names} === 'attic,den,zoo,zoo-2'", 6)  # The list was looked at again while the button is held.
+            await page.mouse.up()
+            await until(page, "document.querySelector('#members-title').textContent === 'Members of zoo'", 1.5)
+            assert not page.problems
+
+    asyncio.run(run())
+
+
+def test_4_2_no_entry_breaks_the_operators_tab(development_server):
+    """A room called `..`, which a path cannot carry, and names of every kind are listed; the others are shown and can be closed."""
+    server = development_server
+    names = ["a/b", "100 % Füße & Ä?#", "<b>bold</b>"]
+
+    async def run():
+        for name in names:
+            assert server.api("POST", "/v1/rooms", {"name": name})[0] == 201
+        async with chromium() as browser:
+            page = await browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+
+            async def with_dots(route):
+                reply = await route.fetch()
+                rooms = (await reply.json())["rooms"]
+                odd = [{**rooms[0], "sid": f"RM_x{number}", "name": name} for number, name in enumerate(("..", "."))] if rooms else []
+                await route.fulfill(response=reply, body=json.dumps({"rooms": odd + rooms}))
+
+            await page.route("**/v1/rooms", with_dots)
+            await page.goto(server.url)
+            await page.click("#tab-operators")
+            await until(page, "document.querySelectorAll('#rooms button').length === 5", 5)
+            for name in names:
+                await page.locator("#rooms button", has_text=name).click()
+                await until(page, f"document.querySelector('#members-title').textContent === {json.dumps(f'Members of {name}')}", 3)
+                assert await page.inner_text("#operators-problem") == "" and await page.inner_text("#members-problem") == ""
+            await page.locator("#rooms button", has_text="..").click()
+            await until(page, "/^No address can carry the name “..”/.test(document.querySelector('#members-problem').textContent)", 3)
+            assert await page.is_hidden("#close-room") and await page.inner_text("#operators-problem") == ""
+            for name in names:
+                await page.locator("#rooms button", has_text=name).click()
+                await page.click("#close-room")
+                await page.click("#ask-confirm")
+                await until(page, f"![...document.querySelectorAll('#rooms .name')].some((one) => one.textContent === {json.dumps(name)})", 5)
+            assert rooms_of(server) == []
+
+    asyncio.run(run())
+
+
+def test_4_4_figures_of_a_server_that_is_away_are_not_shown(development_server):
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, development_server, "gone", "ada", send="nothing")
+            page = await open_operators(browser, development_server)
+            await until(page, "/Members1/.test(document.querySelector('#node').textContent)", 5)
+            development_server.kill()
+            await until(page, "document.querySelector('#operators-problem').textContent === 'The server does not answer.'", 6)
+            assert not any(character.isdigit() for character in await page.inner_text("#node"))
+            assert await page.evaluate("document.querySelector('#operators').classList.contains('stale')")
+            development_server.start()
+            await until(page, "/Rooms[01]/.test(document.querySelector('#node').textContent)", 6)
+            assert await page.inner_text("#operators-problem") == ""
+
+    asyncio.run(run())
