@@ -1,5 +1,6 @@
 """Whether the console page can be read and operated: contrast of every button in every state, by the rules of WCAG 2.2."""
 import asyncio
+import json
 import pathlib
 
 import pytest
@@ -84,22 +85,30 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
     asyncio.run(run())
 
 
-def test_nothing_moves_when_the_connection_is_lost(development_server):
-    """The band lies over the tiles: they, and the controls under a person's pointer, stay where they are."""
-    places = """JSON.stringify([...document.querySelectorAll(".tile, .control, header, #room > .bar, #floor")].map((one) => {
+def test_nothing_moves_when_something_has_to_be_said(development_server):
+    """A lost connection and a problem lie over the tiles: they, and whatever is under a person's pointer, stay where they are."""
+    places = """JSON.stringify([...document.querySelectorAll(".tile, .control, header, #room > .bar, #floor, .panel, #node > div")].map((one) => {
         const { x, y, width, height } = one.getBoundingClientRect();
-        return [one.className || one.id, x, y, width, height];
+        return [one.dataset.key || one.id || one.classList[0] || one.tagName, x, y, width, height];
     }))"""
 
     async def run():
         async with chromium() as browser:
             await join_by_form(browser, development_server, "steady", "Ada")
             page = await join_by_form(browser, development_server, "steady", "Bob")
+            operator = await browser.new_page(viewport={"width": 1280, "height": 800}, bypass_csp=True)
+            await operator.goto(development_server.url)
+            await operator.click("#tab-operators")
+            await until(operator, "document.querySelectorAll('#members tbody tr').length === 2", 6)
             await wait_for_video(page)
-            before = await page.evaluate(places)
+            before, before_there = await page.evaluate(places), json.loads(await operator.evaluate(places))
+            await page.evaluate("document.querySelector('#room-problem').textContent = 'An operator turned your microphone off.'")
+            assert await page.is_visible("#room-problem") and await page.evaluate(places) == before
             development_server.kill()
-            await until(page, "!document.querySelector('#outage').hidden && document.querySelector('.stands-still')", 12)
+            await until(page, "!document.querySelector('#outage').hidden", 12)
+            await until(operator, "document.querySelector('#operators-problem').textContent !== ''", 6)
             assert await page.evaluate(places) == before
+            assert [one[:3] for one in json.loads(await operator.evaluate(places))] == [one[:3] for one in before_there]
             development_server.start()
 
     asyncio.run(run())

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.chromium import chromium, open_form, open_room, until
+from support.chromium import chromium, open_form, open_room, room_address, until
 from support.tokens import token
 
 # The server names the room of its token: what it did with any join before it refused a room that the token is not for.
@@ -34,6 +34,21 @@ def test_4_1_the_page_shows_the_room_that_the_server_names(server):
             }
             assert shown == {"title": "kitchen", "tab": "kitchen · Martlet", "address": "kitchen", "link": "kitchen", "form": "kitchen"}
             assert not page.problems
+
+    asyncio.run(run())
+
+
+def test_4_1_a_token_for_another_room_is_refused_in_the_form(server):
+    """Nobody joins a room that they did not name: the form says why, in the server's words, and no room is made."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(room_address(server, "board-meeting", "ada", send="nothing", token=token("ada", "kitchen")))
+            await until(page, "document.querySelector('#join-problem').textContent !== ''", 8)
+            assert "token is for another room" in await page.inner_text("#join-problem")
+            assert await page.is_visible("#join") and await page.inner_text("#status") == "Not connected"
+            assert await page.input_value("#room-name") == "board-meeting"
+            assert server.api("GET", "/v1/rooms")[1]["rooms"] == []
 
     asyncio.run(run())
 

@@ -7,8 +7,8 @@ const REFUSED = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
 /** What is wrong with a room's name; "" if nothing is. */
 export function problemOfRoom(name) {
-    if (!isAddressable(name)) return `The room name “${name}” cannot be used, because no address can carry it. Choose another one.`;
-    return problem(name, "The room name");
+    return problem(name, "The room name")
+        || (isAddressable(name) ? "" : `The room name “${name}” cannot be used, because no address can carry it. Choose another one.`);
 }
 
 /** What is wrong with a person's name; "" if nothing is. */

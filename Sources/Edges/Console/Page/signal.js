@@ -176,8 +176,8 @@ export class Signal {
             this.waiting.delete(id);
             reject(lost());
         }
-        // What happened first is what a person wants to know: later tries only find nobody there.
-        this.cause ??= cause;
+        // What happened first is what a person wants to know: later tries only find nobody there. A socket that merely closed says less than that.
+        if (!this.cause || this.cause === "closed") this.cause = cause;
         this.onState("connecting", this.cause);
         const refusal = this.greeted || (unanswered && this.entered) ? null : await this.refusal();
         if (this.over) return;
