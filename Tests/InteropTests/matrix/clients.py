@@ -130,7 +130,7 @@ def gstreamer(codec):
 
 
 def ffmpeg():
-    # Frames 4 s apart at most: it is asked for keyframes and cannot make any.
+    # A keyframe every 2 s: it is asked for them and cannot make any.
     return ProcessPublisher("H264", lambda url, bearer: [
         imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-loglevel", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=15",
         "-t", "600", "-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "30",
@@ -144,6 +144,7 @@ def aiortc():
 PUBLISHERS = {
     "Chromium VP8 x3": BrowserPublisher("Chromium", "VP8", "simulcast"),
     "Chromium VP9 L3T3_KEY": BrowserPublisher("Chromium", "VP9", "L3T3_KEY"),
+    "Chromium VP9 L3T3": BrowserPublisher("Chromium", "VP9", "L3T3"),
     "Chromium AV1 L3T3": BrowserPublisher("Chromium", "AV1", "L3T3"),
     "Chromium AV1 L1T3": BrowserPublisher("Chromium", "AV1", "L1T3", 900_000),
     "Chromium H264 x3": BrowserPublisher("Chromium", "H264", "simulcast"),
