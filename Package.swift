@@ -77,7 +77,7 @@ let modules: [Target] = [
     module(
         "Runtime", "RoomService",
         ["Rooms", "AccessTokens", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
-    module("Runtime", "HTTPServing", ["CSoup", "Logging"]),
+    module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),
     module(

@@ -31,7 +31,7 @@ struct Server {
             level: configuration.logLevel, format: configuration.logFormat,
             showAddresses: configuration.logShowsAddresses)
         let logger = Logger("martlet", output: output)
-        OpenFiles.raiseLimit()
+        let openFiles = OpenFiles.raiseLimit()
         let workers = try startWorkers(configuration, logger)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
@@ -44,11 +44,12 @@ struct Server {
             gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
             iceServers: configuration.iceServers,
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
+        let listeners = try configuration.listeners(openFiles: openFiles, logger)
         let server = Server(
             configuration: configuration, workers: workers, rooms: rooms, roomsTask: roomsTask,
             keepers: keepers,
-            publicListener: HTTPServer(configuration: configuration.publicHTTP, logger: logger.named("http")),
-            privateListener: HTTPServer(configuration: configuration.privateHTTP, logger: logger.named("private")),
+            publicListener: HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http")),
+            privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
         try await server.listen(context)
         health.becomeReady()
@@ -77,16 +78,17 @@ struct Server {
             rooms: rooms, workers: workers, listener: publicListener, health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let privateRoutes = privateRouter
-        try await start(privateListener, .privateOne) { await privateRoutes.handle($0) }
-        try await start(publicListener, .publicOne, [signalling.webSocketRoute]) { await publicRouter.handle($0) }
+        try await start(privateListener, .privateOne, privateRoutes)
+        try await start(publicListener, .publicOne, publicRouter, [signalling.webSocketRoute])
     }
 
     private func start(
-        _ listener: HTTPServer, _ which: Configuration.WhichListener, _ webSockets: [WebSocketRoute] = [],
-        _ handler: @escaping HTTPHandler
+        _ listener: HTTPServer, _ which: Configuration.WhichListener, _ router: Router,
+        _ webSockets: [WebSocketRoute] = []
     ) async throws(CommandError) {
         do throws(HTTPServerError) {
-            try await listener.start(webSockets: webSockets, handler: handler)
+            try await listener.start(
+                webSockets: webSockets, admission: { router.admit($0) }, handler: { await router.handle($0) })
         } catch {
             throw CommandError(message: "martlet: \(configuration.explain(error, which))", exitCode: 1)
         }

@@ -19,14 +19,3 @@ enum Signals {
         for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
     }
 }
-
-/// How many files and sockets the process may have open.
-enum OpenFiles {
-    /// Takes all that the system allows: each signalling socket needs one, and the usual soft limit is 1,024.
-    static func raiseLimit() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    }
-}

@@ -40,9 +40,11 @@ struct TLSTests {
             configure: { $0.tls = certificate.files },
             handler: { HTTPResponse(text: "\($0.scheme) " + String(repeating: "x", count: 100_000)) }
         ) { server in
-            let (status, body) = await getOverTLS("https://127.0.0.1:\(server.port)/")
-            #expect(status == 200)
-            #expect(body == "https " + String(repeating: "x", count: 100_000))
+            for (status, body) in await getOverTLS("https://127.0.0.1:\(server.port)/", times: 3) {
+                #expect(status == 200)
+                #expect(body == "https " + String(repeating: "x", count: 100_000))
+            }
+            #expect(server.statistics.connectionsAccepted == 1, "the connection is kept")
             let plain = try TCPClient(port: server.port)
             try await plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await plain.isEnded())

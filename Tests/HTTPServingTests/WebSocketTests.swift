@@ -150,6 +150,29 @@ struct WebSocketTests {
         }
     }
 
+    @Test("Pings without end close the socket with 1008, and so do fragments; some of either are welcome")
+    func controlFlood() async throws {
+        try await ServerFixture.with(webSockets: [Self.echo]) { server in
+            let client = try await WebSocketClient(port: server.port, "/echo/a?token=good")
+            for _ in 0..<50 { try await client.send(opcode: 9, []) }
+            try await client.send("a")
+            while let frame = try await client.receive(), frame.opcode != 1 { #expect(frame.opcode == 10) }
+            let ping: [UInt8] = [0x89, 0x80, 0, 0, 0, 0]
+            try await client.tcp.send((0..<20_000).flatMap { _ in ping })
+            #expect(try await client.receiveClose()?.closeCode == 1008)
+            #expect(server.statistics.limitsReached == [.controlFrames: 1])
+            #expect(server.statistics.webSocketLimitsHit == 1)
+            let torn = try await WebSocketClient(port: server.port, "/echo/a?token=good")
+            try await torn.send(opcode: 1, [], isFinal: false)
+            for _ in 0..<200 { try await torn.send(opcode: 0, [0x61], isFinal: false) }
+            try await torn.send(opcode: 0, [])
+            #expect(try await torn.receive()?.payload.count == 200)
+            try await torn.send(opcode: 1, [], isFinal: false)
+            for _ in 0..<300 { try await torn.send(opcode: 0, [], isFinal: false) }
+            #expect(try await torn.receiveClose()?.closeCode == 1008)
+        }
+    }
+
     @Test("A peer that answers no ping is let go")
     func deadPeer() async throws {
         let ended = Gate()

@@ -1,10 +1,12 @@
 """Bad input while a call is up: a clear error or a counted drop, and the call loses nothing."""
 import asyncio
 import contextlib
+import http.client
 import json
 import os
 import random
 import re
+import resource
 import socket
 import struct
 import time
@@ -14,6 +16,7 @@ import pytest
 from aioice import stun
 from support import bare
 from support.aiortc_client import Client, MovingPicture, Tone
+from support.server import Server
 from support.signalling import signal
 from support.tokens import admin_token, token
 
@@ -511,3 +514,148 @@ def test_slowloris_keeps_nobody_out(server):
                 writer.close()
 
     asyncio.run(run())
+
+
+def raw(port, request, timeout_s=5):
+    """The status that the server answers to these bytes, "wait" when it answers nothing, "closed" when it ends the connection without a word."""
+    with socket.create_connection(("127.0.0.1", port), timeout_s) as s:
+        s.settimeout(timeout_s)
+        try:
+            s.sendall(request)
+            head = b""
+            while b"\r\n\r\n" not in head:
+                data = s.recv(4096)
+                if not data:
+                    break
+                head += data
+        except TimeoutError:
+            return "wait"
+        except ConnectionError:
+            return "closed"
+        return int(head.split()[1]) if head else "closed"
+
+
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def limits(server):
+    """How often each bound of the HTTP listener was reached."""
+    return {name: float(value) for name, value in re.findall(
+        r'^martlet_http_limits_reached_total\{limit="(\w+)"\} (\S+)$', server.get_private("/metrics")[1], re.MULTILINE)}
+
+
+def test_idle_connections_cannot_take_the_last_descriptor():
+    """64 descriptors, three times 120 idle connections without a token: both ports answer during and after, and the log says why."""
+    server = Server(nofile=64).start()
+    try:
+        def answers():
+            return raw(server.http, GET), raw(server.private, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+
+        for _ in range(3):
+            idle = [socket.create_connection(("127.0.0.1", server.http), 5) for _ in range(120)]
+            idle += [socket.create_connection(("127.0.0.1", server.private), 5) for _ in range(120)]
+            assert answers() == (200, 200), "while they are open"
+            for s in idle:
+                s.close()
+            assert answers() == (200, 200), "after they are closed"
+        reached, bound = limits(server), server.metric("martlet_http_connections_limit")
+        lines = [line for line in server.log().splitlines() if "as many connections" in line]
+        print(f"figures: {bound:.0f} connections of 64 descriptors; bounds reached {reached['connections']:.0f} times, {len(lines)} lines")
+        assert 8 <= bound <= 40 and reached["connections"] >= 3 * (120 - bound) and reached["descriptors"] == 0
+        assert 1 <= len(lines) <= 8, "an attack does not fill the log"
+    finally:
+        assert server.stop() == 0
+
+
+def test_too_few_descriptors_are_told_at_start():
+    """A limit that leaves no connection to serve ends the start with the number that is needed."""
+    server = Server(nofile=40)
+    with pytest.raises(RuntimeError, match="ulimit -n"):
+        server.start()
+    server.stop()
+
+
+def test_slow_bodies_keep_nobody_out(server):
+    """1,100 POSTs that send one byte of their body each, without a token and with one: others are served at once, a publisher too."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192) if hard > 0 else 8192, hard))
+
+    def attack(headers):
+        sockets = []
+        for _ in range(1100):
+            s = socket.create_connection(("127.0.0.1", server.http), 5)
+            s.sendall(b"POST /whip/call HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\n" + headers + b"Content-Length: 1000\r\n\r\nv")
+            sockets.append(s)
+        return sockets
+
+    offer, slowest = bare.offer(), 0.0
+    for what, headers in [("without a token", b""), ("with one", f"Authorization: Bearer {token('slow', 'call')}\r\n".encode())]:
+        sockets = attack(headers)
+        for n in range(10):
+            started = time.monotonic()
+            assert raw(server.http, GET) == 200
+            status, _, reply = server.request("POST", "/whip/call", offer, {
+                "Content-Type": "application/sdp", "Authorization": f"Bearer {token(f'good-{n}', 'call')}"})
+            assert status == 201, (what, reply)
+            slowest = max(slowest, time.monotonic() - started)
+        if not headers:
+            sockets[0].settimeout(5)
+            assert sockets[0].recv(4096).startswith(b"HTTP/1.1 401"), "nobody without a token sends a body"
+            assert limits(server)["address_bodies"] == 0
+        for s in sockets:
+            s.close()
+    reached = limits(server)
+    print(f"figures: two requests took {slowest * 1000:.0f} ms at most; bounds reached {reached}")
+    assert reached["address_bodies"] >= 1000 and reached["requests"] == 0 and slowest < 2
+
+
+def test_pings_without_end_close_their_socket(server):
+    """A WebSocket that sends nothing but pings is closed with 1008 before it costs anything."""
+    async def run():
+        reader, writer = await bare_socket(server, Authorization=f"Bearer {token('pinger', 'call')}")
+        busy, started = server.cpu_seconds(), time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            for _ in range(200):
+                writer.write(frame(b"", opcode=9) * 5000)
+                await asyncio.wait_for(writer.drain(), 5)
+        with contextlib.suppress(ConnectionError):
+            assert await close_code(reader) == 1008
+        cost = server.cpu_seconds() - busy
+        print(f"figures: a million pings cost {cost:.2f} s of CPU; closed after {time.monotonic() - started:.2f} s")
+        assert limits(server)["control_frames"] == 1 and cost < 0.5
+        writer.close()
+
+    asyncio.run(run())
+
+
+def test_requests_that_proxies_could_read_in_another_way_are_refused(server):
+    """Two lengths, two hosts, signs, folded lines and their kin (RFC 9112): 400, and the connection ends."""
+    line, fields = b"POST /whip/call HTTP/1.1\r\n", {
+        "two lengths": b"Content-Length: 4\r\nContent-Length: 5\r\n", "a sign": b"Content-Length: +4\r\n",
+        "two hosts": b"Host: b\r\n", "both framings": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+        "a folded line": b"X-A: b\r\n c\r\n", "a blank before the colon": b"Content-Length : 4\r\n",
+        "a bare CR": b"X-A: b\rX-B: c\r\n", "a bare LF": b"X-A: b\nX-B: c\r\n", "a NUL": b"X-A: b\0c\r\n"}
+    answers = {what: raw(server.http, line + b"Host: a\r\n" + field + b"\r\nabcd") for what, field in fields.items()}
+    answers["no host"] = raw(server.http, line + b"Content-Length: 4\r\n\r\nabcd")
+    print(f"figures: {answers}")
+    assert set(answers.values()) == {400}, answers
+    assert server.metric("martlet_http_malformed_requests_total") == len(answers)
+
+
+def test_connections_are_kept_and_given_back(server):
+    """Requests follow each other on one connection; after 3,000 connections the server has as many descriptors as before."""
+    before = server.descriptors()
+    one = http.client.HTTPConnection("127.0.0.1", server.http, timeout=5)
+    for _ in range(100):
+        one.request("GET", "/")
+        reply = one.getresponse()
+        assert reply.read() and reply.status == 200 and reply.headers["Connection"] is None
+    one.close()
+    accepted = server.metric("martlet_http_connections_accepted_total")
+    for _ in range(3000):
+        assert raw(server.http, GET) == 200
+    deadline = time.monotonic() + 5
+    while server.descriptors() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    print(f"figures: descriptors {before} before, {server.descriptors()} after; 100 requests on {accepted:.0f} connection")
+    assert server.descriptors() <= before and accepted == 1

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Installs what is missing and says what it installs.
 #   install.sh build   the libraries that Martlet links with
-#   install.sh load    those, and the encoders of the load generator
+#   install.sh load    those, and the encoders and the HTTP client of the load generator
 #   install.sh compare those, and the servers that Martlet is compared with
 #   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-build_packages=(libssl-dev libsrtp2-dev libnice-dev libsoup-3.0-dev libjwt-dev libyaml-dev pkg-config)
-load_packages=(libvpx-dev libopus-dev libopenh264-dev)
+build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libyaml-dev pkg-config)
+load_packages=(libsoup-3.0-dev libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2)
 test_packages=(chromium firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0

@@ -60,7 +60,10 @@ public struct ControlAPIEdge: Sendable {
 
     /// Adds all routes.
     public func register(on router: inout Router) {
-        for operation in operations { router.route(operation.method, operation.pattern, operation.handler) }
+        for operation in operations {
+            router.route(
+                operation.method, operation.pattern, admission: context.gate.admit, operation.handler)
+        }
         router.on(.get, "/openapi.json") { _ in
             HTTPResponse(
                 status: 200, headers: ["Content-Type": JSONCoding.contentType, "Cache-Control": "no-cache"],

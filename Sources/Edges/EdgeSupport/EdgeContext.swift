@@ -44,10 +44,27 @@ extension HTTPResponse {
 /// A handler that may refuse by throwing a problem.
 public typealias ThrowingHandler = @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
 
+/// Looks at a request before its body is read, and may refuse it by throwing a problem.
+public typealias ThrowingAdmission = @Sendable (HTTPRequest) throws(Problem) -> Void
+
 extension Router {
-    /// Adds a route whose refusals become problem documents.
-    public mutating func route(_ method: HTTPMethod, _ pattern: String, _ handler: @escaping ThrowingHandler) {
-        on(method, pattern) { request in
+    private static func answering(_ admission: @escaping ThrowingAdmission) -> HTTPAdmission {
+        { request in
+            do throws(Problem) {
+                try admission(request)
+                return nil
+            } catch {
+                return error.response
+            }
+        }
+    }
+
+    /// Adds a route whose refusals become problem documents. `admission` asks for the token before anybody sends a body.
+    public mutating func route(
+        _ method: HTTPMethod, _ pattern: String, admission: ThrowingAdmission? = nil,
+        _ handler: @escaping ThrowingHandler
+    ) {
+        on(method, pattern, admission: admission.map(Self.answering)) { request in
             do throws(Problem) {
                 return try await handler(request)
             } catch {

@@ -39,6 +39,9 @@ public struct TokenGate: Sendable {
         }
     }
 
+    /// Refuses a request without a good token before its body is read.
+    public func admit(_ request: HTTPRequest) throws(Problem) { _ = try claims(of: request) }
+
     /// Refuses a request on an already opened resource whose token is wrong.
     ///
     /// The unguessable URL is what opens the resource, so a token may be absent, and one that has expired since is enough to end what

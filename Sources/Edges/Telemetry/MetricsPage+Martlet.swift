@@ -64,6 +64,11 @@ extension MetricsPage {
         add(
             "commands_ignored_total", .counter, "Commands about what was already gone.",
             all { Double($0.commandsIgnored) })
+        add(outcomesOf: workers)
+    }
+
+    /// What the media workers count by outcome or reason, workers that hang included: none of it names a worker.
+    private mutating func add(outcomesOf workers: [WorkerStatistics]) {
         add(
             "probes_total", .counter, "Bandwidth probes sent to subscribers, by outcome.",
             ProbeOutcome.allCases.map { outcome in
@@ -104,6 +109,8 @@ extension MetricsPage {
     /// What the public listener counts.
     mutating func add(http: HTTPServerStatistics) {
         add("http_connections", .gauge, "Open connections, WebSockets included.", http.connections)
+        add("http_connections_limit", .gauge, "Connections that may be open.", http.connectionLimit)
+        add("http_connections_accepted_total", .counter, "Connections accepted.", http.connectionsAccepted)
         add("http_requests_in_work", .gauge, "Requests between head and end.", http.requestsInWork)
         add("websockets", .gauge, "Open WebSockets.", http.webSockets)
         add(
@@ -111,11 +118,17 @@ extension MetricsPage {
             (1..<http.responses.count).map { ([("class", "\($0)xx")], Double(http.responses[$0])) })
         add("http_request_timeouts_total", .counter, "Requests given up.", http.requestTimeouts)
         add("http_overloads_total", .counter, "Requests and connections turned away.", http.overloads)
+        add(
+            "http_malformed_requests_total", .counter, "Requests refused because they were not well-formed.",
+            http.malformedRequests)
+        add(
+            "http_limits_reached_total", .counter, "Bounds of the HTTP listener that were reached, by bound.",
+            HTTPLimit.allCases.map { ([("limit", $0.rawValue)], Double(http.limitsReached[$0] ?? 0)) })
         add("websocket_messages_received_total", .counter, "Messages of clients.", http.messagesReceived)
         add("websocket_messages_sent_total", .counter, "Messages to clients.", http.messagesSent)
         add("websocket_slow_readers_total", .counter, "WebSockets closed because nobody read.", http.slowReaders)
         add(
-            "websocket_limits_hit_total", .counter, "WebSockets closed for too large or too many messages.",
+            "websocket_limits_hit_total", .counter, "WebSockets closed for too large or too many messages or frames.",
             http.webSocketLimitsHit)
     }
 

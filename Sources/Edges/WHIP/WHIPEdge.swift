@@ -19,15 +19,21 @@ public struct WHIPEdge: Sendable {
     /// Adds all routes.
     public func register(on router: inout Router) {
         for pattern in ["/whip", "/whip/{room}"] {
-            router.route(.post, pattern) { (request) async throws(Problem) in try await publish(request) }
+            router.route(.post, pattern, admission: context.gate.admit) { (request) async throws(Problem) in
+                try await publish(request)
+            }
             router.on(.options, pattern) { _ in Self.endpointOptions }
         }
         for pattern in ["/whep/{room}", "/whep/{room}/{identity}"] {
-            router.route(.post, pattern) { (request) async throws(Problem) in try await play(request) }
+            router.route(.post, pattern, admission: context.gate.admit) { (request) async throws(Problem) in
+                try await play(request)
+            }
             router.on(.options, pattern) { _ in Self.endpointOptions }
         }
         for pattern in [Origin.whip.sessionPath + "{session}", Origin.whep.sessionPath + "{session}"] {
-            router.route(.patch, pattern) { (request) async throws(Problem) in try await patch(request) }
+            router.route(.patch, pattern, admission: context.gate.checkIfPresent) { (request) async throws(Problem) in
+                try await patch(request)
+            }
             router.route(.delete, pattern) { (request) async throws(Problem) in try await end(request) }
             router.on(.options, pattern) { _ in Self.sessionOptions }
         }

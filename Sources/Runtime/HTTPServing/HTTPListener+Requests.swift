@@ -1,161 +1,286 @@
-import CSoup
 import Logging
+import NetworkIO
 import Primitives
 
-/// The way of a request: head, body, handler, response.
+/// The way of a request: head, admission, body, handler, response.
 extension HTTPListener {
     /// What a refused client may go on sending before it is cut off: enough for it to notice the answer.
-    private static let patienceBytes = 64 << 20
+    private static let patienceBytes = 16 << 20
+    /// Bodies up to this size leave with their head in one piece.
+    private static let joinedBytes = 16 << 10
 
-    /// libsoup makes a message when a connection opens and for each request that follows.
-    func connectionIsActive(_ message: SoupMessage) {
-        guard let socket = message.socket else { return }
-        connect(message.pointer, "got-headers", soupGotHeaders as MessageSignal, self)
-        connect(message.pointer, "got-chunk", soupGotChunk as ChunkSignal, self)
-        connect(message.pointer, "finished", soupFinished as MessageSignal, self)
-        admit(socket)
+    /// The loop found a connection's socket ready.
+    func serve(_ connection: HTTPConnection, _ event: ReadinessSet.Ready) {
+        if connection.stream.hasOutput {
+            continueWriting(connection)
+            // Requests that came behind the one whose response has left now.
+            advance(connection)
+        }
+        // TLS may read where its socket became writable.
+        if event.interest.contains(.readable) || connection.stream.isSecure {
+            if connection.wantsInput { readRequests(connection) } else { connection.hasUnwantedInput = true }
+        }
+        if event.isBroken, !connection.wantsInput { end(connection) }
+        watch(connection)
     }
 
-    func headArrived(_ message: SoupMessage) {
-        if let socket = message.socket { headless[UInt(bitPattern: socket)] = nil }
-        guard message.status == 0 else { return }
-        let head = HTTPRequestHead(
-            message, isSecure: configuration.tls != nil, trustsForwardedFields: configuration.trustsForwardedFields)
-        let exchange = Exchange(id: nextID(), message: message, head: head)
-        exchanges[message.key] = exchange
-        message.doNotAccumulate()
-        counters.change { $0.requestsInWork += 1 }
-        startTimer(exchange)
-        if let refusal = refusal(of: head, announced: message.announcedLength) { exchange.phase = .refused(refusal) }
-        // A client that waits for "100 Continue" is answered at once; any other once it has sent its body.
-        if case .refused(let refusal) = exchange.phase, head.headers["Expect"] != nil {
-            answer(exchange, configuration.refuse(refusal))
-        }
+    /// Watches the socket for what is of use now.
+    func watch(_ connection: HTTPConnection) {
+        if connection.wantsInput { connection.hasUnwantedInput = false }
+        guard connections[connection.id] != nil,
+            let interest = connection.stream.changeInterest(reads: !connection.hasUnwantedInput)
+        else { return }
+        readiness.change(connection.stream.socket.descriptor, interest, mark: connection.id)
     }
 
-    private func refusal(of head: HTTPRequestHead, announced: Int64) -> HTTPRefusal? {
-        if configuration.servesLoopbackOnly && !head.isLoopback {
-            return HTTPRefusal(
-                status: 403, code: "loopback_only",
-                detail: "Without TLS or a trusted proxy only this machine is served.")
-        }
-        if head.target.utf8.count > configuration.maximumTargetBytes {
-            return HTTPRefusal(status: 414, code: "target_too_long", detail: "The path with its query is too long.")
-        }
-        if head.headerBytes > configuration.maximumHeaderBytes {
-            return HTTPRefusal(status: 431, code: "headers_too_large", detail: "The header fields are too large.")
-        }
-        if announced > Int64(configuration.maximumBodyBytes) { return bodyTooLarge }
-        if counters.statistics.requestsInWork > configuration.maximumConcurrentRequests {
-            counters.change { $0.overloads += 1 }
-            return HTTPRefusal(status: 503, code: "overloaded", detail: "Too many requests are in work; try again.")
-        }
-        return nil
-    }
-
-    private var bodyTooLarge: HTTPRefusal {
-        HTTPRefusal(
-            status: 413, code: "body_too_large",
-            detail: "The body may have \(configuration.maximumBodyBytes) bytes at most.")
-    }
-
-    func bodyArrived(_ message: UInt, _ bytes: [UInt8]) {
-        guard let exchange = exchanges[message] else { return }
-        if case .reading = exchange.phase {
-            if exchange.body.count + bytes.count <= configuration.maximumBodyBytes {
-                exchange.body += bytes
-                return
+    /// Reads what is there, within a turn's share, and goes as far with it as it gets.
+    func readRequests(_ connection: HTTPConnection) {
+        var reads = 0
+        while connection.wantsInput, reads < HTTPConnection.readsPerTurn || connection.stream.hasPendingInput {
+            reads += 1
+            if case .webSocket(let session) = connection.phase { return readWebSocket(connection, session) }
+            switch connection.fill() {
+            case .bytes: advance(connection)
+            case .blocked: return watch(connection)
+            case .ended: return end(connection)
             }
-            exchange.body = []
-            exchange.phase = .refused(bodyTooLarge)
         }
-        exchange.discarded += bytes.count
-        if exchange.discarded > Self.patienceBytes, let socket = exchange.message.socket {
-            g_socket_shutdown(socket, 1, 1, nil)
+        watch(connection)
+    }
+
+    /// Goes on with the bytes that were read, until they end or a handler has a request.
+    func advance(_ connection: HTTPConnection) {
+        while true {
+            switch connection.phase {
+            case .waiting, .head: guard advanceHead(connection) else { return }
+            case .body: guard advanceBody(connection) else { return }
+            case .lingering:
+                connection.discarded += connection.reader.discard()
+                if connection.discarded > Self.patienceBytes { end(connection) }
+                return
+            case .queued, .handling, .answering, .webSocket, .ended: return
+            }
         }
     }
 
-    func requestIsComplete(_ message: SoupMessage) {
-        guard let exchange = exchanges[message.key] else { return }
-        switch exchange.phase {
-        case .refused(let refusal): answer(exchange, configuration.refuse(refusal))
-        case .reading: dispatch(exchange)
-        case .waiting, .upgrading, .answered: break
+    private func advanceHead(_ connection: HTTPConnection) -> Bool {
+        switch connection.reader.nextHead() {
+        case .incomplete(let hasBegun):
+            guard hasBegun, case .waiting = connection.phase else { return false }
+            connection.phase = .head
+            waiting.enter(connection.id, HTTPConnection.key(of: connection.address))
+            if connection.requests > 0 { schedule(connection, now + configuration.headTimeout) }
+            return false
+        case .refused(let refusal):
+            beginWork(connection)
+            refuse(connection, refusal)
+        case .complete(let head):
+            beginWork(connection)
+            connection.isPersistent = head.isPersistent
+            begin(connection, head)
         }
+        return true
     }
 
-    private func dispatch(_ exchange: Exchange) {
-        guard let request = exchange.head.request(body: exchange.body) else {
-            let refusal = HTTPRefusal(status: 400, code: "bad_target", detail: "The path or query is not well-formed.")
-            return answer(exchange, configuration.refuse(refusal))
+    private func beginWork(_ connection: HTTPConnection) {
+        waiting.leave(connection.id)
+        connection.requests += 1
+        connection.isPersistent = false
+        connection.since = now
+        counters.change { $0.requestsInWork += 1 }
+    }
+
+    /// What the head decides: refused, upgraded, admitted to send its body, or handled.
+    private func begin(_ connection: HTTPConnection, _ head: HTTPRequestHead) {
+        guard let request = request(connection, head) else {
+            return refuse(connection, Self.badTarget)
         }
-        exchange.body = []
+        connection.request = request
+        if configuration.servesLoopbackOnly && !request.isLoopback { return refuse(connection, Self.loopbackOnly) }
+        if head.body != .none, let response = admission(request) {
+            return answer(connection, response, closes: true)
+        }
         // A plain request to a WebSocket's path is the handler's: it can say why an upgrade would be refused, which browsers
         // hide from pages.
-        for (pattern, route) in webSocketRoutes where exchange.head.asksForWebSocket {
-            guard let parameters = pattern.match(request.segments) else { continue }
-            var request = request
-            request.parameters = parameters
-            return considerUpgrade(exchange, request, route)
+        if head.asksForWebSocket, let (route, parameters) = webSocketRoute(request), head.body == .none {
+            return considerUpgrade(connection, route, parameters)
         }
-        let id = exchange.id
-        let key = exchange.message.key
-        run(exchange) { [handler] listener in
-            let response = await handler(request)
-            await listener.handlerAnswered(key, id, response)
+        guard head.body != .none else { return handle(connection) }
+        connection.phase = .body
+        if head.expectsContinue, !connection.reader.hasBytes {
+            connection.stream.queue(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+            continueWriting(connection)
         }
     }
 
-    /// Pauses the message and starts `work`, which answers it.
-    func run(_ exchange: Exchange, _ work: @escaping @Sendable (HTTPListener) async -> Void) {
-        soup_server_message_pause(exchange.message.pointer)
-        exchange.phase = .waiting(Task.detached { [self] in await work(self) })
-    }
-
-    func handlerAnswered(_ message: UInt, _ id: UInt64, _ response: HTTPResponse) {
-        // A handler that was given up, or whose client is gone, has nobody to answer.
-        guard let exchange = exchanges[message], exchange.id == id, case .waiting = exchange.phase else { return }
-        answer(exchange, response)
-    }
-
-    /// Writes the response and lets the message go on if it waits.
-    func answer(_ exchange: Exchange, _ response: HTTPResponse) {
-        let wasWaiting = if case .waiting = exchange.phase { true } else { false }
-        exchange.timer?.cancel()
-        exchange.timer = nil
-        exchange.phase = .answered
-        exchange.message.write(response)
-        counters.change { $0.responses[min(5, max(0, response.status / 100))] += 1 }
-        if wasWaiting { soup_server_message_unpause(exchange.message.pointer) }
-    }
-
-    private func startTimer(_ exchange: Exchange) {
-        let id = exchange.id
-        let key = exchange.message.key
-        exchange.timer = GLibSource(every: configuration.requestTimeout, on: loop) { [weak self] in
-            self?.assumeIsolated { $0.timedOut(key, id) }
+    private func advanceBody(_ connection: HTTPConnection) -> Bool {
+        switch connection.reader.nextBody() {
+        case .complete(let body):
+            bodies.leave(connection.id)
+            connection.request?.body = body
+            handle(connection)
+        case .refused(let refusal): refuse(connection, refusal)
+        case .incomplete:
+            if !bodies.contains(connection.id) { enterBodies(connection) }
+            let earned = Int64(connection.reader.bodyBytesReceived / configuration.minimumBytesPerSecond)
+            let limit = min(configuration.graceTime + .seconds(earned), configuration.bodyTimeout)
+            schedule(connection, connection.since + limit)
             return false
         }
+        return true
     }
 
-    private func timedOut(_ message: UInt, _ id: UInt64) {
-        guard let exchange = exchanges[message], exchange.id == id else { return }
-        counters.change { $0.requestTimeouts += 1 }
-        if case .waiting(let task) = exchange.phase {
-            task.cancel()
-            logger.warning("a handler did not answer in time", ["method": .text(exchange.head.method.rawValue)])
-            let refusal = HTTPRefusal(status: 504, code: "timeout", detail: "The request took too long.")
-            answer(exchange, configuration.refuse(refusal))
-        } else if let socket = exchange.message.socket {
-            g_socket_shutdown(socket, 1, 1, nil)
+    /// One more body that is not there yet; where there are too many, the one that has taken the longest is given up. Who sends a body in one go
+    /// is never here.
+    private func enterBodies(_ connection: HTTPConnection) {
+        if bodies.isFull(for: connection.client) {
+            reached(.addressBodies, "an address has too many unfinished bodies; its oldest is given up")
+            giveUpBody(bodies.oldest(of: connection.client))
+        }
+        if bodies.isFull {
+            reached(.bodies, "there are too many unfinished bodies; the oldest is given up")
+            giveUpBody(bodies.oldest())
+        }
+        bodies.enter(connection.id, connection.client)
+    }
+
+    private func giveUpBody(_ id: UInt64?) {
+        guard let id, let connection = connections[id] else { return }
+        counters.change { $0.overloads += 1 }
+        refuse(connection, Self.tooSlow)
+        watch(connection)
+    }
+
+    /// Goes on with what the client has sent meanwhile.
+    func proceed(_ connection: HTTPConnection) {
+        advance(connection)
+        if connection.wantsInput { readRequests(connection) } else { watch(connection) }
+    }
+
+    /// Answers a request that the server itself refuses; its connection ends where nobody can tell where the next request begins.
+    func refuse(_ connection: HTTPConnection, _ refusal: HTTPRefusal) {
+        if refusal.code == "malformed_request" { counters.change { $0.malformedRequests += 1 } }
+        answer(connection, configuration.refuse(refusal), closes: true)
+    }
+
+    /// Writes the response to the request in work.
+    func answer(_ connection: HTTPConnection, _ response: HTTPResponse, closes: Bool = false) {
+        bodies.leave(connection.id)
+        leaveHandlers(connection)
+        let isLast = connection.requests >= configuration.maximumRequestsPerConnection
+        let closes = closes || isLast || isDraining || !connection.isPersistent
+        let head = encoder.head(of: response, closes: closes, wallMilliseconds: MonotonicClock.wallMilliseconds())
+        let body = connection.request?.method == .head ? [] : response.body
+        if body.count <= Self.joinedBytes {
+            connection.stream.queue(head + body)
+        } else {
+            connection.stream.queue(head)
+            connection.stream.queue(body)
+        }
+        connection.request = nil
+        connection.since = now + .seconds(Int64(body.count / configuration.minimumBytesPerSecond))
+        counters.change { $0.responses[min(5, max(0, response.status / 100))] += 1 }
+        connection.phase = .answering(closes: closes)
+        continueWriting(connection)
+    }
+
+    private func continueWriting(_ connection: HTTPConnection) {
+        if case .webSocket(let session) = connection.phase { return writeWebSocket(connection, session) }
+        switch connection.stream.flush() {
+        case .ended: end(connection)
+        case .blocked:
+            guard case .answering = connection.phase else { return }
+            let limit = connection.since + configuration.graceTime
+            schedule(connection, min(now + configuration.stallTimeout, limit))
+        case .bytes:
+            guard case .answering(let closes) = connection.phase else { return }
+            responseHasLeft(connection, closes: closes)
         }
     }
 
-    func messageFinished(_ message: UInt) {
-        guard let exchange = exchanges.removeValue(forKey: message) else { return }
-        exchange.timer?.cancel()
-        if case .waiting(let task) = exchange.phase { task.cancel() }
+    private func responseHasLeft(_ connection: HTTPConnection, closes: Bool) {
         counters.change { $0.requestsInWork -= 1 }
-        endDrainIfDone()
+        waiting.enter(connection.id, HTTPConnection.key(of: connection.address))
+        if closes {
+            connection.stream.finishWriting()
+            connection.phase = .lingering
+            schedule(connection, now + configuration.lingerTimeout)
+        } else {
+            connection.phase = .waiting
+            schedule(connection, now + configuration.idleTimeout)
+        }
+    }
+
+    /// A connection's time is over.
+    func expire(_ connection: HTTPConnection) {
+        switch connection.phase {
+        case .waiting:
+            if connection.requests == 0 { counters.change { $0.requestTimeouts += 1 } }
+            end(connection)
+        case .head:
+            gaveUp(.headTime, "the head of a request took too long")
+            beginWork(connection)
+            refuse(connection, Self.tooSlow)
+        case .body:
+            gaveUp(.bodyTime, "the body of a request was too slow")
+            refuse(connection, Self.tooSlow)
+        case .queued:
+            reached(.requests, "a request waited too long for its turn")
+            overload(connection)
+        case .handling(let task):
+            task.cancel()
+            gaveUp(.handlerTime, "a handler did not answer in time")
+            refuse(connection, Self.timeout)
+        case .answering:
+            reached(.responseTime, "a response was read too slowly")
+            end(connection)
+        case .lingering, .webSocket, .ended: end(connection)
+        }
+        watch(connection)
+    }
+
+    private func gaveUp(_ limit: HTTPLimit, _ detail: @autoclosure () -> String) {
+        counters.change { $0.requestTimeouts += 1 }
+        reached(limit, detail())
+    }
+}
+
+extension HTTPListener {
+    fileprivate static let badTarget = HTTPRefusal(
+        status: 400, code: "bad_target", detail: "The path or query is not well-formed.")
+    fileprivate static let loopbackOnly = HTTPRefusal(
+        status: 403, code: "loopback_only", detail: "Without TLS or a trusted proxy only this machine is served.")
+    fileprivate static let tooSlow = HTTPRefusal(
+        status: 408, code: "request_timeout", detail: "The request came too slowly.")
+    fileprivate static let timeout = HTTPRefusal(
+        status: 504, code: "timeout", detail: "The request took too long.")
+
+    /// The request that a head describes, without its body; nil when the target is broken. What a proxy says counts only where it is trusted.
+    fileprivate func request(_ connection: HTTPConnection, _ head: HTTPRequestHead) -> HTTPRequest? {
+        // The last entry is the one that the proxy in front wrote; those before it are the client's own words.
+        func forwarded(_ name: String) -> String? {
+            guard configuration.trustsForwardedFields, let value = head.headers.values(name).last else { return nil }
+            let last = value.split(separator: ",").last.map { trimmed(String($0)) }
+            return last.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        var address = connection.address
+        var remote = address.host
+        if let named = forwarded("X-Forwarded-For") {
+            remote = named
+            address = SocketAddress(numeric: named) ?? address
+            connection.client = HTTPConnection.key(of: address)
+        }
+        let isSecure = connection.stream.isSecure || forwarded("X-Forwarded-Proto")?.lowercased() == "https"
+        return HTTPRequest(
+            method: head.method, target: head.target, headers: head.headers, remoteAddress: remote,
+            isLoopback: remote.hasPrefix("127.") || remote == "::1", scheme: isSecure ? "https" : "http",
+            authority: forwarded("X-Forwarded-Host") ?? head.authority)
+    }
+
+    fileprivate func webSocketRoute(_ request: HTTPRequest) -> (WebSocketRoute, [String: String])? {
+        for (pattern, route) in webSocketRoutes {
+            if let parameters = pattern.match(request.segments) { return (route, parameters) }
+        }
+        return nil
     }
 }

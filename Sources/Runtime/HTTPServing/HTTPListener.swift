@@ -1,145 +1,230 @@
-import CSoup
 import Glibc
 import Logging
+import NetworkIO
 import Primitives
 import Synchronization
 
-/// libsoup's server and all that hangs on it: the actor of the HTTP thread.
+/// The sockets of one server and all that hangs on them: the actor of the HTTP thread, whose loop is its executor.
 actor HTTPListener {
-    nonisolated let loop: GLibLoop
+    /// Who is meant by a mark of the readiness set or an owner of a deadline; connections have numbers above these.
+    enum Mark {
+        static let wake: UInt64 = 0
+        static let listening: UInt64 = 1
+        static let acceptAgain: UInt64 = 2
+        static let pings: UInt64 = 3
+        static let drained: UInt64 = 4
+        static let firstConnection: UInt64 = 16
+    }
+
+    /// Connections that the kernel completes while the loop is busy: a class joining in one second.
+    private static let backlog: Int32 = 1_024
+
     nonisolated let configuration: HTTPServerConfiguration
     nonisolated let handler: HTTPHandler
+    nonisolated let admission: HTTPAdmission
     nonisolated let webSocketRoutes: [(pattern: PathPattern, route: WebSocketRoute)]
     nonisolated let counters: ServerCounters
     nonisolated let logger: Logger
+    private nonisolated let executor: LoopExecutor
+    /// WebSockets whose queues are to be looked at, from any thread.
+    nonisolated let flushRequests: Mailbox<UInt64>
+    nonisolated let readiness: ReadinessSet
 
-    var server: OpaquePointer?
-    /// Requests from their head to their end, by message.
-    var exchanges: [UInt: Exchange] = [:]
-    /// Open WebSockets, by their numbers.
-    var webSockets: [UInt64: WebSocketSession] = [:]
-    /// Those of them that speak without TLS, and the timer that pings all.
-    var readable: ReadableSockets?
-    var pinger: GLibSource?
+    /// The time of this turn.
+    private(set) var now = MonotonicClock.now()
+    var deadlines = Deadlines()
+    var connections: [UInt64: HTTPConnection] = [:]
+    var lastID = Mark.firstConnection
+    var listening: TCPSocket?
+    var tls: TLSContext?
+    /// Whether accepting waits for a descriptor.
+    var isAcceptPaused = false
+    /// All connections that are no WebSockets.
+    var plain: Stage
+    /// Those that wait for a request, the only ones that are closed for others.
+    var waiting = Stage()
+    var bodies: Stage
+    var handlers: Stage
+    /// Requests that wait for a handler, because there are as many as there may be, and because their address has its share.
+    var queued = Stage()
+    var queuedByAddress = Stage()
+    var encoder = HTTPResponseEncoder()
+    var webSockets: Set<UInt64> = []
     /// Which tenth of them is pinged next.
     var pingTurn: UInt64 = 0
-    /// Sockets of connections, each with how many sweeps ago it was found closed.
-    var sockets: [UInt: Int] = [:]
-    /// Connections whose request has not come yet, each with the sweeps it has been waited for.
-    var headless: [UInt: Int] = [:]
-    var sweeper: GLibSource?
-    var sweepsSeldom = false
-    /// Sweeps since a socket came or was found closed.
-    var sweepsSinceChange = 0
-    private var lastID: UInt64 = 0
-    /// Waits for the last exchange and WebSocket to end.
+    var isPinging = false
+    var limitLog = LimitLog()
+    /// Set when the listener stops: responses close their connections.
+    private(set) var isDraining = false
+    private var isStopping = false
     private var drained: CheckedContinuation<Void, Never>?
-    private var drainTimer: GLibSource?
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(
-        configuration: HTTPServerConfiguration, routes: [WebSocketRoute], handler: @escaping HTTPHandler,
-        counters: ServerCounters, logger: Logger
-    ) {
-        loop = GLibLoop(name: "http")
+        configuration: HTTPServerConfiguration, routes: [WebSocketRoute], admission: @escaping HTTPAdmission,
+        handler: @escaping HTTPHandler, counters: ServerCounters, logger: Logger
+    ) throws(SystemError) {
+        executor = try LoopExecutor()
+        readiness = try ReadinessSet()
+        flushRequests = Mailbox(wake: executor.wake)
         self.configuration = configuration
+        self.admission = admission
         self.handler = handler
         self.counters = counters
         self.logger = logger
         webSocketRoutes = routes.map { (PathPattern($0.pattern), $0) }
-    }
-
-    /// A number that no other exchange or WebSocket has.
-    func nextID() -> UInt64 {
-        lastID += 1
-        return lastID
+        let isBehindProxy = configuration.trustsForwardedFields
+        plain = Stage(limitPerAddress: isBehindProxy ? .max : configuration.maximumConnectionsPerAddress)
+        bodies = Stage(limit: configuration.maximumBodies, limitPerAddress: configuration.maximumBodiesPerAddress)
+        handlers = Stage(
+            limit: configuration.maximumConcurrentRequests,
+            limitPerAddress: configuration.maximumConcurrentRequestsPerAddress)
     }
 
     /// Binds and listens; the port.
     func listen() throws(HTTPServerError) -> UInt16 {
-        let server = makeServer()
-        self.server = server
-        var options = SoupServerListenOptions(rawValue: 0)
-        if let tls = configuration.tls {
-            var error: UnsafeMutablePointer<GError>?
-            let certificate = g_tls_certificate_new_from_files(tls.certificatePath, tls.keyPath, &error)
-            guard let certificate else { throw .invalidCertificate(takeMessage(error)) }
-            soup_server_set_tls_certificate(soupServer(server), certificate)
-            g_object_unref(certificate)
-            options = SOUP_SERVER_LISTEN_HTTPS
+        if let files = configuration.tls { tls = try TLSContext(files) }
+        guard let address = SocketAddress(numeric: configuration.host) else {
+            throw .invalidAddress(configuration.host)
         }
-        let (socket, port) = try ListeningSocket.open(host: configuration.host, port: configuration.port)
-        defer { g_object_unref(socket) }
-        var error: UnsafeMutablePointer<GError>?
-        guard soup_server_listen_socket(soupServer(server), socket, options, &error) != 0 else {
-            throw .cannotListen(takeMessage(error))
+        let port = configuration.port
+        do throws(SystemError) {
+            let socket = try Self.open(SocketAddress(high: address.high, low: address.low, port: port))
+            try readiness.add(socket.descriptor, .readable, mark: Mark.listening)
+            listening = socket
+            counters.change { $0.connectionLimit = configuration.maximumConnections }
+            return socket.port
+        } catch {
+            throw .cannotListen(String(describing: error))
         }
-        return port
     }
 
-    private func makeServer() -> OpaquePointer {
-        // Paths stay as on the wire: a decoded slash would change what a path means.
-        var rawPaths = csoup_true_value()
-        let name = strdup("raw-paths")
-        defer { free(name) }
-        var names: UnsafePointer<CChar>? = UnsafePointer(name)
-        let object = g_object_new_with_properties(csoup_server_type(), 1, &names, &rawPaths)
-        guard let object else { preconditionFailure("GLib makes an object or aborts") }
-        let server = OpaquePointer(object)
-        soup_server_add_handler(
-            soupServer(server), nil, soupHandle, Unmanaged.passUnretained(self).toOpaque(), nil)
-        connect(server, "request-started", soupRequestStarted as RequestSignal, self)
-        return server
+    private static func open(_ address: SocketAddress) throws(SystemError) -> TCPSocket {
+        do throws(SystemError) {
+            return try .listening(at: address, backlog: backlog)
+        } catch {
+            // "::" on a machine without IPv6 means any IPv4 address.
+            guard address.high == 0, address.low == 0, error.code != EADDRINUSE else { throw error }
+            return try .listening(at: SocketAddress(ipv4: 0, port: address.port), backlog: backlog)
+        }
+    }
+
+    /// The loop. Runs on the listener's own thread until `requestStop()`.
+    nonisolated func run() {
+        executor.adoptThread()
+        do throws(SystemError) {
+            try readiness.add(executor.wake.descriptor, .readable, mark: Mark.wake)
+        } catch {
+            preconditionFailure("a new epoll set takes an eventfd: \(error)")
+        }
+        var ready: [ReadinessSet.Ready] = []
+        var next: MonotonicTime? = .zero
+        while let deadline = next {
+            readiness.wait(into: &ready, until: deadline, now: MonotonicClock.now())
+            assumeIsolated { $0.now = MonotonicClock.now() }
+            if ready.contains(where: { $0.mark == Mark.wake }) { executor.runJobs() }
+            let events = ready
+            next = assumeIsolated { $0.turn(events) }
+        }
+        executor.retire()
+    }
+
+    /// Lets the loop end after the turn in progress.
+    func requestStop() { isStopping = true }
+
+    /// What the loop does each time it wakes; when to wake next at the latest.
+    private func turn(_ ready: [ReadinessSet.Ready]) -> MonotonicTime? {
+        for event in ready {
+            switch event.mark {
+            case Mark.wake: flushWebSockets()
+            case Mark.listening: acceptSome()
+            default:
+                if let connection = connections[event.mark] { serve(connection, event) }
+            }
+        }
+        while let owner = deadlines.removeDue(at: now) { due(owner) }
+        return isStopping ? nil : deadlines.next
+    }
+
+    private func due(_ owner: UInt64) {
+        switch owner {
+        case Mark.acceptAgain: resumeAccepting()
+        case Mark.pings: pingSome()
+        case Mark.drained: endDrain()
+        default:
+            guard let connection = connections[owner] else { return }
+            connection.scheduled = .distantFuture
+            if connection.deadline <= now {
+                expire(connection)
+            } else {
+                schedule(connection, connection.deadline)
+            }
+        }
+    }
+
+    /// Gives a connection until `deadline`.
+    func schedule(_ connection: HTTPConnection, _ deadline: MonotonicTime) {
+        connection.deadline = deadline
+        guard deadline < connection.scheduled else { return }
+        connection.scheduled = deadline
+        deadlines.add(deadline, connection.id)
     }
 
     /// Stops listening, says goodbye to WebSockets, and waits a moment for requests in work.
     func close() async {
-        guard let server else { return }
-        soup_server_disconnect(soupServer(server))
-        for session in webSockets.values { session.connection.close(code: 1001, reason: "the server stops") }
-        if !exchanges.isEmpty || !webSockets.isEmpty {
-            await withCheckedContinuation { continuation in
-                drained = continuation
-                drainTimer = GLibSource(every: configuration.webSocket.closeTimeout, on: loop) { [weak self] in
-                    self?.assumeIsolated { $0.endDrain() }
-                    return false
-                }
+        listening = nil
+        isDraining = true
+        for connection in connections.values {
+            if case .webSocket(let session) = connection.phase {
+                session.connection.close(code: 1001, reason: "the server stops")
+            } else if !connection.isInWork {
+                end(connection)
             }
         }
-        for exchange in exchanges.values { if case .waiting(let task) = exchange.phase { task.cancel() } }
-        for session in Array(webSockets.values) {
-            session.task?.cancel()
-            endWebSocket(session, WebSocketClose(code: 1006, reason: ""))
+        if !connections.isEmpty {
+            deadlines.add(now + configuration.webSocket.closeTimeout, Mark.drained)
+            await withCheckedContinuation { drained = $0 }
         }
-        counters.change { $0.requestsInWork -= exchanges.count }
-        exchanges = [:]
-        releaseConnections()
-        g_object_unref(UnsafeMutableRawPointer(server))
-        self.server = nil
+        for connection in connections.values { end(connection) }
     }
 
     /// Ends the wait of `close()` when nothing is left to wait for.
     func endDrainIfDone() {
-        if exchanges.isEmpty && webSockets.isEmpty { endDrain() }
+        if isDraining, connections.isEmpty { endDrain() }
     }
 
     private func endDrain() {
-        drainTimer?.cancel()
-        drainTimer = nil
         drained?.resume()
         drained = nil
     }
+
+    /// Counts a bound that was reached and, now and then, says so.
+    func reached(_ limit: HTTPLimit, _ detail: @autoclosure () -> String) {
+        counters.change { $0.limitsReached[limit, default: 0] += 1 }
+        guard let count = limitLog.mayWrite(limit, at: now) else { return }
+        logger.warning(detail(), ["limit": .text(limit.rawValue), "times": .number(count)])
+    }
 }
 
-/// libsoup's server has a public base struct, which Swift imports; the rest of its objects are opaque.
-func soupServer(_ pointer: OpaquePointer) -> UnsafeMutablePointer<SoupServer> { UnsafeMutablePointer(pointer) }
+/// Which bounds were logged lately: an attack must not fill the log.
+struct LimitLog {
+    private static let interval = TimeInterval.seconds(10)
+    private var entries: [HTTPLimit: (last: MonotonicTime, count: Int)] = [:]
 
-/// The words of a GError, which is freed.
-func takeMessage(_ error: UnsafeMutablePointer<GError>?) -> String {
-    guard let error else { return "unknown error" }
-    defer { g_error_free(error) }
-    return String(cString: error.pointee.message)
+    /// How often it happened since the last line, when it is time for one.
+    mutating func mayWrite(_ limit: HTTPLimit, at now: MonotonicTime) -> Int? {
+        guard let entry = entries[limit] else {
+            entries[limit] = (now, 0)
+            return 1
+        }
+        guard now - entry.last >= Self.interval else {
+            entries[limit]?.count += 1
+            return nil
+        }
+        entries[limit] = (now, 0)
+        return entry.count + 1
+    }
 }
 
 /// Counters that the loop writes and anyone reads.

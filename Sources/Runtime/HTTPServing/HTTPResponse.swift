@@ -23,8 +23,12 @@ public struct HTTPResponse: Sendable {
 /// Answers one request.
 public typealias HTTPHandler = @Sendable (HTTPRequest) async -> HTTPResponse
 
+/// Looks at the head of a request that has a body before the body is read: an answer refuses it, nil reads on. Runs on the HTTP thread, so it
+/// takes microseconds and waits for nothing.
+public typealias HTTPAdmission = @Sendable (HTTPRequest) -> HTTPResponse?
+
 /// A request that the server or the router answers by itself, before or instead of a handler.
-public struct HTTPRefusal: Sendable, Hashable {
+public struct HTTPRefusal: Error, Sendable, Hashable {
     /// The status code of the answer.
     public var status: Int
     /// A stable word for programs, for example `body_too_large`.

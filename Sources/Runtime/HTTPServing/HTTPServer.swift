@@ -1,4 +1,5 @@
 public import Logging
+import NetworkIO
 import Synchronization
 
 /// Why a listener did not start.
@@ -25,7 +26,7 @@ public final class HTTPServer: Sendable {
     private enum Phase {
         case idle
         case starting
-        case running(HTTPListener, port: UInt16)
+        case running(HTTPListener, LoopThread, port: UInt16)
         case stopped
     }
 
@@ -40,9 +41,11 @@ public final class HTTPServer: Sendable {
         self.logger = logger
     }
 
-    /// Listens and serves. Requests go to `handler`, but for those on the paths of `webSockets`.
+    /// Listens and serves. Requests go to `handler`, but for those on the paths of `webSockets`; `admission` sees those that have a body before it is
+    /// read.
     public func start(
-        webSockets: [WebSocketRoute] = [], handler: @escaping HTTPHandler
+        webSockets: [WebSocketRoute] = [], admission: @escaping HTTPAdmission = { _ in nil },
+        handler: @escaping HTTPHandler
     ) async throws(HTTPServerError) {
         let mayStart = phase.withLock { phase -> Bool in
             guard case .idle = phase else { return false }
@@ -50,23 +53,39 @@ public final class HTTPServer: Sendable {
             return true
         }
         guard mayStart else { throw .alreadyStarted }
-        let listener = HTTPListener(
-            configuration: configuration, routes: webSockets, handler: handler, counters: counters, logger: logger)
         do throws(HTTPServerError) {
-            let port = try await listener.listen()
-            phase.withLock { $0 = .running(listener, port: port) }
-            logger.info("listening", ["host": .text(configuration.host), "port": .number(port)])
+            let (listener, thread) = try makeListener(webSockets, admission, handler)
+            do throws(HTTPServerError) {
+                let port = try await listener.listen()
+                phase.withLock { $0 = .running(listener, thread, port: port) }
+                logger.info("listening", ["host": .text(configuration.host), "port": .number(port)])
+            } catch {
+                await listener.requestStop()
+                thread.join()
+                throw error
+            }
         } catch {
             phase.withLock { $0 = .idle }
-            await listener.close()
-            listener.loop.stop()
             throw error
+        }
+    }
+
+    private func makeListener(
+        _ webSockets: [WebSocketRoute], _ admission: @escaping HTTPAdmission, _ handler: @escaping HTTPHandler
+    ) throws(HTTPServerError) -> (HTTPListener, LoopThread) {
+        do throws(SystemError) {
+            let listener = try HTTPListener(
+                configuration: configuration, routes: webSockets, admission: admission, handler: handler,
+                counters: counters, logger: logger)
+            return (listener, try LoopThread(name: "http", cpu: nil) { listener.run() })
+        } catch {
+            throw .cannotListen(String(describing: error))
         }
     }
 
     /// The port that is listened on; 0 before `start` and after `stop`.
     public var port: UInt16 {
-        phase.withLock { if case .running(_, let port) = $0 { port } else { 0 } }
+        phase.withLock { if case .running(_, _, let port) = $0 { port } else { 0 } }
     }
 
     /// Counters and gauges.
@@ -74,14 +93,15 @@ public final class HTTPServer: Sendable {
 
     /// Stops listening, closes WebSockets with 1001, gives requests in work a moment, ends the thread.
     public func stop() async {
-        let listener = phase.withLock { phase -> HTTPListener? in
-            guard case .running(let listener, _) = phase else { return nil }
+        let running = phase.withLock { phase -> (HTTPListener, LoopThread)? in
+            guard case .running(let listener, let thread, _) = phase else { return nil }
             phase = .stopped
-            return listener
+            return (listener, thread)
         }
-        guard let listener else { return }
+        guard let (listener, thread) = running else { return }
         await listener.close()
+        await listener.requestStop()
         // The thread has nothing left to do, so this waits for microseconds.
-        listener.loop.stop()
+        thread.join()
     }
 }

@@ -33,16 +33,42 @@ public struct HTTPServerConfiguration: Sendable {
     public var maximumTargetBytes = 8_192
     /// All header fields together.
     public var maximumHeaderBytes = 32_768
-    /// Requests in work; more are answered 503.
-    public var maximumConcurrentRequests = 1_024
-    /// Open connections, WebSockets included; more are closed at once. 30 kB each.
+    /// Requests before a connection is closed behind its response: what a client leaves behind in memory ends with it.
+    public var maximumRequestsPerConnection = 1_000
+
+    /// Open connections, WebSockets included: 8 kB each. When there are so many, the one that has waited for a request the longest is closed for
+    /// each new one; only where none waits the new one is.
     public var maximumConnections = 20_000
-    /// A handler that has not answered is given up with 504.
-    public var requestTimeout = TimeInterval.seconds(30)
+    /// Connections of one address (of one IPv6 /64) that are no WebSockets: a school behind one address loads the page at once. The one of them
+    /// that has waited the longest is closed for each new one. No bound behind a trusted proxy, which is one address.
+    public var maximumConnectionsPerAddress = 1_024
+    /// Requests whose body has come in part: at most 256 MiB. The one that has taken the longest is answered 408 for each new one.
+    public var maximumBodies = 256
+    /// Those of one address.
+    public var maximumBodiesPerAddress = 64
+    /// Requests that a handler works on; more wait for their turn.
+    public var maximumConcurrentRequests = 1_024
+    /// Those of one address.
+    public var maximumConcurrentRequestsPerAddress = 256
+
     /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
     public var headTimeout = TimeInterval.seconds(10)
-    /// A connection on which a request or the next part of one does not come is closed.
-    public var idleTimeout = TimeInterval.seconds(60)
+    /// The time that a body or a response has before its rate counts.
+    public var graceTime = TimeInterval.seconds(5)
+    /// A body or a response that is slower on the average is given up: the slowest links that carry a call do forty times that.
+    public var minimumBytesPerSecond = 1_000
+    /// A response of which nothing can be written for so long is given up: a radio link that is gone for longer has lost its connection.
+    public var stallTimeout = TimeInterval.seconds(10)
+    /// A body is given up after this time at any rate.
+    public var bodyTimeout = TimeInterval.seconds(30)
+    /// A request that waited so long for its turn is answered 503.
+    public var queueTimeout = TimeInterval.seconds(5)
+    /// A handler that has not answered is given up with 504.
+    public var requestTimeout = TimeInterval.seconds(30)
+    /// A connection on which no further request comes is closed: proxies close theirs after 60 s, and whoever closes first loses no request.
+    public var idleTimeout = TimeInterval.seconds(75)
+    /// How long a client may read its last response, and go on sending what nobody reads, before the connection is closed.
+    public var lingerTimeout = TimeInterval.seconds(5)
 
     /// The limits of WebSockets on this listener.
     public var webSocket = WebSocketLimits()
@@ -62,6 +88,11 @@ public struct WebSocketLimits: Sendable, Hashable {
     public var maximumMessageBytes = 256 << 10
     /// Messages of a client that wait to be handled; one more closes the socket with 1008.
     public var maximumIncomingMessages = 256
+    /// Frames that one message may be made of; one more closes the socket with 1008. Browsers make one of 128 kB.
+    public var maximumFragments = 256
+    /// Pings and pongs that a client may send per second, and at once; more close the socket with 1008. Libraries send one in 20 s.
+    public var maximumControlFramesPerSecond = 10
+    public var maximumControlFramesAtOnce = 60
     /// Bytes that wait for a slow reader; more closes the socket with 1013.
     public var maximumQueuedBytes = 1 << 20
     /// Messages that wait for a slow reader; more closes the socket with 1013.

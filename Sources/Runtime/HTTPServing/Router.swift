@@ -9,7 +9,7 @@ public struct Router: Sendable {
 
     private struct Route: Sendable {
         let pattern: PathPattern
-        var handlers: [(method: HTTPMethod, handler: HTTPHandler)]
+        var handlers: [(method: HTTPMethod, admission: HTTPAdmission?, handler: HTTPHandler)]
     }
 
     private typealias Match = (route: Route, parameters: [String: String])
@@ -26,15 +26,30 @@ public struct Router: Sendable {
         self.finish = finish
     }
 
-    /// Adds a route. The last one given for the same method and pattern wins.
-    public mutating func on(_ method: HTTPMethod, _ pattern: String, _ handler: @escaping HTTPHandler) {
+    /// Adds a route. The last one given for the same method and pattern wins. `admission` may refuse a request before its body is read: where a token
+    /// is needed, it is asked for there, so that nobody without one may send a body.
+    public mutating func on(
+        _ method: HTTPMethod, _ pattern: String, admission: HTTPAdmission? = nil, _ handler: @escaping HTTPHandler
+    ) {
         let pattern = PathPattern(pattern)
         if let index = routes.firstIndex(where: { $0.pattern == pattern }) {
             routes[index].handlers.removeAll { $0.method == method }
-            routes[index].handlers.append((method, handler))
+            routes[index].handlers.append((method, admission, handler))
         } else {
-            routes.append(Route(pattern: pattern, handlers: [(method, handler)]))
+            routes.append(Route(pattern: pattern, handlers: [(method, admission, handler)]))
         }
+    }
+
+    /// Refuses a request whose body has not been read: for `HTTPServer.start`. Where no handler would see it, it is answered at once.
+    public func admit(_ request: HTTPRequest) -> HTTPResponse? {
+        let refusal =
+            switch find(request) {
+            case .success(let found): found.admission?(found.request)
+            case .failure(let miss): miss.response
+            }
+        guard var response = refusal else { return nil }
+        finish(request, &response)
+        return response
     }
 
     /// Answers a request.
@@ -45,21 +60,39 @@ public struct Router: Sendable {
     }
 
     private func answer(_ request: HTTPRequest) async -> HTTPResponse {
+        switch find(request) {
+        case .success(let found): await found.handler(found.request)
+        case .failure(let miss): miss.response
+        }
+    }
+
+    /// A request that has a handler, with what its pattern found in the path.
+    private struct Found {
+        var request: HTTPRequest
+        var admission: HTTPAdmission?
+        var handler: HTTPHandler
+    }
+
+    /// What a request without a handler is answered.
+    private struct Miss: Error { var response: HTTPResponse }
+
+    private func find(_ request: HTTPRequest) -> Result<Found, Miss> {
         let matches: [Match] = routes.compactMap { route in
             route.pattern.match(request.segments).map { (route, $0) }
         }.sorted { $0.route.pattern.isMoreSpecific(than: $1.route.pattern) }
         guard !matches.isEmpty else {
-            return refuse(HTTPRefusal(status: 404, code: "not_found", detail: "There is nothing at this path."))
+            let refusal = HTTPRefusal(status: 404, code: "not_found", detail: "There is nothing at this path.")
+            return .failure(Miss(response: refuse(refusal)))
         }
         for method in request.method == .head ? [.head, .get] : [request.method] {
             for match in matches {
                 guard let entry = match.route.handlers.first(where: { $0.method == method }) else { continue }
                 var request = request
                 request.parameters = match.parameters
-                return await entry.handler(request)
+                return .success(Found(request: request, admission: entry.admission, handler: entry.handler))
             }
         }
-        return withoutHandler(request, matches)
+        return .failure(Miss(response: withoutHandler(request, matches)))
     }
 
     private func withoutHandler(_ request: HTTPRequest, _ matches: [Match]) -> HTTPResponse {

@@ -1,7 +1,5 @@
-/// Reads a client's frames (RFC 6455 section 5): bytes in, messages out, under one limit for a whole message.
-///
-/// libsoup has a reader of its own, but up to 3.6.5 it bounds a frame and not a message, so that a client could fill the memory
-/// with fragments, and it breaks the connection before a close frame with 1009 is read. Hence this one.
+/// Reads a client's frames (RFC 6455 section 5): bytes in, messages out, under one limit for a whole message and one for its fragments: an empty
+/// fragment costs the client six bytes and brings no message nearer to its limit.
 struct WebSocketDecoder {
     /// What was read.
     enum Event: Equatable {
@@ -30,6 +28,8 @@ struct WebSocketDecoder {
     }
 
     private let maximumMessageBytes: Int
+    private let maximumFragments: Int
+    private var fragments = 0
     private var state = State.header
     private var header: [UInt8] = []
     /// The message whose fragments are coming in, and its kind.
@@ -38,8 +38,9 @@ struct WebSocketDecoder {
     /// The payload of the control frame that is coming in.
     private var control: [UInt8] = []
 
-    init(maximumMessageBytes: Int) {
+    init(maximumMessageBytes: Int, maximumFragments: Int = 256) {
         self.maximumMessageBytes = maximumMessageBytes
+        self.maximumFragments = maximumFragments
         header.reserveCapacity(14)
     }
 
@@ -127,7 +128,14 @@ struct WebSocketDecoder {
             events.append(.pong)
         case .close: finishClose(takeControl(), &events)
         case .text, .binary, .continuation:
-            guard frame.isFinal else { return }
+            guard frame.isFinal else {
+                fragments += 1
+                if fragments > maximumFragments {
+                    fail(WebSocketClose(code: 1008, reason: "a message has too many fragments"), &events)
+                }
+                return
+            }
+            fragments = 0
             let isText = messageKind == .text
             messageKind = nil
             let bytes = message

@@ -1,49 +1,23 @@
-import CSoup
+import NetworkIO
 import Primitives
 
-/// A handshake that was accepted and is being written.
-struct WebSocketUpgrade {
-    let request: HTTPRequest
-    let session: @Sendable (WebSocketConnection) async -> Void
-}
-
-/// The stream of one WebSocket and what is half written to it. Belongs to the loop's thread.
+/// What one WebSocket has half read and half written. Belongs to the loop's thread.
 final class WebSocketSession {
     /// Bytes encoded ahead: the rest waits in the connection's own, bounded queue.
     private static let aheadBytes = 32 << 10
-    /// Bytes read in one go, and how often before others get their turn.
-    private static let readBytes = 16 << 10
-    private static let readsPerTurn = 8
 
-    /// How the stream stands after a call.
-    enum Standing {
-        /// It may go on.
-        case alive
-        /// It takes no more bytes for now.
-        case blocked
-        /// It is over; why, as seen from here.
-        case over(WebSocketClose)
-    }
-
-    let id: UInt64
     let connection: WebSocketConnection
-    let socket: UnsafeMutablePointer<GSocket>?
-    private let stream: UnsafeMutablePointer<GIOStream>
+    private let stream: ByteStream
     /// Runs the edge's code; ends when the stream of messages ends.
     var task: Task<Void, Never>?
-    /// How it learns of bytes: its descriptor among the listener's `ReadableSockets`, or a source of its own.
-    var watched: Int32?
-    var readSource: GLibSource?
-    var writeSource: GLibSource?
-    var closeTimer: GLibSource?
     /// Whether anything came since the last ping, and how many pings went unanswered.
-    var wasHeard = true
-    var silentPings = 0
+    private var wasHeard = true
+    private var silentPings = 0
 
     private var decoder: WebSocketDecoder
     private var events: [WebSocketDecoder.Event] = []
-    private var output: [UInt8] = []
-    private var written = 0
+    /// Frames that bring no message: what a client may send of them without end costs nobody but itself.
+    private var idleFrames: FrameBudget
     /// Control frames that go before messages. At most one pong (RFC 6455 section 5.5.3) and one ping.
     private var pong: [UInt8]?
     private var pingIsDue = false
@@ -52,61 +26,37 @@ final class WebSocketSession {
     /// The rule or limit that the client broke; what it sends from then on is thrown away.
     private var failure: WebSocketClose?
 
-    init(
-        id: UInt64, stream: UnsafeMutablePointer<GIOStream>, socket: UnsafeMutablePointer<GSocket>?,
-        connection: WebSocketConnection, limits: WebSocketLimits
-    ) {
-        self.id = id
+    init(connection: WebSocketConnection, stream: ByteStream, limits: WebSocketLimits) {
         self.stream = stream
-        self.socket = socket
         self.connection = connection
-        decoder = WebSocketDecoder(maximumMessageBytes: limits.maximumMessageBytes)
-        g_object_ref(stream)
-        if let socket { g_object_ref(socket) }
+        decoder = WebSocketDecoder(
+            maximumMessageBytes: limits.maximumMessageBytes, maximumFragments: limits.maximumFragments)
+        idleFrames = FrameBudget(
+            perSecond: limits.maximumControlFramesPerSecond, burst: limits.maximumControlFramesAtOnce)
     }
-
-    deinit {
-        g_object_unref(stream)
-        if let socket { g_object_unref(socket) }
-    }
-
-    var input: OpaquePointer? { csoup_pollable_input(stream) }
-    var outputStream: OpaquePointer? { csoup_pollable_output(stream) }
 
     /// Why it is over, as far as the frames tell.
-    private var outcome: WebSocketClose {
+    var outcome: WebSocketClose {
         receivedClose ?? failure ?? sentClose ?? WebSocketClose(code: 1006, reason: "")
     }
 
-    /// Reads what is there; each message goes to `deliver`.
-    func read(deliver: (WebSocketMessage) -> Void, failed: (WebSocketClose) -> Void) -> Standing {
-        guard let input else { return .over(outcome) }
-        for _ in 0..<Self.readsPerTurn {
-            let count = withUnsafeTemporaryAllocation(byteCount: Self.readBytes, alignment: 16) { bytes -> Int in
-                let count = csoup_read(input, bytes.baseAddress, gsize(bytes.count))
-                if count > 0 {
-                    wasHeard = true
-                    decoder.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]), events: &events)
-                }
-                return count
-            }
-            handle(deliver, failed)
-            if count == -1 { return .alive }
-            if count <= 0 { return .over(outcome) }
-        }
-        return .alive
-    }
-
-    private func handle(_ deliver: (WebSocketMessage) -> Void, _ failed: (WebSocketClose) -> Void) {
+    /// Takes bytes of the client; each message goes to `deliver`.
+    func receive(
+        _ bytes: UnsafeRawBufferPointer, at now: MonotonicTime, deliver: (WebSocketMessage) -> Void,
+        failed: (WebSocketClose) -> Void
+    ) {
+        wasHeard = true
+        guard failure == nil else { return }
+        decoder.receive(bytes, events: &events)
         for event in events {
+            guard failure == nil else { break }
             switch event {
             case .message(let message): deliver(message)
-            case .ping(let payload): pong = payload
-            case .pong: break
-            case .failure(let close):
-                failed(close)
-                failure = close
-                connection.closeNow(close)
+            case .ping(let payload):
+                pong = payload
+                spendFrame(at: now, failed)
+            case .pong: spendFrame(at: now, failed)
+            case .failure(let close): fail(close, failed)
             case .close(let close):
                 receivedClose = close
                 // Echoed, unless ours is on its way already.
@@ -116,33 +66,37 @@ final class WebSocketSession {
         events.removeAll(keepingCapacity: true)
     }
 
-    /// Writes what waits, control frames first; adds the number of messages that began to leave.
-    func write(messages: inout UInt64) -> Standing {
-        guard let outputStream else { return .over(outcome) }
+    private func spendFrame(at now: MonotonicTime, _ failed: (WebSocketClose) -> Void) {
+        guard !idleFrames.spend(at: now) else { return }
+        pong = nil
+        fail(WebSocketClose(code: 1008, reason: "too many control frames"), failed)
+    }
+
+    private func fail(_ close: WebSocketClose, _ failed: (WebSocketClose) -> Void) {
+        failure = close
+        failed(close)
+        connection.closeNow(close)
+    }
+
+    /// Writes what waits, control frames first; adds the number of messages that began to leave. `.ended` when it is over.
+    func write(messages: inout UInt64) -> TCPSocket.Outcome {
         while true {
-            if written == output.count {
-                // Not kept: a socket is silent for minutes, and the longest message that it ever had is some 4 kB.
-                output = []
-                written = 0
-                refill(&messages)
-                if output.isEmpty { break }
-            }
-            let count = output.withUnsafeBytes { bytes in
-                csoup_write(outputStream, bytes.baseAddress! + written, gsize(bytes.count - written))
-            }
-            if count == -1 { return .blocked }
-            if count < 0 { return .over(outcome) }
-            written += count
+            if !stream.hasOutput { refill(&messages) }
+            guard stream.hasOutput else { break }
+            let outcome = stream.flush()
+            guard case .bytes = outcome else { return outcome }
         }
         // Both close frames have passed: the server ends the connection (section 7.1.1).
-        if sentClose != nil, receivedClose != nil { return .over(outcome) }
+        if sentClose != nil, receivedClose != nil { return .ended }
         // Closing with bytes unread would reset the connection and take the close frame with it: let the client end it.
-        if sentClose != nil, failure != nil, let socket { g_socket_shutdown(socket, 0, 1, nil) }
-        return .alive
+        if sentClose != nil, failure != nil { stream.finishWriting() }
+        return .bytes(0)
     }
 
     private func refill(_ messages: inout UInt64) {
         guard sentClose == nil else { return }
+        var output: [UInt8] = []
+        defer { stream.queue(output) }
         if let payload = pong {
             WebSocketFrame.append(.pong, payload, to: &output)
             pong = nil
@@ -165,21 +119,40 @@ final class WebSocketSession {
         }
     }
 
-    /// A ping with the next write.
-    func ping() { pingIsDue = true }
+    /// A ping with the next write; false when the client has answered none of the last two.
+    func ping() -> Bool {
+        silentPings = wasHeard ? 0 : silentPings + 1
+        wasHeard = false
+        pingIsDue = true
+        return silentPings < 2
+    }
+}
 
-    /// Breaks the connection without a word; the read source then finds it ended.
-    func abort() {
-        if let socket { g_socket_shutdown(socket, 1, 1, nil) }
+/// How many frames a client may send: so many at once, and so many a second.
+struct FrameBudget {
+    private let interval: TimeInterval
+    private let burst: Int
+    private var left: Int
+    private var refilled = MonotonicTime.zero
+
+    init(perSecond: Int, burst: Int) {
+        interval = .nanoseconds(1_000_000_000 / Int64(max(1, perSecond)))
+        self.burst = burst
+        left = burst
     }
 
-    /// Lets go of the stream, the timers and the edge's code.
-    func end(_ close: WebSocketClose) {
-        for source in [readSource, writeSource, closeTimer] { source?.cancel() }
-        readSource = nil
-        writeSource = nil
-        closeTimer = nil
-        connection.finish(close)
-        g_io_stream_close_async(stream, G_PRIORITY_DEFAULT, nil, nil, nil)
+    /// Takes one; false when none is left.
+    mutating func spend(at now: MonotonicTime) -> Bool {
+        let earned = (now - refilled).nanoseconds / interval.nanoseconds
+        if Int(clamping: earned) >= burst - left {
+            left = burst
+            refilled = now
+        } else if earned > 0 {
+            left += Int(earned)
+            refilled = refilled + interval * earned
+        }
+        guard left > 0 else { return false }
+        left -= 1
+        return true
     }
 }

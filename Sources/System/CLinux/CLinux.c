@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <malloc.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -218,6 +219,59 @@ int clinux_epoll_add(int epoll, int fd, uint32_t events) {
 int clinux_epoll_change(int epoll, int fd, uint32_t events) {
     struct epoll_event event = {.events = events, .data = {.fd = fd}};
     return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+}
+
+int clinux_epoll_mark(int epoll, int operation, int fd, uint32_t events, uint64_t mark) {
+    struct epoll_event event = {.events = events, .data = {.u64 = mark}};
+    return epoll_ctl(epoll, operation, fd, &event);
+}
+
+int clinux_epoll_take(int epoll, struct clinux_ready *ready, int capacity, int64_t nanoseconds) {
+    struct epoll_event events[CLINUX_READY_LIMIT];
+    if (capacity > CLINUX_READY_LIMIT) capacity = CLINUX_READY_LIMIT;
+    int count = clinux_epoll_wait(epoll, events, capacity, nanoseconds);
+    for (int i = 0; i < count; i++) ready[i] = (struct clinux_ready){events[i].data.u64, events[i].events};
+    return count;
+}
+
+int clinux_tcp_listen(int is_ipv6, uint64_t high, uint64_t low, uint16_t port, int backlog) {
+    int fd = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    union address address;
+    socklen_t length = fill(&address, is_ipv6, high, low, port);
+    int on = 1, only = 0;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (is_ipv6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only);
+    if (bind(fd, &address.any, length) == 0 && listen(fd, backlog) == 0) return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+int clinux_tcp_accept(int fd, uint64_t *high, uint64_t *low, uint16_t *port) {
+    union address address;
+    socklen_t length = sizeof address;
+    int accepted = accept4(fd, &address.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0) return -1;
+    int on = 1;
+    setsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (address.any.sa_family == AF_INET6) {
+        uint64_t words[2];
+        memcpy(words, &address.v6.sin6_addr, sizeof words);
+        *high = be64toh(words[0]);
+        *low = be64toh(words[1]);
+        *port = ntohs(address.v6.sin6_port);
+    } else {
+        *high = 0;
+        *low = 0x0000ffff00000000 | ntohl(address.v4.sin_addr.s_addr);
+        *port = ntohs(address.v4.sin_port);
+    }
+    return accepted;
+}
+
+void clinux_limit_unsent(int fd, int bytes) {
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
 
 int clinux_pin_thread(int cpu) {

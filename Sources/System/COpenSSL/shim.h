@@ -40,3 +40,7 @@ static inline void copenssl_expire_timer(void *timer) {
     moment->tv_sec = 1;
     moment->tv_usec = 0;
 }
+
+// What a TLS server on the open Internet is set to: no renegotiation, no compression, its own order of ciphers.
+static const uint64_t COPENSSL_TLS_OPTIONS =
+    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE;

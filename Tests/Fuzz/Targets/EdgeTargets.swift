@@ -45,6 +45,57 @@ func fuzzRequest(_ input: UnsafeRawBufferPointer) {
     }
 }
 
+/// A connection's bytes, in pieces of the first byte's length: however they are cut, they say the same requests, and none is beyond its limits.
+func fuzzConnection(_ input: UnsafeRawBufferPointer) {
+    guard let first = input.first else { return }
+    let bytes = UnsafeRawBufferPointer(rebasing: input[1...])
+    func requests(piece: Int) -> [String] {
+        var reader = HTTPRequestReader(
+            limits: HTTPRequestReader.Limits(targetBytes: 100, headerBytes: 300, bodyBytes: 200))
+        var found: [String] = []
+        var isInBody = false
+        func readSome() -> Bool {
+            if isInBody {
+                switch reader.nextBody() {
+                case .incomplete: return false
+                case .complete(let body):
+                    precondition(body.count <= 200, "bodies are bounded")
+                    found.append("\(body)")
+                case .refused(let refusal):
+                    found.append("\(refusal.status)")
+                    return true
+                }
+                isInBody = false
+                return readSome()
+            }
+            switch reader.nextHead() {
+            case .incomplete: return false
+            case .refused(let refusal):
+                found.append("\(refusal.status)")
+                return true
+            case .complete(let head):
+                precondition(head.target.utf8.count <= 100 && !head.target.isEmpty, "targets are bounded")
+                for field in head.headers.fields {
+                    precondition(
+                        !field.value.utf8.contains { $0 == 10 || $0 == 13 || $0 == 0 }, "values are single lines")
+                }
+                found.append("\(head.method) \(head.target) \(head.authority) \(head.headers.fields)")
+                isInBody = true
+                return readSome()
+            }
+        }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            reader.append(UnsafeRawBufferPointer(rebasing: rest.prefix(piece)))
+            rest = rest.dropFirst(piece)
+            if readSome() { break }
+        }
+        return found
+    }
+    let whole = requests(piece: max(1, bytes.count))
+    precondition(requests(piece: 1 + Int(first % 16)) == whole, "the cut does not matter")
+}
+
 /// A WebSocket's bytes, in pieces of the first byte's length; however they are cut, they say the same.
 func fuzzWebSocket(_ input: UnsafeRawBufferPointer) {
     guard let first = input.first else { return }

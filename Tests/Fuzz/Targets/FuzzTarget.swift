@@ -46,6 +46,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("Bodies", fuzzBodies, seeds: Seeds.bodies),
         FuzzTarget("Token", start: TokenTarget.start, seeds: Seeds.tokens),
         FuzzTarget("Request", fuzzRequest, seeds: Seeds.requests),
+        FuzzTarget("Connection", fuzzConnection, seeds: Seeds.connections),
         FuzzTarget("WebSocket", fuzzWebSocket, seeds: Seeds.frames),
     ]
 }

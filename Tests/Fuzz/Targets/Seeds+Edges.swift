@@ -60,6 +60,16 @@ extension Seeds {
         ]
     }
 
+    @Sendable static func connections() -> [[UInt8]] {
+        let texts = [
+            "\u{3}GET /a?b=c HTTP/1.1\r\nHost: a\r\nX-A:  b \r\n\r\n\r\nPOST / HTTP/1.1\r\nHost: a:1\r\nContent-Length: 3\r\n\r\nabcGET",
+            "\u{1}POST http://h/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\nA\r\n0123456789\r\n0\r\nT: u\r\n\r\nGET / HTTP/1.0\r\n\r\n",
+            "\u{7}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc",
+            "\u{2}OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\nExpect: 100-continue\r\n\r\n",
+        ]
+        return texts.map { Array($0.utf8) }
+    }
+
     @Sendable static func frames() -> [[UInt8]] {
         func frame(_ first: UInt8, _ text: String) -> [UInt8] {
             let mask: [UInt8] = [1, 2, 3, 4]

@@ -33,11 +33,11 @@ def free_ports(count):
 class Server:
     """One Martlet. `namespace` runs it inside a network namespace at `host`."""
 
-    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra="", media=None, development=False):
+    def __init__(self, host="127.0.0.1", namespace=None, workers=1, extra="", media=None, development=False, nofile=None):
         """`extra` is YAML at the top level; `media` holds settings of that section, for example {"bind": "::1"}.
-        `development` starts it as `martlet serve --dev`, whose page makes tokens by itself."""
+        `development` starts it as `martlet serve --dev`, whose page makes tokens by itself. `nofile` is the hard limit on its descriptors."""
         self.host, self.namespace, self.workers, self.extra = host, namespace, workers, extra
-        self.media, self.development = media or {}, development
+        self.media, self.development, self.nofile = media or {}, development, nofile
         self.http, self.private, self.udp = free_ports(3)
         self.folder = tempfile.TemporaryDirectory(prefix="martlet-")
         self.log_path = pathlib.Path(self.folder.name) / "log"
@@ -56,6 +56,8 @@ class Server:
             + ("insecure: true\n" if self.host != "127.0.0.1" else "")
             + f"keys:\n  {KEY}: {SECRET}\n" + self.extra)
         command = [str(BINARY), "serve", "--config", str(config), *(["--dev"] if self.development else [])]
+        if self.nofile:
+            command = ["prlimit", f"--nofile={self.nofile}:{self.nofile}", *command]
         if self.namespace:
             command = ["ip", "netns", "exec", self.namespace, *command]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=open(self.log_path, "ab"))
@@ -145,6 +147,9 @@ class Server:
     def cpu_seconds(self):
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     def rss_bytes(self):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():

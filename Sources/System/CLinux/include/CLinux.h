@@ -61,6 +61,25 @@ int clinux_epoll_add(int epoll, int fd, uint32_t events);
 /// Changes what a descriptor of an epoll set waits for.
 int clinux_epoll_change(int epoll, int fd, uint32_t events);
 
+/// One descriptor that is ready: the mark that it was added with, and its events.
+struct clinux_ready {
+    uint64_t mark;
+    uint32_t events;
+};
+/// The most descriptors that one `clinux_epoll_take` gives.
+#define CLINUX_READY_LIMIT 256
+/// epoll_ctl with a mark of the caller's; 0, or -1 and errno.
+int clinux_epoll_mark(int epoll, int operation, int fd, uint32_t events, uint64_t mark);
+/// `clinux_epoll_wait` into marks; how many of at most CLINUX_READY_LIMIT.
+int clinux_epoll_take(int epoll, struct clinux_ready *ready, int capacity, int64_t nanoseconds);
+
+/// Opens a listening TCP socket, non-blocking and close-on-exec, at an address in IPv6 form; -1 and errno on failure.
+int clinux_tcp_listen(int is_ipv6, uint64_t high, uint64_t low, uint16_t port, int backlog);
+/// Accepts one connection, non-blocking, close-on-exec and without Nagle's delay, with its peer; -1 and errno when there is none.
+int clinux_tcp_accept(int fd, uint64_t *high, uint64_t *low, uint16_t *port);
+/// Bytes that may wait unsent in the kernel before a TCP socket counts as not writable.
+void clinux_limit_unsent(int fd, int bytes);
+
 /// Lets the calling thread go first where processors are short: a nice value, where the process may, and time slices of `slice`
 /// nanoseconds (Linux 6.12), by which it is woken sooner. Threads that it makes are ordinary ones. The nice value in force.
 int clinux_prefer_thread(int nice, uint64_t slice);

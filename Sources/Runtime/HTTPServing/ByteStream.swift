@@ -1,0 +1,72 @@
+import NetworkIO
+
+/// The bytes of one connection both ways, with TLS or without it, and what waits to be written. Belongs to the loop's thread.
+final class ByteStream {
+    let socket: TCPSocket
+    private let tls: TLSSession?
+    /// Pieces that wait, and how much of the first has left.
+    private var output: [[UInt8]] = []
+    private var written = 0
+    private var isFinished = false
+    /// What the loop watches the socket for.
+    private(set) var interest: ReadinessSet.Interest = .readable
+
+    init(_ socket: TCPSocket, _ tls: TLSSession?) {
+        self.socket = socket
+        self.tls = tls
+    }
+
+    /// Whether TLS protects it.
+    var isSecure: Bool { tls != nil }
+    /// Whether bytes wait that the socket does not show.
+    var hasPendingInput: Bool { tls?.hasPending ?? false }
+    /// Whether bytes wait to be written.
+    var hasOutput: Bool { !output.isEmpty }
+
+    /// Reads what is there.
+    func read(into bytes: UnsafeMutableRawBufferPointer) -> TCPSocket.Outcome {
+        tls?.read(into: bytes) ?? socket.read(into: bytes)
+    }
+
+    /// Adds a piece to what is to be written.
+    func queue(_ bytes: [UInt8]) {
+        if !bytes.isEmpty { output.append(bytes) }
+    }
+
+    /// Writes what waits: `.bytes` when all of it has left.
+    func flush() -> TCPSocket.Outcome {
+        while let piece = output.first {
+            let outcome = piece.withUnsafeBytes { bytes in
+                let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
+                return tls?.write(rest) ?? socket.write(rest)
+            }
+            guard case .bytes(let count) = outcome else { return outcome }
+            written += count
+            if written == piece.count {
+                output.removeFirst()
+                written = 0
+            }
+        }
+        return .bytes(0)
+    }
+
+    /// Tells the other side that nothing more will come.
+    func finishWriting() {
+        guard !isFinished else { return }
+        isFinished = true
+        tls?.finishWriting()
+        socket.finishWriting()
+    }
+
+    /// Gives the socket back; what has not left is lost.
+    func close() { socket.close() }
+
+    /// What to watch the socket for from now on, when that is news; `reads` says whether bytes are of use.
+    func changeInterest(reads: Bool) -> ReadinessSet.Interest? {
+        var wanted: ReadinessSet.Interest = reads ? .readable : []
+        if hasOutput || tls?.needsWritable == true { wanted.insert(.writable) }
+        guard wanted != interest else { return nil }
+        interest = wanted
+        return wanted
+    }
+}

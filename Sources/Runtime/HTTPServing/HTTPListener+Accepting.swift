@@ -1,0 +1,108 @@
+import NetworkIO
+import Primitives
+
+/// Who gets a connection, and who loses one for it.
+extension HTTPListener {
+    /// Connections accepted in one turn, before others get theirs.
+    private static let acceptsPerTurn = 64
+    /// How soon accepting is tried again where the system has no descriptor and no connection could be closed.
+    private static let pause = TimeInterval.milliseconds(500)
+
+    func acceptSome() {
+        for _ in 0..<Self.acceptsPerTurn {
+            guard let listening else { return }
+            switch listening.accept() {
+            case .nothing: return
+            case .connection(let socket, let address): open(socket, address)
+            case .exhausted(let error):
+                // Descriptors that this listener was promised are used elsewhere, or the system itself has none.
+                reached(.descriptors, "no connection can be accepted: \(error)")
+                guard closeOldestWaiting() else { return pauseAccepting() }
+            }
+        }
+    }
+
+    private func pauseAccepting() {
+        guard !isAcceptPaused, let listening else { return }
+        isAcceptPaused = true
+        readiness.change(listening.descriptor, [], mark: Mark.listening)
+        deadlines.add(now + Self.pause, Mark.acceptAgain)
+    }
+
+    func resumeAccepting() {
+        guard isAcceptPaused, let listening else { return }
+        isAcceptPaused = false
+        readiness.change(listening.descriptor, .readable, mark: Mark.listening)
+    }
+
+    private func open(_ socket: TCPSocket, _ address: SocketAddress) {
+        let key = HTTPConnection.key(of: address)
+        guard makeRoom(for: key) else {
+            counters.change { $0.overloads += 1 }
+            return
+        }
+        lastID += 1
+        let stream = ByteStream(socket, tls?.session(on: socket))
+        guard tls == nil || stream.isSecure else { return }
+        let connection = HTTPConnection(
+            id: lastID, address: address, stream: stream,
+            limits: HTTPRequestReader.Limits(
+                targetBytes: configuration.maximumTargetBytes, headerBytes: configuration.maximumHeaderBytes,
+                bodyBytes: configuration.maximumBodyBytes))
+        do throws(SystemError) {
+            try readiness.add(socket.descriptor, .readable, mark: connection.id)
+        } catch {
+            return reached(.descriptors, "a connection cannot be watched: \(error)")
+        }
+        connections[connection.id] = connection
+        counters.change {
+            $0.connections += 1
+            $0.connectionsAccepted += 1
+        }
+        plain.enter(connection.id, key)
+        waiting.enter(connection.id, key)
+        schedule(connection, now + configuration.headTimeout)
+        // A client that has connected has mostly sent its request: it need not wait for the next turn.
+        if tls == nil { readRequests(connection) }
+    }
+
+    /// Whether one more connection of an address may be open; closes the one that has waited the longest where there are too many. A client that
+    /// sends its request when it is connected waits for a round trip; one that holds a connection for its own sake waits longer.
+    private func makeRoom(for address: UInt64) -> Bool {
+        if plain.isFull(for: address) {
+            reached(
+                .addressConnections, "an address has as many connections as it may; its oldest waiting one is closed")
+            guard let oldest = waiting.oldest(of: address), let connection = connections[oldest] else { return false }
+            end(connection)
+        }
+        guard connections.count >= configuration.maximumConnections else { return true }
+        reached(.connections, "there are as many connections as there may be; the oldest waiting one is closed")
+        return closeOldestWaiting()
+    }
+
+    private func closeOldestWaiting() -> Bool {
+        guard let oldest = waiting.oldest(), let connection = connections[oldest] else { return false }
+        end(connection)
+        return true
+    }
+
+    /// Ends a connection in whatever phase it is, and closes its socket.
+    func end(_ connection: HTTPConnection) {
+        guard connections.removeValue(forKey: connection.id) != nil else { return }
+        if connection.isInWork { counters.change { $0.requestsInWork -= 1 } }
+        switch connection.phase {
+        case .handling(let task): task.cancel()
+        case .webSocket(let session): endWebSocket(connection, session)
+        default: break
+        }
+        connection.phase = .ended
+        plain.leave(connection.id)
+        waiting.leave(connection.id)
+        bodies.leave(connection.id)
+        leaveHandlers(connection)
+        counters.change { $0.connections -= 1 }
+        connection.stream.close()
+        resumeAccepting()
+        endDrainIfDone()
+    }
+}

@@ -1,0 +1,175 @@
+/// What a request says before its body, read strictly (RFC 9112): whatever two implementations could read in two ways is refused, since a proxy
+/// in front may have read it in the other.
+struct HTTPRequestHead: Sendable, Hashable {
+    /// How the end of the body is found (RFC 9112 section 6).
+    enum Body: Sendable, Hashable {
+        case none
+        case length(Int)
+        case chunked
+    }
+
+    let method: HTTPMethod
+    /// Path and query as on the wire.
+    let target: String
+    let headers: HTTPHeaders
+    /// The Host field, or what an absolute target names (section 3.2.2).
+    let authority: String
+    let body: Body
+    /// Whether the client may send another request on the connection.
+    let isPersistent: Bool
+    /// Whether the client waits for "100 Continue" before it sends the body (RFC 9110 section 10.1.1).
+    let expectsContinue: Bool
+
+    /// Reads a head: complete lines, each ended by CRLF, without the empty one.
+    init(lines bytes: ArraySlice<UInt8>) throws(HTTPRefusal) {
+        var rest = bytes
+        let line = Self.popLine(&rest)
+        let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(Self.isToken) else {
+            throw Self.malformed("The request line must be a method, a target and a version.")
+        }
+        guard parts[1].allSatisfy({ $0 > 0x20 && $0 < 0x7f }), !parts[1].isEmpty else {
+            throw Self.malformed("The target holds bytes that must be percent-encoded.")
+        }
+        let isOld = try Self.isOldVersion(parts[2])
+        headers = try Self.fields(&rest)
+        method = HTTPMethod(rawValue: String(decoding: parts[0], as: UTF8.self))
+        try Self.checkSingle(headers)
+        let host = try Self.host(headers, isOld: isOld)
+        (target, authority) = Self.originForm(String(decoding: parts[1], as: UTF8.self), host: host)
+        body = try Self.body(headers, isOld: isOld)
+        isPersistent = !isOld && !Self.list(headers, "Connection").contains("close")
+        expectsContinue = try Self.expectsContinue(headers, isOld: isOld)
+    }
+
+    /// Whether the client asks for a WebSocket (RFC 6455 section 4.1).
+    var asksForWebSocket: Bool { method == .get && Self.list(headers, "Upgrade").contains("websocket") }
+
+    /// The entries of a field that is a comma-separated list, in lower case.
+    static func list(_ headers: HTTPHeaders, _ name: String) -> [String] {
+        headers.values(name).flatMap { $0.split(separator: ",") }.map { trimmed(String($0)).lowercased() }
+    }
+
+    static func malformed(_ detail: String) -> HTTPRefusal {
+        HTTPRefusal(status: 400, code: "malformed_request", detail: detail)
+    }
+
+    /// The bytes before the next CRLF, which is removed with them.
+    private static func popLine(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let end = rest.firstIndex(of: UInt8(ascii: "\r")) ?? rest.endIndex
+        defer { rest = rest[min(end + 2, rest.endIndex)...] }
+        return rest[..<end]
+    }
+
+    private static func isOldVersion(_ bytes: ArraySlice<UInt8>) throws(HTTPRefusal) -> Bool {
+        switch String(decoding: bytes, as: UTF8.self) {
+        case "HTTP/1.1": return false
+        case "HTTP/1.0": return true
+        case let text where text.hasPrefix("HTTP/"):
+            throw HTTPRefusal(status: 505, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
+        default: throw malformed("The request line must end with a version.")
+        }
+    }
+
+    /// Section 5: a name right before its colon, no folded lines, no control characters.
+    private static func fields(_ rest: inout ArraySlice<UInt8>) throws(HTTPRefusal) -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        while !rest.isEmpty {
+            let line = popLine(&rest)
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
+                line[..<colon].allSatisfy(isToken)
+            else { throw malformed("A header field must be a name, a colon and a value on one line.") }
+            let value = line[(colon + 1)...]
+            guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
+                throw malformed("A header field holds a control character.")
+            }
+            headers.add(
+                String(decoding: line[..<colon], as: UTF8.self), trimmed(String(decoding: value, as: UTF8.self)))
+        }
+        return headers
+    }
+
+    /// RFC 9110 section 5.6.2.
+    static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
+        case 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e...0x60, 0x7c, 0x7e: true
+        default: false
+        }
+    }
+
+    /// Fields that are no lists: of two of them one reader takes the first and another the last (RFC 9110 section 5.3).
+    private static func checkSingle(_ headers: HTTPHeaders) throws(HTTPRefusal) {
+        let single = [
+            "Host", "Content-Length", "Transfer-Encoding", "Authorization", "Content-Type", "Expect",
+            "Sec-WebSocket-Key", "Sec-WebSocket-Version",
+        ]
+        for name in single where headers.values(name).count > 1 {
+            throw malformed("The field \(name) may be there once only.")
+        }
+    }
+
+    /// Section 3.2: HTTP/1.1 names its host, in a form that cannot be taken for anything else.
+    private static func host(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPRefusal) -> String {
+        guard let host = headers["Host"] else {
+            guard isOld else { throw malformed("The field Host is missing.") }
+            return ""
+        }
+        guard host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !#"/?#@,\<>"{}|^`"#.utf8.contains($0) }) else {
+            throw malformed("The field Host is not a host name with an optional port.")
+        }
+        return host
+    }
+
+    /// The path and the authority of an absolute target ("http://host/path"), which counts instead of Host; any other target as it is.
+    private static func originForm(_ target: String, host: String) -> (target: String, authority: String) {
+        for scheme in ["http://", "https://"] where target.lowercased().hasPrefix(scheme) {
+            let rest = target.dropFirst(scheme.count)
+            let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+            let path = String(rest[end...])
+            return (path.hasPrefix("/") ? path : "/" + path, String(rest[..<end]))
+        }
+        return (target, host)
+    }
+
+    /// Section 6: one length in digits, or chunked alone.
+    private static func body(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPRefusal) -> Body {
+        let length = headers["Content-Length"]
+        if let coding = headers["Transfer-Encoding"] {
+            guard length == nil, !isOld else {
+                throw malformed("Transfer-Encoding excludes Content-Length and HTTP/1.0.")
+            }
+            guard coding.lowercased() == "chunked" else {
+                throw HTTPRefusal(
+                    status: 501, code: "unsupported_transfer_coding",
+                    detail: "The only transfer coding that is understood is chunked.")
+            }
+            return .chunked
+        }
+        guard let length else { return .none }
+        guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw malformed("Content-Length must be one number in decimal digits.")
+        }
+        // A number that no Int holds is a body that no limit allows.
+        let count = Int(length) ?? .max
+        return count == 0 ? .none : .length(count)
+    }
+
+    private static func expectsContinue(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPRefusal) -> Bool {
+        guard let expectation = headers["Expect"], !isOld else { return false }
+        guard expectation.lowercased() == "100-continue" else {
+            throw HTTPRefusal(
+                status: 417, code: "expectation_failed", detail: "The only expectation that is met is 100-continue.")
+        }
+        return true
+    }
+}
+
+/// Text without spaces and tabs at its ends.
+func trimmed(_ text: String) -> String {
+    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    let bytes = text.utf8
+    guard let start = bytes.firstIndex(where: { !isBlank($0) }), let end = bytes.lastIndex(where: { !isBlank($0) })
+    else { return "" }
+    return String(text[start...end])
+}

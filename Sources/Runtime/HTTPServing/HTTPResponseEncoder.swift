@@ -1,0 +1,69 @@
+import Glibc
+
+/// Writes the head of a response (RFC 9112 section 4).
+struct HTTPResponseEncoder {
+    /// The Date field's text is made once a second.
+    private var date = (second: Int64.min, text: "")
+
+    /// Status line and fields with the empty line after them.
+    mutating func head(
+        of response: HTTPResponse, closes: Bool, wallMilliseconds: Int64
+    ) -> [UInt8] {
+        let status = (200...599).contains(response.status) ? response.status : 500
+        var text = "HTTP/1.1 \(status) \(Self.reason(of: status))\r\n"
+        for field in response.headers.fields where Self.mayWrite(field) { text += "\(field.name): \(field.value)\r\n" }
+        text += "Date: \(dateText(wallMilliseconds / 1_000))\r\n"
+        // RFC 9110 section 8.6: a response that cannot have a body has no length either.
+        if status != 204, status != 304 { text += "Content-Length: \(response.body.count)\r\n" }
+        if closes { text += "Connection: close\r\n" }
+        return Array((text + "\r\n").utf8)
+    }
+
+    /// A field whose name and value are single lines and which is not the server's own business.
+    private static func mayWrite(_ field: HTTPHeaders.Field) -> Bool {
+        let own = ["content-length", "transfer-encoding", "connection", "date"]
+        guard !field.name.isEmpty, !own.contains(where: { equalIgnoringCase($0, field.name) }) else { return false }
+        return field.name.utf8.allSatisfy(HTTPRequestHead.isToken)
+            && !field.value.utf8.contains { $0 == 0 || $0 == 0x0a || $0 == 0x0d }
+    }
+
+    /// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7).
+    private mutating func dateText(_ second: Int64) -> String {
+        if date.second == second { return date.text }
+        var time = time_t(second)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let day = "\(days[Int(parts.tm_wday) % 7]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon) % 12])"
+        let clock = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+        date = (second, "\(day) \(1_900 + Int(parts.tm_year)) \(clock) GMT")
+        return date.text
+    }
+
+    /// Words for people; programs read the number.
+    private static func reason(of status: Int) -> String {
+        switch status {
+        case 200: "OK"
+        case 201: "Created"
+        case 204: "No Content"
+        case 304: "Not Modified"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 412: "Precondition Failed"
+        case 413: "Content Too Large"
+        case 415: "Unsupported Media Type"
+        case 429: "Too Many Requests"
+        case 500: "Internal Server Error"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        default: ""
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import CLinux
+import Glibc
+public import Primitives
+
+/// A non-blocking TCP socket, closed with its last reference at the latest.
+///
+/// Not Sendable: one loop owns it.
+public final class TCPSocket {
+    /// How a read or a write went.
+    public enum Outcome: Sendable, Hashable {
+        /// So many bytes passed, at least one.
+        case bytes(Int)
+        /// Nothing passes now; the socket says when.
+        case blocked
+        /// The other side has ended the stream, or the connection broke.
+        case ended
+    }
+
+    /// What a listening socket had.
+    public enum Accepted {
+        case connection(TCPSocket, from: SocketAddress)
+        /// Nobody waits.
+        case nothing
+        /// Somebody waits, and the system has no descriptor or memory left for a connection.
+        case exhausted(SystemError)
+    }
+
+    /// For a `ReadinessSet`; -1 when the socket is closed.
+    public private(set) var descriptor: Int32
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    /// Gives the descriptor back before the last reference goes; reading and writing find the stream ended.
+    public func close() {
+        guard descriptor >= 0 else { return }
+        Glibc.close(descriptor)
+        descriptor = -1
+    }
+
+    /// Listens at `address`; its port 0 lets the system choose. An IPv6 address of all zeros serves IPv4, too.
+    public static func listening(at address: SocketAddress, backlog: Int32) throws(SystemError) -> TCPSocket {
+        let isIPv6: Int32 = address.isIPv4 ? 0 : 1
+        let descriptor = clinux_tcp_listen(isIPv6, address.high, address.low, address.port, backlog)
+        guard descriptor >= 0 else { throw SystemError("bind") }
+        return TCPSocket(descriptor: descriptor)
+    }
+
+    /// The local port.
+    public var port: UInt16 { UInt16(truncatingIfNeeded: max(0, clinux_bound_port(descriptor))) }
+
+    /// The next connection of a listening socket.
+    public func accept() -> Accepted {
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        var port: UInt16 = 0
+        while true {
+            let accepted = clinux_tcp_accept(descriptor, &high, &low, &port)
+            if accepted >= 0 {
+                return .connection(
+                    TCPSocket(descriptor: accepted), from: SocketAddress(high: high, low: low, port: port))
+            }
+            switch errno {
+            case EAGAIN: return .nothing
+            // One that was gone before it was accepted, and what accept(2) asks to be treated like it: the next may be well.
+            case ECONNABORTED, EINTR, EPERM, EPROTO, ENOPROTOOPT, EOPNOTSUPP, ENETDOWN, ENETUNREACH, EHOSTDOWN,
+                EHOSTUNREACH, ENONET:
+                continue
+            default: return .exhausted(SystemError("accept"))
+            }
+        }
+    }
+
+    /// Reads what is there.
+    public func read(into bytes: UnsafeMutableRawBufferPointer) -> Outcome {
+        let count = recv(descriptor, bytes.baseAddress, bytes.count, 0)
+        return Self.outcome(count)
+    }
+
+    /// Writes what fits.
+    public func write(_ bytes: UnsafeRawBufferPointer) -> Outcome {
+        let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        return Self.outcome(count)
+    }
+
+    private static func outcome(_ count: Int) -> Outcome {
+        if count > 0 { return .bytes(count) }
+        return count < 0 && (errno == EAGAIN || errno == EINTR) ? .blocked : .ended
+    }
+
+    /// Tells the other side that nothing more will come.
+    public func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Lets at most so many bytes wait unsent in the kernel before the socket counts as not writable.
+    public func limitUnsent(bytes: Int) { clinux_limit_unsent(descriptor, Int32(clamping: bytes)) }
+}

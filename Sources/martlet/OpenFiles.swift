@@ -1,0 +1,76 @@
+import Glibc
+import HTTPServing
+import Logging
+
+/// How many files and sockets the process may have open, and has.
+enum OpenFiles {
+    /// Takes all that the system allows, each signalling socket needs one and the usual soft limit is 1,024; how many that is.
+    static func raiseLimit() -> Int {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard getrlimit(resource, &limit) == 0 else { return 1_024 }
+        var raised = limit
+        raised.rlim_cur = limit.rlim_max
+        if setrlimit(resource, &raised) == 0 { limit = raised }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// How many are open now.
+    static func inUse() -> Int {
+        guard let folder = opendir("/proc/self/fd") else { return 64 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        // Without ".", ".." and the folder's own.
+        return max(0, count - 3)
+    }
+}
+
+/// How the descriptors that the process may have are shared out: what media holds is open before the listeners are, and the private listener has
+/// its own share, so that health and metrics answer whatever happens to the public one.
+struct ConnectionShare {
+    /// A Prometheus, two probes and an operator, with connections that they keep; the oldest is closed for one more.
+    static let privateConnections = 16
+    /// What the process opens later: the listeners themselves (3 each), signals, /proc and the network's tables while they are read.
+    private static let others = 20
+    /// Fewer serve no room.
+    private static let fewest = 8
+
+    /// What the configuration wants, and what the public listener gets.
+    let wanted: Int
+    let publicConnections: Int
+
+    /// Shares out `openFiles`, of which `inUse` are open already.
+    init(openFiles: Int, inUse: Int, wanted: Int = HTTPServerConfiguration(host: "", port: 0).maximumConnections)
+        throws(CommandError)
+    {
+        self.wanted = wanted
+        let left = openFiles - inUse - Self.others - Self.privateConnections
+        guard left >= Self.fewest else {
+            let needed = openFiles - left + Self.fewest
+            throw CommandError(
+                message:
+                    "martlet: the process may open \(openFiles) files and needs at least \(needed); raise the limit "
+                    + "(ulimit -n, LimitNOFILE=)", exitCode: 1)
+        }
+        publicConnections = min(wanted, left)
+    }
+}
+
+extension Configuration {
+    /// The two listeners, each with its share of `openFiles`. Media's are open by now.
+    func listeners(
+        openFiles: Int, _ logger: Logger
+    ) throws(CommandError) -> (publicHTTP: HTTPServerConfiguration, privateHTTP: HTTPServerConfiguration) {
+        let share = try ConnectionShare(openFiles: openFiles, inUse: OpenFiles.inUse())
+        if share.publicConnections < share.wanted {
+            logger.warning(
+                "the limit on open files bounds the connections",
+                ["open_files": .number(openFiles), "connections": .number(share.publicConnections)])
+        }
+        var (publicHTTP, privateHTTP) = (publicHTTP, privateHTTP)
+        publicHTTP.maximumConnections = share.publicConnections
+        privateHTTP.maximumConnections = ConnectionShare.privateConnections
+        return (publicHTTP, privateHTTP)
+    }
+}

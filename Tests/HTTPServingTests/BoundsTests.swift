@@ -1,0 +1,249 @@
+import Logging
+import Primitives
+import Testing
+
+@testable import HTTPServing
+
+/// What clients that want to keep others out run into.
+@Suite("Bounds of connections and bodies", .serialized, .timeLimit(.minutes(1)))
+struct BoundsTests {
+    private static let begun = "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nv"
+
+    /// A request whose body comes in two pieces.
+    private static func post(_ server: HTTPServer) async throws -> Int? {
+        let client = try TCPClient(port: server.port)
+        try await client.send("POST /good HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+        try await client.send("world")
+        return try await Answer(from: client)?.status
+    }
+
+    @Test("Unfinished bodies of one address displace each other, oldest first, and nobody else's request")
+    func slowBodies() async throws {
+        try await ServerFixture.with(configure: { $0.maximumBodiesPerAddress = 8 }) { server in
+            var clients: [TCPClient] = []
+            for _ in 0..<100 {
+                let client = try TCPClient(port: server.port)
+                try await client.send(Self.begun)
+                clients.append(client)
+                if clients.count % 10 == 0 { #expect(try await Self.post(server) == 200) }
+            }
+            for client in clients.prefix(80) { #expect(try await Answer(from: client)?.status == 408) }
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 200)
+            let reached = server.statistics.limitsReached
+            #expect((reached[.addressBodies] ?? 0) >= 92 && reached[.requests] == nil)
+        }
+    }
+
+    @Test("Unfinished bodies of many addresses displace each other")
+    func slowBodiesOfMany() async throws {
+        try await ServerFixture.with(configure: {
+            $0.maximumBodies = 8
+            $0.trustsForwardedFields = true
+        }) { server in
+            var clients: [TCPClient] = []
+            for index in 0..<50 {
+                let client = try TCPClient(port: server.port)
+                let field = "X-Forwarded-For: 192.0.2.\(index)\r\nContent-Length"
+                try await client.send(Self.begun.replacing("Content-Length", with: field))
+                clients.append(client)
+            }
+            #expect(try await Self.post(server) == 200)
+            #expect(try await Answer(from: clients[0])?.status == 408)
+            #expect((server.statistics.limitsReached[.bodies] ?? 0) >= 42)
+        }
+    }
+
+    @Test("A body that keeps its rate is waited for; one below it is not")
+    func rate() async throws {
+        try await ServerFixture.with(configure: {
+            $0.graceTime = .milliseconds(200)
+            $0.minimumBytesPerSecond = 100
+        }) { server in
+            let slow = try TCPClient(port: server.port)
+            try await slow.send(Self.begun)
+            #expect(try await Answer(from: slow)?.status == 408)
+            #expect(try await slow.isEnded())
+            let steady = try TCPClient(port: server.port)
+            try await steady.send("POST /steady HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+            for _ in 0..<10 { try await steady.send(String(repeating: "a", count: 100)) }
+            #expect(try await Answer(from: steady)?.status == 200)
+            #expect(server.statistics.limitsReached == [.bodyTime: 1])
+        }
+    }
+
+    @Test(
+        "Who is refused for the head alone is answered before the body, and the refusal survives a body that comes nevertheless"
+    )
+    func admission() async throws {
+        var router = Router()
+        router.on(.post, "/room", admission: { $0.headers["Authorization"] == nil ? HTTPResponse(status: 401) : nil }) {
+            HTTPResponse(text: "\($0.body.count)")
+        }
+        let fixture = HTTPServer(configuration: HTTPServerConfiguration(host: "127.0.0.1", port: 0), logger: .quiet)
+        try await fixture.start(
+            admission: { [router] in router.admit($0) }, handler: { [router] in await router.handle($0) })
+        func answer(_ head: String, _ body: Int) async throws -> Answer? {
+            let client = try TCPClient(port: fixture.port)
+            try await client.send("\(head) HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n")
+            if body > 0 { try await client.send(String(repeating: "a", count: body)) }
+            return try await Answer(from: client)
+        }
+        #expect(try await answer("POST /room", 0)?.status == 401)
+        #expect(try await answer("POST /room", 500_000)?.status == 401)
+        #expect(try await answer("POST /nothing", 0)?.status == 404)
+        #expect(try await answer("PUT /room", 0)?.status == 405)
+        let good = try await TCPClient(port: fixture.port).request(
+            "POST", "/room", headers: ["Authorization": "x"], body: "hello")
+        #expect(good?.body == "5")
+        await fixture.stop()
+    }
+
+    @Test(
+        "Where all connections are in use, the one that has waited the longest makes room, and one with a request never"
+    )
+    func connectionBound() async throws {
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(
+            configure: { $0.maximumConnections = 3 },
+            handler: { request in
+                if request.path == "/held" {
+                    entered.open()
+                    await gate.wait()
+                }
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let busy = try TCPClient(port: server.port)
+            try await busy.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+            await entered.wait()
+            var waiting: [TCPClient] = []
+            for _ in 0..<20 { waiting.append(try TCPClient(port: server.port)) }
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 200)
+            for client in waiting.prefix(18) { #expect(try await client.isEnded()) }
+            gate.open()
+            #expect(try await Answer(from: busy)?.status == 200)
+            #expect((server.statistics.limitsReached[.connections] ?? 0) >= 19)
+            #expect(server.statistics.connectionLimit == 3)
+        }
+    }
+
+    @Test("Where every connection is busy, a new one is closed, and after them everybody is served again")
+    func allBusy() async throws {
+        let gate = Gate()
+        try await ServerFixture.with(
+            configure: { $0.maximumConnections = 2 },
+            handler: { _ in
+                await gate.wait()
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let busy = try (0..<2).map { _ in try TCPClient(port: server.port) }
+            for client in busy { try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+            #expect(try await Self.inWork(server, 2))
+            #expect(try await TCPClient(port: server.port).isEnded())
+            gate.open()
+            for client in busy { #expect(try await Answer(from: client)?.status == 200) }
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 200)
+            #expect(server.statistics.overloads >= 1)
+        }
+    }
+
+    @Test("One address has its share of the connections; behind a proxy that is no bound")
+    func addressBound() async throws {
+        try await ServerFixture.with(configure: { $0.maximumConnectionsPerAddress = 4 }) { server in
+            let idle = try (0..<10).map { _ in try TCPClient(port: server.port) }
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 200)
+            for client in idle.prefix(6) { #expect(try await client.isEnded()) }
+            #expect((server.statistics.limitsReached[.addressConnections] ?? 0) >= 7)
+        }
+        try await ServerFixture.with(configure: {
+            $0.maximumConnectionsPerAddress = 4
+            $0.trustsForwardedFields = true
+        }) { server in
+            let idle = try (0..<10).map { _ in try TCPClient(port: server.port) }
+            #expect(try await ConnectionTests.settles(server, at: 10))
+            for client in idle { #expect(try await client.request("GET", "/")?.status == 200) }
+        }
+    }
+
+    @Test("One address has its share of the handlers")
+    func addressRequests() async throws {
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(
+            configure: {
+                $0.maximumConcurrentRequestsPerAddress = 1
+                $0.queueTimeout = .milliseconds(50)
+                $0.trustsForwardedFields = true
+            },
+            handler: { request in
+                if request.path == "/held" {
+                    entered.open()
+                    await gate.wait()
+                }
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let busy = try TCPClient(port: server.port)
+            try await busy.send("GET /held HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+            await entered.wait()
+            func status(_ address: String) async throws -> Int? {
+                try await TCPClient(port: server.port).request("GET", "/", headers: ["X-Forwarded-For": address])?
+                    .status
+            }
+            #expect(try await status("192.0.2.1") == 503)
+            #expect(try await status("192.0.2.2") == 200)
+            gate.open()
+            #expect(try await Answer(from: busy)?.status == 200)
+            #expect(server.statistics.limitsReached == [.addressRequests: 1, .requests: 1])
+        }
+    }
+
+    @Test("Requests beyond the bounds are all answered, one after the other")
+    func turns() async throws {
+        let gate = Gate()
+        try await ServerFixture.with(
+            configure: {
+                $0.maximumConcurrentRequests = 3
+                $0.maximumConcurrentRequestsPerAddress = 2
+                $0.trustsForwardedFields = true
+            },
+            handler: { _ in
+                await gate.wait()
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let clients = try (0..<30).map { _ in try TCPClient(port: server.port) }
+            for (index, client) in clients.enumerated() {
+                try await client.send("GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.\(index % 3)\r\n\r\n")
+            }
+            #expect(try await Self.inWork(server, 30))
+            gate.open()
+            for client in clients { #expect(try await Answer(from: client)?.status == 200) }
+            #expect(try await Self.inWork(server, 0))
+            #expect(server.statistics.overloads == 0)
+        }
+    }
+
+    private static func inWork(_ server: HTTPServer, _ count: Int) async throws -> Bool {
+        for _ in 0..<500 where server.statistics.requestsInWork != count {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return server.statistics.requestsInWork == count
+    }
+
+    @Test("A response that nobody reads is given up")
+    func deafClient() async throws {
+        try await ServerFixture.with(
+            configure: { $0.stallTimeout = .milliseconds(200) },
+            handler: { _ in HTTPResponse(text: String(repeating: "x", count: 10 << 20)) }
+        ) { server in
+            let deaf = try TCPClient(port: server.port, receiveBuffer: 4_096)
+            try await deaf.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(try await ConnectionTests.settles(server, at: 1))
+            #expect(try await ConnectionTests.settles(server, at: 0))
+            #expect(server.statistics.limitsReached == [.responseTime: 1])
+        }
+    }
+}

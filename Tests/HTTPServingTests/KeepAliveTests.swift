@@ -1,0 +1,75 @@
+import Primitives
+import Testing
+
+@testable import HTTPServing
+
+@Suite("Connections that are kept", .serialized, .timeLimit(.minutes(1)))
+struct KeepAliveTests {
+    private static let get = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("A connection serves one request after the other, with and without bodies")
+    func sequential() async throws {
+        try await ServerFixture.with { server in
+            let client = try TCPClient(port: server.port)
+            for index in 0..<20 {
+                let answer = try await client.request("POST", "/\(index)", body: String(repeating: "a", count: index))
+                #expect(answer?.body == "POST /\(index) \(index)")
+                #expect(answer?.headers["connection"] == nil)
+            }
+            try await client.send("POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            try await client.send("3\r\nabc\r\n2;x\r\nde\r\n0\r\nTrailer: x\r\n\r\n")
+            #expect(try await Answer(from: client)?.body == "POST /c 5")
+            #expect(try await client.request("GET", "/last")?.body == "GET /last 0")
+            #expect(server.statistics.connectionsAccepted == 1)
+        }
+    }
+
+    @Test("Requests that come in one piece are answered in their order, one at a time")
+    func pipelined() async throws {
+        try await ServerFixture.with { server in
+            let client = try TCPClient(port: server.port)
+            let requests = (0..<50).map { "POST /\($0) HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" }
+            try await client.send(requests.joined())
+            for index in 0..<50 { #expect(try await Answer(from: client)?.body == "POST /\(index) 3") }
+        }
+    }
+
+    @Test("It ends where the client asks for it, after its bound of requests, and when nothing more comes")
+    func ends() async throws {
+        try await ServerFixture.with(configure: {
+            $0.maximumRequestsPerConnection = 2
+            $0.idleTimeout = .milliseconds(200)
+        }) { server in
+            let asks = try TCPClient(port: server.port)
+            let answer = try await asks.request("GET", "/", headers: ["Connection": "close"])
+            #expect(answer?.headers["connection"] == "close")
+            #expect(try await asks.isEnded())
+            let old = try TCPClient(port: server.port)
+            try await old.send("GET / HTTP/1.0\r\n\r\n")
+            #expect(try await Answer(from: old)?.status == 200)
+            #expect(try await old.isEnded())
+            let bounded = try TCPClient(port: server.port)
+            #expect(try await bounded.request("GET", "/")?.headers["connection"] == nil)
+            #expect(try await bounded.request("GET", "/")?.headers["connection"] == "close")
+            #expect(try await bounded.isEnded())
+            let idle = try TCPClient(port: server.port)
+            #expect(try await idle.request("GET", "/")?.status == 200)
+            #expect(try await idle.isEnded())
+            #expect(server.statistics.requestTimeouts == 0, "to be idle is no fault")
+        }
+    }
+
+    @Test("Thousands of connections, kept and closed by their clients, leave no descriptor behind")
+    func descriptors() async throws {
+        try await ServerFixture.with { server in
+            let before = ConnectionTests.openDescriptors()
+            for _ in 0..<2_000 {
+                let client = try TCPClient(port: server.port)
+                #expect(try await client.request("GET", "/")?.headers["connection"] == nil)
+            }
+            #expect(try await ConnectionTests.settles(server, at: 0))
+            #expect(server.statistics.connectionsAccepted == 2_000)
+            #expect(ConnectionTests.openDescriptors() < before + 150)
+        }
+    }
+}
