@@ -32,23 +32,23 @@ def test_operators_see_mute_and_remove(development_server):
             await until(operator, "/Members2.*Packets in, per second[1-9]/.test(document.querySelector('#node').textContent)")
 
             await operator.locator("#members tr", has_text="Ada").get_by_role("button", name="Mute").first.click()
-            await until(ada, "document.querySelector('#mute-audio').getAttribute('aria-pressed') === 'false'", 3)
+            await until(ada, "document.querySelector('#mute-audio').getAttribute('aria-pressed') === 'false'")
             assert await ada.inner_text("#room-problem") == "An operator turned your microphone off."
-            await until(bob, "document.querySelector('.tile .name.muted') !== null", 3)
-            await until(operator, f"/opus · muted/.test({row('Ada')}.textContent)", 5)
+            await until(bob, "document.querySelector('.tile .name.muted') !== null")
+            await until(operator, f"/opus · muted/.test({row('Ada')}.textContent)")
 
             await operator.locator("#members tr", has_text="Ada").get_by_role("button", name="Remove").click()
             await operator.click("#ask-confirm")
-            await ada.wait_for_selector("#join", timeout=3000)
+            await ada.wait_for_selector("#join", timeout=15000)
             assert await ada.inner_text("#join-problem") == "You were removed from the room."
-            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", 3)
-            await until(operator, f"{row('Ada')} === undefined", 5)
+            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0")
+            await until(operator, f"{row('Ada')} === undefined")
 
             await operator.click("#close-room")
             await operator.click("#ask-confirm")
-            await bob.wait_for_selector("#join", timeout=3000)
+            await bob.wait_for_selector("#join", timeout=15000)
             assert await bob.inner_text("#join-problem") == "The room was closed."
-            await operator.wait_for_selector("#no-room", timeout=5000)
+            await operator.wait_for_selector("#no-room", timeout=15000)
             assert not ada.problems and not bob.problems
 
     asyncio.run(run())
@@ -61,7 +61,7 @@ def test_refusals_are_said_in_the_form(server):
     async def refused(browser, room, access):
         page = await open_form(browser, server, room, "Eve", send="nothing", **({"token": access} if access else {}))
         await page.click("#join-button")
-        await until(page, "document.querySelector('#join-problem').textContent !== ''", 5)
+        await until(page, "document.querySelector('#join-problem').textContent !== ''")
         assert await page.is_visible("#join") and not page.problems
         return await page.inner_text("#join-problem")
 
@@ -85,7 +85,7 @@ def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
             bob = await open_room(browser, server, "twice", "bob", send="nothing")
             await wait_for_video(bob)
             await open_room(browser, server, "twice", "ada")
-            await old.wait_for_selector("#join", timeout=3000)
+            await old.wait_for_selector("#join", timeout=15000)
             assert await old.inner_text("#join-problem") == "You joined this room from another window."
             await wait_for_video(bob)
             assert await bob.evaluate("document.querySelectorAll('.tile:not(.own)').length") == 1
@@ -103,7 +103,7 @@ def test_pages_rejoin_a_server_that_was_restarted(server, end):
             await ada.click("#share-screen")
             await wait_for_video(bob, count=2, frames=5)
             getattr(server, end)()
-            await until(bob, "document.querySelector('#status').textContent === 'Reconnecting…'", 5)
+            await until(bob, "document.querySelector('#status').textContent === 'Reconnecting…'")
             server.start()
             for page in (ada, bob):
                 await until(page, "martlet.joined", 10)
@@ -124,9 +124,9 @@ def test_a_dropped_socket_is_resumed_without_touching_media(server):
             session = await bob.evaluate("window.before = martlet.room.sub; martlet.room.signal.session")
             await bob.evaluate("martlet.room.signal.socket.close()")
             await ada.click("#mute-video")  # Told while the socket is away.
-            await until(bob, "document.querySelector('.tile.video-muted') !== null && martlet.joined", 5)
+            await until(bob, "document.querySelector('.tile.video-muted') !== null && martlet.joined")
             await ada.click("#mute-video")
-            await until(bob, "document.querySelector('.tile.video-muted') === null", 5)
+            await until(bob, "document.querySelector('.tile.video-muted') === null")
             assert await bob.evaluate("martlet.room.signal.session") == session
             assert await bob.evaluate("martlet.room.sub === window.before && martlet.room.sub.connectionState === 'connected'")
             await wait_for_video(bob, frames=30)

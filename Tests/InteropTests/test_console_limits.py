@@ -40,15 +40,15 @@ def test_4_10_a_machine_that_is_the_limit_is_said_on_ones_own_tile(server, how):
             bob = await open_room(browser, server, "slow", "bob", send="nothing")
             await wait_for_video(bob, frames=60)
             await ada.evaluate("void (window.reported = () => ({ qualityLimitationReason: 'none' }))")
-            await until(ada, f"{OWN}.textContent === ''", 5)
+            await until(ada, f"{OWN}.textContent === ''")
             await ada.evaluate(f"void (window.reported = {SLOW[how]})")
-            await until(ada, f"/^This machine limits your video · .*11 of \\d+ fps · encoding takes \\d+ ms per frame$/.test({OWN}.textContent)", 8)
+            await until(ada, f"/^This machine limits your video · .*11 of \\d+ fps · encoding takes \\d+ ms per frame$/.test({OWN}.textContent)")
             assert await ada.evaluate(f"{OWN}.checkVisibility() && {OWN}.dataset.reason") == "cpu"
             print(f"figures: {await ada.evaluate(f'{OWN}.textContent')}")
             await ada.evaluate("void (window.reported = () => ({ qualityLimitationReason: 'bandwidth', framesPerSecond: 11 }))")
             await until(ada, f"/^The network limits your video · /.test({OWN}.textContent)", 12)
             await ada.evaluate("void (window.reported = () => ({ qualityLimitationReason: 'none' }))")
-            await until(ada, f"{OWN}.textContent === ''", 5)
+            await until(ada, f"{OWN}.textContent === ''")
             assert not ada.problems
 
     asyncio.run(run())

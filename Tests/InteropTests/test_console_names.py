@@ -44,7 +44,7 @@ def test_4_1_a_token_for_another_room_is_refused_in_the_form(server):
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
             await page.goto(room_address(server, "board-meeting", "ada", send="nothing", token=token("ada", "kitchen")))
-            await until(page, "document.querySelector('#join-problem').textContent !== ''", 8)
+            await until(page, "document.querySelector('#join-problem').textContent !== ''")
             assert "token is for another room" in await page.inner_text("#join-problem")
             assert await page.is_visible("#join") and await page.inner_text("#status") == "Not connected"
             assert await page.input_value("#room-name") == "board-meeting"
@@ -72,7 +72,7 @@ def test_4_5_a_name_that_cannot_be_used_is_said_before_anything_is_asked(develop
             query = json.dumps({"room": room, "name": name, "send": "nothing", "join": "1"})
             await page.goto(development_server.url)
             await page.goto(development_server.url + "/?" + await page.evaluate(f"new URLSearchParams({query}).toString()"))
-            await until(page, f"document.querySelector('#join-problem').textContent === {json.dumps(says)}", 5)
+            await until(page, f"document.querySelector('#join-problem').textContent === {json.dumps(says)}")
             assert await page.evaluate("document.activeElement.id") == field
             assert await page.get_attribute(f"#{field}", "aria-invalid") == "true"
             assert asked == [] and await page.evaluate("martlet.room === null")
@@ -100,7 +100,7 @@ def test_4_5_the_reason_of_a_server_that_issues_no_token_is_shown(development_se
             problem = json.dumps({"status": 403, "code": "loopback_only", "detail": "Only for clients on this machine."})
             await page.route("**/dev/token", lambda route: route.fulfill(status=403, content_type="application/problem+json", body=problem))
             await page.click("#join-button")
-            await until(page, "document.querySelector('#join-problem').textContent === 'Only for clients on this machine.'", 5)
+            await until(page, "document.querySelector('#join-problem').textContent === 'Only for clients on this machine.'")
             assert not await page.is_visible("#token-field")
 
     asyncio.run(run())

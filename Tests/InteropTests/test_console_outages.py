@@ -65,7 +65,7 @@ async def choose(page):
 
 async def choices_hold(page, other, chosen, server, room, name):
     """The page shows what was chosen, and the server does it: the others get the screen again and the microphone stays muted."""
-    await until(page, f"{CHOSEN} === {chosen!r}", 5)
+    await until(page, f"{CHOSEN} === {chosen!r}")
     await until(page, f"{SUBSCRIPTION}.then((one) => Boolean(one?.pinned && one.preference.spatial === 0))", 10)
     await wait_for_video(page, timeout_s=30)
     await wait_for_video(other, count=2, timeout_s=30)
@@ -86,14 +86,15 @@ def test_4_4_a_dead_server_does_not_look_alive(server, end):
             await until(bob, "document.querySelectorAll('.tile .quality:not([hidden])').length === 2", 20)
             await until(bob, "/fps/.test(document.querySelector('.tile:not(.own) .figures').textContent)")
             server.process.send_signal(signal.SIGKILL if end == "killed" else signal.SIGSTOP)
-            await asyncio.sleep(10)
+            words = "The server does not answer|The connection to the server was closed" if end == "killed" else "The server stopped answering"
+            await until(bob, f"/Connection lost.*({words})/.test({BAND}) && [...document.querySelectorAll('.tile .still')]"
+                             ".some((one) => /^No frames for ([6-9]|\\d\\d) s$/.test(one.textContent))", 40)
             await bob.evaluate("for (const one of document.querySelectorAll('.tile')) one.classList.add('speaking')")
             shown = await bob.evaluate(SHOWN)
-            print(f"figures: 10 s after the server {end}: {shown}")
-            words = "The server does not answer|The connection to the server was closed" if end == "killed" else "The server stopped answering"
+            print(f"figures: after the server {end}: {shown}")
             assert re.search(f"Connection lost.*({words})", shown["band"]) and shown["bandHeight"] > 70 and shown["titleSize"] >= 20
             assert "fps" not in shown["figures"] and shown["bars"] == 0 and shown["speakingFrames"] == 0
-            assert any(re.fullmatch(r"No frames for ([6-9]|10) s", one) for one in shown["still"]), shown
+            assert any(re.fullmatch(r"No frames for ([6-9]|\d\d) s", one) for one in shown["still"]), shown
             started = time.monotonic()
             if end == "killed":
                 server.process.wait()
@@ -119,7 +120,7 @@ def test_4_4_a_video_that_stands_still_says_so_while_the_server_answers(server):
             bob = await open_room(second, server, "still", "bob", send="nothing")
             await wait_for_video(bob, count=2)
             with suspended(browser_of("--stops-later")):
-                await until(bob, "[...document.querySelectorAll('.tile .still')].some((one) => /^No frames for [3-6] s$/.test(one.textContent))", 8)
+                await until(bob, "[...document.querySelectorAll('.tile .still')].some((one) => /^No frames for [3-6] s$/.test(one.textContent))")
                 names = "[...document.querySelectorAll('.tile.stands-still .name b')].map((one) => one.textContent).join()"
                 assert await bob.evaluate(names) == "ada" and await bob.evaluate(BAND) == ""
                 assert "fps" not in await bob.evaluate("document.querySelector('.tile.stands-still .figures').textContent")
@@ -184,7 +185,7 @@ def test_4_10_a_lost_network_is_said_and_survived(kind):
                         cut = time.monotonic()
                         await until(eve, f"/Connection lost/.test({BAND})", 12)
                         noticed, said = time.monotonic() - cut, await eve.evaluate(BAND)
-                        await until(eve, "[...document.querySelectorAll('.tile .still')].some((one) => /No frames/.test(one.textContent))", 8)
+                        await until(eve, "[...document.querySelectorAll('.tile .still')].some((one) => /No frames/.test(one.textContent))")
                         await eve.evaluate("document.querySelector('#mute-video').click()")
                         await asyncio.sleep(max(0, 20 - (time.monotonic() - cut)))
                     restored = time.monotonic()
@@ -213,12 +214,14 @@ def test_4_10_a_machine_that_slept_is_said_and_survived(kind):
             chosen = await choose(eve)
             await wait_for_video(ada, count=2, timeout_s=30)
             session = await eve.evaluate("martlet.room.signal.session")
+            started = time.monotonic()
             with suspended(processes()):
                 await asyncio.sleep(13)
             woken = time.monotonic()
-            await until(eve, f"/This page was suspended for 1[2-5] s/.test({BAND})", 10)
+            await until(eve, f"/This page was suspended for \\d+ s/.test({BAND})", 20)
             said = await eve.evaluate(BAND)
-            await until(eve, f"martlet.joined && martlet.room.signal.session !== '{session}'", 15)
+            assert abs(int(re.search(r"suspended for (\d+) s", said)[1]) - (woken - started)) < 3, said
+            await until(eve, f"martlet.joined && martlet.room.signal.session !== '{session}'", 30)
             back = time.monotonic() - woken
             await choices_hold(eve, ada, chosen, server, "sleep", "eve")
             print(f"figures: {kind}: “{said}”, joined again {back:.1f} s after it woke, all media after {time.monotonic() - woken:.1f} s")

@@ -3,7 +3,7 @@ import asyncio
 import re
 import time
 
-from support.chromium import chromium, open_room, room_address, until, wait_for_video
+from support.chromium import chromium, open_room, room_address, stands_still, until, wait_for_video
 from support.firefox import firefox
 
 ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.picture).transceiver.sender.getParameters()
@@ -29,11 +29,13 @@ def shows(height):
 
 async def only_the_smallest_leaves(page):
     """The other two layers are not sent at all."""
-    await asyncio.sleep(0.5)
+    async def larger():
+        sent = await sent_layers(page)
+        return sent["f"], sent["h"]
+
     before = await sent_layers(page)
-    await asyncio.sleep(1.5)
-    after = await sent_layers(page)
-    assert after["f"] == before["f"] and after["h"] == before["h"] and after["q"] > before["q"]
+    await stands_still(larger, for_s=1.5)
+    await becomes(lambda: sent_layers(page), lambda sent: sent["q"] > before["q"])
 
 
 async def flowing(page, seconds=0.7):
@@ -179,8 +181,14 @@ def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
             await eve.evaluate("""martlet.room.signal.request("bandwidth", { maxVideoSubscriptions: 1 });
                 window.offers = 0;
                 martlet.room.sub.addEventListener("signalingstatechange", () => { window.offers += 1; })""")
-            await becomes(lambda: flowing(eve), lambda found: len(found) == 1, 30)
-            shown = (await flowing(eve)).pop()
+            seen = []
+
+            async def look():
+                seen.append(await flowing(eve))
+                return seen[-1]
+
+            await becomes(look, lambda found: len(found) == 1, 30)
+            shown = seen[-1].pop()
             videos = await eve.evaluate("[...martlet.room.roster.videos()].map(({ track }) => track.sid)")
             others = [sid for sid in videos if sid != shown]
             assert len(others) == 2

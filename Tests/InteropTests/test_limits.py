@@ -90,7 +90,7 @@ def test_a_media_thread_that_hangs_is_found_named_and_waited_for_by_nobody():
         # One of the two rooms lives there. Nobody knows yet that its worker hangs: the request waits until it is found out.
         refused = [room for room in ("a", "b") if publish(server, room, "tablet")[0] == 503]
         waited = time.monotonic() - start
-        assert len(refused) == 1 and waited < 8
+        assert len(refused) == 1 and waited < 12
         found = time.monotonic()
         status, text = server.get_private("/healthz")
         assert status == 503 and text.startswith("media worker 0 hangs")
@@ -99,12 +99,12 @@ def test_a_media_thread_that_hangs_is_found_named_and_waited_for_by_nobody():
         assert (status, json.loads(text)["code"]) == (503, "media_unavailable")
         for room in ("c", "d"):
             assert publish(server, room, "phone")[0] == 201, "new rooms go to the other worker"
-        assert time.monotonic() - found < 2, "nothing waits any more"
+        assert time.monotonic() - found < 4, "nothing waits any more: the watchdog's patience is 5 s"
         assert 'martlet_worker_hangs{worker="0"} 1\n' in page and 'martlet_worker_hangs{worker="1"} 0\n' in page
         assert 'martlet_worker_peers{worker="1"}' in page and 'martlet_worker_peers{worker="0"}' not in page
         _, node = server.api("GET", "/v1/node")
         assert [worker["hangs"] for worker in node["workers"]] == [True, False]
-    back = eventually(lambda: server.get_private("/healthz")[0] == 200, 5, "the thread is back")
+    back = eventually(lambda: server.get_private("/healthz")[0] == 200, 15, "the thread is back")
     assert publish(server, refused[0], "laptop")[0] == 201
     print(f"figures: found after {waited:.1f} s, back {back:.1f} s after it went on")
     log = server.log()
@@ -169,7 +169,7 @@ def test_memory_is_given_back_when_hostile_offers_have_gone():
     for location in sessions:
         server.request("DELETE", location)
     assert len(statuses) == 2400 and len(sessions) > 200
-    eventually(lambda: server.metric("martlet_participants") == 0, 5, "everybody has left")
+    eventually(lambda: server.metric("martlet_participants") == 0, 20, "everybody has left")
     took = 0.0
     with contextlib.suppress(AssertionError):
         took = eventually(lambda: server.rss_bytes() < before + (32 << 20), 20, "memory is given back")

@@ -84,29 +84,36 @@ def test_C9_C17_D1_every_view_is_the_roster_and_no_number_is_missing(server):
 
 
 def test_D14_C6_who_stays_is_told_soon(server):
-    """D14: the last person learns of the room's size within 300 ms; C6: a mute reaches the others within 300 ms."""
+    """D14: the last person learns of the room's size within 300 ms; C6: a mute reaches the others within 300 ms. Medians of five."""
+    async def come_and_go(ada):
+        """Bob joins, mutes himself and leaves; how long ada waited to be told of the mute, the leave and the room's size."""
+        async with signal(server, token("bob", "soon")) as bob:
+            await ada.wait_for("participantJoined")
+            reply, _ = await bob.request("offer", connection="pub", sdp=offer())
+            track = next(iter(reply["tracks"].values()))
+            await ada.wait_for("trackPublished")
+            muted = time.monotonic()
+            await bob.request("mute", track=track, muted=True)
+            told, update = await ada.wait_for("trackUpdated")
+            assert update["track"]["muted"]
+            ada.events.clear()
+            left = time.monotonic()
+            await bob.request("leave")
+            gone, event = await ada.wait_for("participantLeft")
+            sized, event_of_room = await ada.wait_for("room")
+            assert event["identity"] == "bob" and event_of_room["room"]["participants"] == 1
+            return told - muted, gone - left, sized - left
+
     async def run():
         async with signal(server, token("ada", "soon")) as ada:
-            async with signal(server, token("bob", "soon")) as bob:
-                await ada.wait_for("participantJoined")
-                reply, _ = await bob.request("offer", connection="pub", sdp=offer())
-                track = next(iter(reply["tracks"].values()))
-                await ada.wait_for("trackPublished")
-                muted = time.monotonic()
-                await bob.request("mute", track=track, muted=True)
-                at, update = await ada.wait_for("trackUpdated")
-                assert update["track"]["muted"] and at - muted < TOLD_WITHIN_S
-                left = time.monotonic()
-                await bob.request("leave")
-                at, gone = await ada.wait_for("participantLeft")
-                assert gone["identity"] == "bob" and at - left < TOLD_WITHIN_S
-                for _ in range(100):
-                    sizes = [(when, e["room"]["participants"]) for when, e in ada.of("room") if when > left]
-                    if sizes:
-                        break
-                    await asyncio.sleep(0.005)
-                assert sizes[-1][1] == 1 and sizes[-1][0] - left < TOLD_WITHIN_S, sizes
-            assert len(ada.of("participantLeft")) == 1
+            waits = []
+            for _ in range(5):
+                ada.events.clear()
+                waits.append(await come_and_go(ada))
+                assert len(ada.of("participantLeft")) == 1
+            medians = [sorted(column)[2] for column in zip(*waits)]
+            print("figures: told of a mute, a leave and the size after " + ", ".join(f"{1000 * one:.0f} ms" for one in medians))
+            assert max(medians) < TOLD_WITHIN_S, waits
 
     asyncio.run(run())
 

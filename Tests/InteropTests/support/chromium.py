@@ -92,6 +92,17 @@ async def until(page, expression, timeout_s=15):
         await asyncio.sleep(0.1)
 
 
+async def stands_still(look, for_s=1, timeout_s=15):
+    """Waits until what `look` returns has stayed the same for so long, and returns it. What was under way may still arrive, on a slow machine late."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        before = await look()
+        await asyncio.sleep(for_s)
+        if (after := await look()) == before:
+            return after
+        assert time.monotonic() < deadline, f"still changes after {timeout_s} s: {before}, {after}"
+
+
 async def wait_for_video(page, count=1, frames=15, timeout_s=20):
     """Waits until `count` remote videos have decoded `frames` frames each; returns their statistics."""
     await until(page, f"martlet.received().then((all) => all.filter((r) => r.kind === 'video' && r.framesDecoded >= {frames})"

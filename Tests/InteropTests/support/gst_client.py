@@ -2,8 +2,8 @@
 """A GStreamer WHIP publisher or WHEP player, run by the system's Python (its gi) inside a network namespace.
 
     gst_client.py publish URL TOKEN H264|VP8 SECONDS
-    gst_client.py play URL TOKEN H264|VP8 SECONDS      prints one JSON line: {"video": frames, "audio": buffers}
-    gst_client.py watch URL TOKEN any SECONDS          offers all that it decodes, and prints the line, with "height", five times a second
+    gst_client.py watch URL TOKEN H264|VP8|any SECONDS   any: offers all that it decodes; prints a JSON line five times a second:
+                                                         {"video": frames, "audio": buffers, "height": lines}
 """
 import json
 import sys
