@@ -98,7 +98,7 @@ def test_redundant_audio_passes_and_is_stripped_for_whom_it_means_nothing(develo
 
             for r in await fox.evaluate("martlet.received()"):
                 assert r["kind"] != "audio" or r["codec"] == "audio/opus"
-            twice, once = await audio_packet_bytes(bob), await audio_packet_bytes(fox)
+            twice, once = await asyncio.gather(audio_packet_bytes(bob), audio_packet_bytes(fox))
             print(f"figures: bytes of an audio packet {twice:.0f} with RED, {once:.0f} without")
             assert twice > 1.5 * once
             assert not ada.problems and not bob.problems

@@ -8,6 +8,40 @@ from support.server import Server
 
 JOINS = 20
 FAR_JOINS = 5
+#: B5 on a machine of its own. A slower one gets so many times what a call of the page with itself takes there: no server, no signalling, one socket.
+BOUND_MS, TIMES_OWN_CALL = 700, 3
+
+# A call of the page with itself; milliseconds until its first frame is painted.
+OWN_CALL = """(async () => {
+    const started = performance.now();
+    const from = new RTCPeerConnection(), to = new RTCPeerConnection();
+    const pen = Object.assign(document.createElement("canvas"), { width: 1280, height: 720 }).getContext("2d");
+    let n = 0;
+    const timer = setInterval(() => { pen.fillStyle = `hsl(${n++ * 7} 80% 50%)`; pen.fillRect(0, 0, 1280, 720); }, 33);
+    const stream = pen.canvas.captureStream(30);
+    from.addTrack(stream.getVideoTracks()[0], stream);
+    const video = document.body.appendChild(Object.assign(document.createElement("video"), { muted: true, autoplay: true }));
+    const seen = new Promise((done) => {
+        to.ontrack = ({ streams }) => { video.srcObject = streams[0]; video.requestVideoFrameCallback(() => done(performance.now() - started)); };
+    });
+    const gathered = (connection) => new Promise((done) => {
+        const look = () => connection.iceGatheringState === "complete" && done();
+        connection.onicegatheringstatechange = look;
+        look();
+    });
+    await from.setLocalDescription();
+    await gathered(from);
+    await to.setRemoteDescription(from.localDescription);
+    await to.setLocalDescription();
+    await gathered(to);
+    await from.setRemoteDescription(to.localDescription);
+    const took = await seen;
+    clearInterval(timer);
+    from.close();
+    to.close();
+    video.remove();
+    return took;
+})()"""
 
 
 def percentile(values, share):
@@ -40,12 +74,17 @@ def test_first_decoded_frame_comes_soon_after_the_join(server):
             await open_room(browser, server, "soon", "ada", send="camera")
             bob = await open_room(browser, server, "soon", "bob", send="nothing")
             await wait_for_video(bob)
-            return await rejoin(bob, JOINS)
+            waits, own = [], []
+            for _ in range(4):  # In turn, so that both meet the same machine.
+                own.append(await bob.evaluate(OWN_CALL))
+                waits += await rejoin(bob, JOINS // 4)
+            return waits, own
 
-    waits = asyncio.run(run())
-    median, worst = percentile(waits, 0.5), percentile(waits, 0.95)
-    print(f"figures: join to first frame median {median:.0f} ms, p95 {worst:.0f} ms, longest {max(waits):.0f} ms of {len(waits)} joins")
-    assert worst <= 700, sorted(waits)
+    waits, own = asyncio.run(run())
+    median, worst, own = percentile(waits, 0.5), percentile(waits, 0.95), percentile(own, 0.5)
+    print(f"figures: join to first frame median {median:.0f} ms, p95 {worst:.0f} ms, longest {max(waits):.0f} ms of {len(waits)} joins; "
+          f"a call of the page with itself {own:.0f} ms")
+    assert worst <= max(BOUND_MS, TIMES_OWN_CALL * own), sorted(waits)
 
 
 def test_first_decoded_frame_from_afar():

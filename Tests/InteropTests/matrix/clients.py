@@ -71,7 +71,7 @@ class BrowserPublisher:
         self.is_thinned = mode == "L1T3"
         # What the smaller layers take, with something to spare: a link of this rate makes a switch.
         self.narrow = 550 if self.is_thinned else 350
-        self.frames_per_second, self.height = SIZE["framesPerSecond"], SIZE["height"]
+        self.height = SIZE["height"]
 
     @contextlib.asynccontextmanager
     async def publish(self, lab, server):
@@ -95,6 +95,10 @@ class BrowserPublisher:
             before = now
         raise AssertionError(f"not all layers after 30 s: {await self.page.call('sent')}")
 
+    async def encoded(self, _):
+        """Frames encoded so far by each of its encoders."""
+        return {one.get("rid"): one.get("frames") or 0 for one in await self.page.call("sent")}
+
     async def leave_out(self, are_out):
         """Stops the larger layers, or sends them again."""
         if self.mode == "simulcast":
@@ -106,10 +110,14 @@ class BrowserPublisher:
 class ProcessPublisher:
     """A publisher without layers, in a process of its own."""
     layers, is_thinned, narrow, height = 1, False, None, 0
-    frames_per_second = 15
 
     def __init__(self, codec, command):
         self.codec, self.command = codec, command
+
+    async def encoded(self, server):
+        """Frames that the server received: nothing is lost between the two."""
+        _, body = server.api("GET", f"/v1/rooms/{ROOM}/participants/publisher/stats")
+        return {one["ssrc"]: one["framesReceived"] for track in body["tracks"] if track["kind"] == "video" for one in track["layers"]}
 
     @contextlib.asynccontextmanager
     async def publish(self, lab, server):
