@@ -48,12 +48,6 @@ extension MetricsPage {
         add(
             "keyframe_requests_sent_total", .counter, "Keyframe requests to publishers.",
             all { Double($0.keyframeRequestsSent) })
-        addHistogram(
-            "transit_seconds", "Time from fetching a packet to sending it on.",
-            bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },
-            counts: (0...TransitHistogram.boundsMicroseconds.count).map { bucket in
-                workers.reduce(0) { $0 &+ $1.transit.counts[bucket] }
-            }, sum: workers.reduce(0) { $0 + $1.transit.total.seconds })
         add("socket_calls_total", .counter, "System calls on media sockets.", all { Double($0.socketCalls) })
         add(
             "packets_segmented_total", .counter, "Datagrams that left in segmented calls.",
@@ -64,11 +58,17 @@ extension MetricsPage {
         add(
             "commands_ignored_total", .counter, "Commands about what was already gone.",
             all { Double($0.commandsIgnored) })
-        add(outcomesOf: workers)
+        add(sumsOf: workers)
     }
 
-    /// What the media workers count by outcome or reason, workers that hang included: none of it names a worker.
-    private mutating func add(outcomesOf workers: [WorkerStatistics]) {
+    /// What the media workers count together, those that hang included: none of it names a worker.
+    private mutating func add(sumsOf workers: [WorkerStatistics]) {
+        addHistogram(
+            "transit_seconds", "Time from fetching a packet to sending it on.",
+            bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },
+            counts: (0...TransitHistogram.boundsMicroseconds.count).map { bucket in
+                workers.reduce(0) { $0 &+ $1.transit.counts[bucket] }
+            }, sum: workers.reduce(0) { $0 + $1.transit.total.seconds })
         add(
             "probes_total", .counter, "Bandwidth probes sent to subscribers, by outcome.",
             ProbeOutcome.allCases.map { outcome in
