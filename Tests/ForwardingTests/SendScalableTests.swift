@@ -9,9 +9,12 @@ import Testing
 struct SendScalableTests {
     /// One VP9 layer frame packet: I, L, B, E, inter-picture prediction P, inter-layer D.
     private func vp9(
-        _ sequence: UInt16, _ timestamp: UInt32, layer: UInt8, key: Bool, marker: Bool, picture: UInt8
+        _ sequence: UInt16, _ timestamp: UInt32, layer: UInt8, key: Bool, marker: Bool, picture: UInt8,
+        starts: Bool = true, ends: Bool = true
     ) -> [UInt8] {
-        var payload: [UInt8] = [0x80 | (key ? 0 : 0x40) | 0x20 | 0x08 | 0x04, 0x80, picture]
+        var payload: [UInt8] = [
+            0x80 | (key ? 0 : 0x40) | 0x20 | (starts ? 0x08 : 0) | (ends ? 0x04 : 0), 0x80, picture,
+        ]
         payload += [layer << 1 | (layer > 0 ? 1 : 0), picture]
         payload += [0x82, 0x49, 0x83, 0x42, layer, layer]
         return TestPacket(
@@ -147,6 +150,26 @@ struct SendScalableTests {
         for written in harness.out {
             #expect(written.header.marker == ((written.header.sequenceNumber &- first) % 3 == 2))
         }
+    }
+
+    @Test("G8: an upper layer that is given up with a picture stays out of it, in whichever order its packets come")
+    func lateAndGivenUp() {
+        let harness = vp9Harness()
+        harness.turn(
+            (0..<2).map { vp9(UInt16($0), 0, layer: UInt8($0), key: true, marker: $0 == 1, picture: 1) }, at: at(0))
+        _ = harness.subscription.pointee.setPreference(.spatial(0), track: harness.track, at: at(10))
+        // Two packets of the lower layer and four of the upper one, of which the last comes first: with it the layer is given up.
+        func part(_ number: Int) -> [UInt8] {
+            vp9(
+                UInt16(2 + number), 3_000, layer: number < 2 ? 0 : 1, key: false, marker: number == 5, picture: 2,
+                starts: number == 0 || number == 2, ends: number == 1 || number == 5)
+        }
+        for (turn, number) in [5, 0, 2, 1].enumerated() {
+            harness.turn([part(number)], at: at(120 + Double(turn)))
+        }
+        let written = harness.out.dropFirst(2).sorted { $0.header.sequenceNumber < $1.header.sequenceNumber }
+        #expect(written.map { $0.header.payloadLength > 0 } == [true, true, false])
+        #expect(written.map(\.header.marker) == [false, true, false])
     }
 
     @Test("A packet that waits for its picture's end when a viewer begins amid the turn is sent once")

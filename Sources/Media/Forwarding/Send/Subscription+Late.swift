@@ -18,6 +18,7 @@ extension Subscription {
     ) -> Bool {
         let summary = record.pointee.summary
         guard summary.temporalLayer > 0 || summary.spatialLayer > 0 else { return false }
+        var isBegun = false
         for distance in 1...Self.reach {
             for other in [sequence - distance, sequence + distance] {
                 // Higher spatial layers have caps of their own.
@@ -26,15 +27,16 @@ extension Subscription {
                     neighbour.pointee.summary.spatialLayer <= summary.spatialLayer
                 else { continue }
                 guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: other) else { return true }
-                // What was sent of a picture is completed. A neighbour that came late itself says nothing.
+                // What was sent of a layer is completed. A neighbour that came late itself says nothing.
                 guard let place = ring.place(sentPacket(other, in: range.pointee).sequence) else { continue }
                 if place.pointee.flags.contains(.filler) { return true }
-                // The picture was ended with a layer below.
-                return place.pointee.flags.contains(.marker)
-                    && neighbour.pointee.summary.spatialLayer < summary.spatialLayer
+                if neighbour.pointee.summary.spatialLayer == summary.spatialLayer { return false }
+                // The picture was ended with a layer below. Where that has no marker its own end may be missing, too: the caps decide.
+                if place.pointee.flags.contains(.marker) { return true }
+                isBegun = true
             }
         }
-        return summary.spatialLayer > Int(caps.spatial) || summary.temporalLayer > Int(caps.temporal)
+        return summary.spatialLayer > Int(caps.spatial) || !isBegun && summary.temporalLayer > Int(caps.temporal)
     }
 
     /// The highest layers that were forwarded of the picture of a packet that comes late.
