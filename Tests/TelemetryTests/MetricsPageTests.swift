@@ -108,4 +108,13 @@ struct MetricsPageTests {
         #expect(hung.status == 503)
         #expect(String(decoding: hung.body, as: UTF8.self) == "media worker 3 hangs: its loop has not turned for 7 s\n")
     }
+
+    @Test("Ready is a process that has started, is not ending, and whose media threads turn")
+    func readiness() {
+        #expect(TelemetryEdge.readiness(isReady: true, []).status == 200)
+        #expect(TelemetryEdge.readiness(isReady: false, []).status == 503)
+        let hung = TelemetryEdge.readiness(isReady: true, [.init(index: 0, stillFor: .seconds(5))])
+        #expect(hung.status == 503)
+        #expect(String(decoding: hung.body, as: UTF8.self) == "media worker 0 hangs: its loop has not turned for 5 s\n")
+    }
 }

@@ -23,25 +23,31 @@ public struct TelemetryEdge: Sendable {
     /// Adds the routes.
     public func register(on router: inout Router) {
         router.on(.get, "/healthz") { _ in Self.liveness(workers.hungWorkers) }
-        router.on(.get, "/readyz") { _ in
-            health.isReady ? HTTPResponse(text: "ready\n") : HTTPResponse(status: 503, text: "not ready\n")
-        }
+        router.on(.get, "/readyz") { _ in Self.readiness(isReady: health.isReady, workers.hungWorkers) }
         router.on(.get, "/metrics") { _ in await metrics() }
     }
 
     /// Alive is a process all of whose media threads turn.
     static func liveness(_ hung: [MediaWorkerPool.HungWorker]) -> HTTPResponse {
-        guard !hung.isEmpty else { return HTTPResponse(text: "alive\n") }
-        let lines = hung.map {
-            "media worker \($0.index) hangs: its loop has not turned for \(Int($0.stillFor.seconds)) s\n"
-        }
-        return HTTPResponse(status: 503, text: lines.joined())
+        hung.isEmpty ? HTTPResponse(text: "alive\n") : HTTPResponse(status: 503, text: names(of: hung))
+    }
+
+    /// Ready is a process that would take any join: one for a room of a media thread that hangs is refused, and whoever is sent elsewhere instead is served.
+    static func readiness(isReady: Bool, _ hung: [MediaWorkerPool.HungWorker]) -> HTTPResponse {
+        guard isReady else { return HTTPResponse(status: 503, text: "not ready\n") }
+        return hung.isEmpty ? HTTPResponse(text: "ready\n") : HTTPResponse(status: 503, text: names(of: hung))
+    }
+
+    private static func names(of hung: [MediaWorkerPool.HungWorker]) -> String {
+        hung.map { "media worker \($0.index) hangs: its loop has not turned for \(Int($0.stillFor.seconds)) s\n" }
+            .joined()
     }
 
     private func metrics() async -> HTTPResponse {
         var page = MetricsPage()
         page.add("info", .gauge, "The program.", [([("version", version)], 1)])
-        page.add("ready", .gauge, "1 while new work is welcome.", health.isReady ? 1 : 0)
+        let readiness = Self.readiness(isReady: health.isReady, workers.hungWorkers)
+        page.add("ready", .gauge, "1 while new work is welcome, as /readyz says.", readiness.status == 200 ? 1 : 0)
         page.add(rooms: await rooms.statistics())
         let statistics = await workers.statistics()
         page.add(hangsOf: statistics)
