@@ -17,6 +17,17 @@ struct OpaquePayloadTests {
         return payload.indices.map { $0 < start ? payload[$0] : payload[$0] ^ keys[$0 - start] }
     }
 
+    /// Bytes of VP8's payload descriptor (RFC 7741 section 4.2). With the descriptor extension libwebrtc writes one.
+    private static func descriptorLength(_ payload: [UInt8]) -> Int {
+        guard payload.count > 1, payload[0] & 0x80 != 0 else { return 1 }
+        let flags = payload[1]
+        var length = 2
+        if flags & 0x80 != 0 { length += payload.count > 2 && payload[2] & 0x80 != 0 ? 2 : 1 }
+        if flags & 0x40 != 0 { length += 1 }
+        if flags & 0x30 != 0 { length += 1 }
+        return length
+    }
+
     private struct Capture {
         var track: TrackDescription
         var packets: [(time: MonotonicTime, bytes: [UInt8])] = []
@@ -36,8 +47,10 @@ struct OpaquePayloadTests {
                 let codec = track.formats.first {
                     $0.payloadType == header.payloadType || $0.rtxPayloadType == header.payloadType
                 }?.codec
-                // With the descriptor extension libwebrtc writes no extension of VP8's payload descriptor: it is one byte.
-                let start = (isRepeat ? 2 : 0) + (codec == .vp8 ? 1 : 0)
+                let number = isRepeat ? 2 : 0
+                let start =
+                    number
+                    + (codec == .vp8 ? OpaquePayloadTests.descriptorLength(Array(bytes[range].dropFirst(number))) : 0)
                 if encrypted { bytes.replaceSubrange(range, with: encrypt(Array(bytes[range]), from: start)) }
                 packets.append((packet.time + .seconds(1), bytes))
             }
@@ -98,6 +111,49 @@ struct OpaquePayloadTests {
         for (sent, packet) in zip(harness.out, capture.packets) {
             #expect(packet.bytes.suffix(sent.payload.count).elementsEqual(sent.payload))
         }
+    }
+
+    @Test(
+        "G10: encrypted VP8 without a dependency descriptor is forwarded, and no byte behind its payload descriptor changes",
+        arguments: ["whip_firefox_vp8_sim3", "whip_gst_vp8_mtu1400"])
+    func withoutDescriptor(name: String) throws {
+        let opaque = try Capture(name, .video, encrypted: true)
+        var bodies: Set<[UInt8]> = []
+        for packet in opaque.packets {
+            let parsed = packet.bytes.withUnsafeBytes { RTPHeader($0.bytes) }
+            let header = try #require(parsed)
+            let payload = packet.bytes[header.payloadOffset..<(header.payloadOffset + header.payloadLength)]
+            bodies.insert(Array(payload.dropFirst(Self.descriptorLength(Array(payload)))))
+        }
+        let sent = Self.forward(opaque).out
+        #expect(sent.count > 50)
+        for packet in sent {
+            #expect(bodies.contains(Array(packet.payload.dropFirst(Self.descriptorLength(packet.payload)))))
+        }
+    }
+
+    @Test("G10: encrypted RED is forwarded whole; whoever has no RED is refused, because nobody can strip it")
+    func redundantSound() {
+        let red = PayloadFormat(codec: .red, payloadType: 70, rtxPayloadType: nil, clockRateHz: 48_000)
+        let opus = PayloadFormat(codec: .opus, payloadType: 109, rtxPayloadType: nil, clockRateHz: 48_000)
+        var random = RandomSource(seed: 1)
+        let payloads = (0..<2_000).map { _ in (0..<60).map { _ in UInt8(truncatingIfNeeded: random.next() >> 24) } }
+        func play(to accepted: [PayloadFormat]) -> SendHarness {
+            let harness = SendHarness(
+                SendSession.track(kind: .audio, formats: [SendSession.red, SendSession.opus]),
+                SendSession.subscription(kind: .audio, formats: accepted, rtx: false))
+            for (index, payload) in payloads.enumerated() {
+                let packet = TestPacket(
+                    ssrc: 0x100, payloadType: 63, sequence: UInt16(index), timestamp: 960 * UInt32(index),
+                    payload: payload)
+                harness.turn([packet.bytes], at: at(20 * Double(index)))
+            }
+            return harness
+        }
+        #expect(play(to: [red, opus]).out.map(\.payload) == payloads)
+        let plain = play(to: [opus])
+        #expect(plain.out.isEmpty)
+        #expect(plain.signals.filter { $0.contains(.noCommonCodec) }.count == 1)
     }
 
     @Test("G10: what comes before the structure of its descriptors is no beginning, whatever its bytes look like")

@@ -41,6 +41,10 @@ extension PublishedTrack {
             layer.pointee.owesDiscontinuity = false
         }
         if extensions.voiceActivity { flags.insert(.voiceActivity) }
+        if codec == .red {
+            layer.pointee.carriesOpaqueRED = layer.pointee.carriesOpaqueRED || !isOpus(summary.primaryPayloadType)
+            if layer.pointee.carriesOpaqueRED { flags.insert(.opaque) }
+        }
         if extensions.layersAllocation.length > 0 { noteAnnouncement(extensions, UnsafeRawBufferPointer(packet)) }
         let timestamp = layer.pointee.extend(header.timestamp)
         var record = PacketRecord(
@@ -56,6 +60,11 @@ extension PublishedTrack {
         }
         observe(record, layer, index, at: now, events: &events)
         return .stored(layer: index, sequence: sequence)
+    }
+
+    private func isOpus(_ payloadType: UInt8) -> Bool {
+        let format = state.pointee.formats[Int(payloadType & 0x7f)]
+        return format & PublishedTrackState.rtxBit == 0 && state.pointee.codecs[Int(format)] == .opus
     }
 
     private func noteAnnouncement(_ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer) {

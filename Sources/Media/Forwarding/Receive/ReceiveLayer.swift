@@ -64,6 +64,8 @@ public struct ReceiveLayer: ~Copyable {
     var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
     var owesDiscontinuity = false
+    /// RED whose blocks are not Opus came, so it is encrypted end to end, and what looks like RED among it is chance.
+    var carriesOpaqueRED = false
     var owesTimeline = false
     /// The newest packet that a mute dropped: nothing can begin with a keyframe that reaches back to it.
     var droppedUpTo: Int64 = .min

@@ -33,7 +33,7 @@ struct PacketRenderer {
                 of: UInt16(truncatingIfNeeded: sent.sequence).bigEndian, toByteOffset: offset, as: UInt16.self)
             offset += RTPLayout.originalSequence
         }
-        if mapping.codec == .red || mapping.stripsRED {
+        if mapping.codec == .red || mapping.stripsRED, !record.pointee.flags.contains(.opaque) {
             return offset + REDPayload.write(payload, mapping: mapping, into: slot + offset)
         }
         let joining = AV1Joining(byte: sent.keyIndexDelta)

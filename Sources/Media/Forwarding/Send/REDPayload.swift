@@ -14,7 +14,7 @@ enum REDPayload {
     static let maximumBlocks = 10
 
     /// Writes `payload` for a subscriber: as RED with the block types of its own session, or only the primary block where it has
-    /// no RED. A payload that is not valid RED is copied as it is. The number of bytes written.
+    /// no RED. A payload that is not valid RED is copied as it is; one that is encrypted end to end is not brought here. The number of bytes written.
     static func write(_ payload: UnsafeRawBufferPointer, mapping: FormatMapping, into output: UnsafeMutableRawPointer)
         -> Int
     {

@@ -111,7 +111,9 @@ extension Subscription {
         guard let record = layer.pointee.history.record(arrival.sequence) else { return }
         if isLate { return forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list) }
         let mapping = formats[record.pointee.format]
-        guard mapping.isMapped, kind == .audio || mapping.codec == tail.codec else { return leave(layer) }
+        guard mapping.takes(record.pointee.flags), kind == .audio || mapping.codec == tail.codec else {
+            return leave(layer)
+        }
         if kind == .video {
             let isNewPicture = record.pointee.timestamp != tail.sourceTimestamp
             if drops(record, isNewPicture: isNewPicture) { return closeGap(arrival.sequence) }

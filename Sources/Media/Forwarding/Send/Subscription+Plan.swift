@@ -70,7 +70,7 @@ extension Subscription {
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
-        guard formats[record.pointee.format].isMapped else { return refuse() }
+        guard formats[record.pointee.format].takes(record.pointee.flags) else { return refuse() }
         begin(layer, from: arrival.sequence, at: now, into: &list)
         forward(arrival, of: layer, at: now, into: &list)
         return []

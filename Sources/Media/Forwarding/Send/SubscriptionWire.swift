@@ -77,6 +77,9 @@ struct FormatMapping: Equatable {
 
     static let unmapped: UInt8 = 0xff
     @inline(__always) var isMapped: Bool { payloadType != Self.unmapped }
+    /// Whether the subscriber takes a packet of the format. Nobody can strip what is encrypted end to end (G10).
+    @inline(__always)
+    func takes(_ flags: PacketRecord.Flags) -> Bool { isMapped && !(stripsRED && flags.contains(.opaque)) }
 
     /// The mapping of a publisher's `format`; unmapped when the subscriber has nothing that takes it (A8).
     init(of format: PayloadFormat, among accepted: [PayloadFormat]) {
