@@ -1,4 +1,4 @@
-"""The console page's own video: what limits it is said on one's own tile, and nothing larger is asked for than tiles show."""
+"""Limits in the console page: of one's own video, of what tiles ask for, of tracks and subscriptions."""
 import asyncio
 
 import pytest
@@ -92,5 +92,55 @@ def test_4_10_tiles_ask_for_their_size_before_the_publisher_encodes(server):
             messages = [one for one in await bob.evaluate("window.messages") if one in ("got trackPublished", "got offer", "sent view")]
             print(f"figures: {messages[:6]}")
             assert messages.index("sent view") < messages.index("got offer"), messages
+
+    asyncio.run(run())
+
+
+# So many more microphones, as the page would publish them.
+MORE = """(async (count) => {
+    const voice = martlet.room.media.sources.find(({ source }) => source === "microphone").track;
+    const tracks = Array.from({ length: count }, () => voice.clone());
+    await martlet.room.publishing.add(tracks.map((track) => ({ track, source: "microphone" })), new MediaStream(tracks));
+})"""
+PROBLEM = "document.querySelector('#room-problem').textContent"
+HEARD = "martlet.received().then((all) => all.filter((one) => one.kind === 'audio' && one.packetsReceived > 10).length)"
+
+
+def test_3_32_tracks_of_a_participant_arrive_and_a_33rd_is_refused_in_words(server):
+    """Each of the 32 reaches a viewer. A screen beyond them is not captured in vain: the page says why nobody sees it, and shares it later."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "many", "ada", simulcast=0)
+            bob = await open_room(browser, server, "many", "bob", send="nothing")
+            await wait_for_video(bob)
+            await ada.evaluate(f"({MORE})(30)")
+            _, person = server.api("GET", "/v1/rooms/many/participants/ada")
+            assert len(person["tracks"]) == 32
+            await until(bob, f"{HEARD}.then((count) => count === 31)", 40)
+            assert await ada.evaluate(PROBLEM) == ""
+            await ada.click("#share-screen")
+            await until(ada, f"{PROBLEM} === 'The others do not receive your screen: you publish as many tracks as one participant may.'")
+            await until(ada, "document.querySelector('#share-screen').textContent.trim() === 'Share screen' && martlet.room.screen === null")
+            assert len(server.api("GET", "/v1/rooms/many/participants/ada")[1]["tracks"]) == 32
+            await ada.evaluate("""martlet.room.publishing.remove([...martlet.room.publishing.sent].slice(-1).map(([track]) => track))""")
+            await ada.click("#share-screen")
+            await wait_for_video(bob, count=2, frames=2)
+            assert await ada.evaluate(PROBLEM) == "" and not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
+def test_3_tracks_that_wait_are_counted_beside_the_rooms_name(server):
+    """The event as the server sends it (Protocol.md); test_limits.py has the server's side."""
+    async def run():
+        async with chromium() as browser:
+            page = await open_room(browser, server, "waiting", "ada", send="nothing")
+            shown = "document.querySelector('#waiting').textContent"
+            for waiting, text in [
+                (62, "62 tracks of the others are not received yet: one participant receives at most 250."),
+                (1, "1 track of the others is not received yet: one participant receives at most 250."), (0, ""),
+            ]:
+                await page.evaluate(f"martlet.room.handle({{ type: 'subscriptionsWaiting', seq: 17, limit: 250, waiting: {waiting} }})")
+                assert await page.evaluate(shown) == text
 
     asyncio.run(run())

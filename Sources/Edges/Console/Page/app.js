@@ -52,6 +52,7 @@ async function join() {
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
             onMuted: showMuted,
             onSilenced: waitForClick,
+            onWaiting: showWaiting,
             onProblem: complain,
             onEnd: showForm,
         });
@@ -168,6 +169,12 @@ function waitForClick() {
         room?.receiving?.unsilence();
         complain("");
     }, { once: true });
+}
+
+/** The server has said that this many tracks of others wait. */
+function showWaiting(count, limit) {
+    const tracks = count === 1 ? "1 track of the others is" : `${count} tracks of the others are`;
+    element("waiting").textContent = count ? `${tracks} not received yet: one participant receives at most ${limit}.` : "";
 }
 
 /** Runs a person's action and shows what went wrong with it. */

@@ -129,6 +129,9 @@ export class Publishing {
         return null;
     }
 
+    /** The source of what is sent on a section. */
+    sourceOf(mid) { return [...this.sent.values()].find(({ transceiver }) => transceiver.mid === mid)?.source; }
+
     close() {
         this.connection?.close();
         this.connection = null;

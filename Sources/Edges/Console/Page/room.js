@@ -14,13 +14,15 @@ const ENDINGS = {
     duplicate_identity: "You joined this room from another window.",
     room_deleted: "The room was closed.",
 };
+/** One's own tracks by their source, for a person. */
+const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
 /** Between these states and a new connection nothing is sent. */
 const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Room {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onSilenced(), onProblem(text), onEnd(problem).
+     * onMuted(kind, muted, byOther), onSilenced(), onWaiting(count, limit), onProblem(text), onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
         Object.assign(this, { media, options: { codec, red, simulcast }, handlers });
@@ -63,6 +65,7 @@ export class Room {
         this.self = reply.participant;
         this.joined = true;
         this.handlers.onEntered(reply.room);
+        this.handlers.onWaiting(0);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
             onProblem: (problem) => this.complain(problem),
@@ -97,6 +100,8 @@ export class Room {
         case "quality": return this.markQuality(event.participants);
         case "wanted": return this.publishing?.want(event.track, event.layers);
         case "connection": return this.connectionChanged(event);
+        case "publicationRefused": return this.refused(event);
+        case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
         case "ended": return this.ended(event.reason);
         }
@@ -132,7 +137,7 @@ export class Room {
 
     /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */
     async share(screen, onEnded) {
-        this.screen = screen;
+        this.screen = Object.assign(screen, { onEnded });
         for (const { track } of screen.sources) track.onended = () => { this.stopSharing().catch((problem) => this.complain(problem)); onEnded(); };
         try {
             await this.publishing?.add(screen.sources, screen.stream);
@@ -149,6 +154,17 @@ export class Room {
         this.screen = null;
         screen?.stop();
         if (screen) await this.publishing?.remove(screen.sources.map(({ track }) => track));
+    }
+
+    /** The server takes no more tracks of one participant; a screen that nobody would see is not captured either. */
+    refused({ connection, mid }) {
+        if (connection !== "pub") return;
+        const source = this.publishing?.sourceOf(mid);
+        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: you publish as many tracks as one participant may.`);
+        if (source !== "screen" || !this.screen) return;
+        const { onEnded } = this.screen;
+        this.stopSharing().catch((problem) => this.complain(problem));
+        onEnded();
     }
 
     async setMuted(kind, muted, byOther = false) {
