@@ -3,69 +3,9 @@ import asyncio
 
 from support.aiortc_client import Client
 from support.chromium import chromium, open_room, received, stands_still, until, wait_for_video
+from support.raw_page import raw_member
 from support.signalling import signal
 from support.tokens import token
-
-# A client of Protocol.md without the console's code.
-SCRIPT = r"""
-window.raw = {
-    events: [], waiting: {}, last: 0,
-    join(url, fields) {
-        this.socket = new WebSocket(url, "martlet.v1");
-        return new Promise((resolve) => {
-            this.socket.onmessage = ({ data }) => {
-                const message = JSON.parse(data);
-                if (message.type === "hello") this.request("join", fields).then(resolve);
-                else if (message.id) { this.waiting[message.id]?.(message); delete this.waiting[message.id]; }
-                else this.events.push(message);
-            };
-        });
-    },
-    request(type, fields = {}) {
-        const id = ++this.last;
-        this.socket.send(JSON.stringify({ type, id, ...fields }));
-        return new Promise((resolve) => { this.waiting[id] = resolve; });
-    },
-    picture() {
-        const pen = Object.assign(document.createElement("canvas"), { width: 320, height: 180 }).getContext("2d");
-        let n = 0;
-        setInterval(() => { pen.fillStyle = `hsl(${n++ * 7} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 66);
-        return pen.canvas.captureStream(15).getVideoTracks()[0];
-    },
-    tone() {
-        const context = new AudioContext();
-        const tone = context.createOscillator();
-        const out = context.createMediaStreamDestination();
-        tone.connect(out);
-        tone.start();
-        return out.stream.getAudioTracks()[0];
-    },
-    async offer(name, connection) {
-        await connection.setLocalDescription();
-        const answer = await this.request("offer", { connection: name, sdp: connection.localDescription.sdp });
-        if (answer.type === "answer") await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
-        return answer;
-    },
-    async frames(connection, kind) {
-        let count = 0;
-        (await connection.getStats()).forEach((one) => {
-            if (one.type === "inbound-rtp" && one.kind === kind) count += kind === "video" ? one.framesDecoded ?? 0 : one.packetsReceived;
-        });
-        return count;
-    },
-};
-"""
-
-
-async def raw_member(browser, server, room, name, **join):
-    page = await browser.new_page(bypass_csp=True)
-    await page.goto(server.url + "/")
-    await page.evaluate(SCRIPT)
-    url = f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={token(name, room)}"
-    reply = await page.evaluate("([url, fields]) => raw.join(url, fields)", [url, join])
-    assert reply["type"] == "joined", reply
-    return page
-
 
 SHARE = """(async () => {
     window.extra ??= (() => {

@@ -12,7 +12,10 @@ import threading
 import time
 
 import pytest
+from support import bare
+from support.aiortc_client import Client, Tone
 from support.chromium import chromium, open_room, until, wait_for_video
+from support.raw_page import raw_member
 from support.server import ROOT, Server
 from support.signalling import signal
 from support.tokens import token
@@ -58,6 +61,51 @@ def test_a_join_beyond_the_memory_is_refused_with_its_reason():
     assert server.stop() == 0
 
 
+# More tracks than one participant receives
+
+
+def voices(count):
+    """An offer of so many audio tracks, by a client that never connects."""
+    head, _, section = bare.OFFER.partition("m=audio")
+    sections = "".join(
+        f"m=audio{section}".replace("a=mid:0", f"a=mid:{n}\na=msid:s v{n}").replace("{ssrc}", str(1000 + n)) for n in range(count))
+    head = head.replace("BUNDLE 0", "BUNDLE " + " ".join(map(str, range(count))))
+    fingerprint = ":".join(["AB"] * 32)
+    return (head + sections).format(ufrag="abcd", password="p" * 24, fingerprint=fingerprint).replace("\n", "\r\n")
+
+
+def test_the_251st_track_waits_and_is_received_when_another_ends(server):
+    """A browser receives 250 tracks on one connection; one more waits, which the viewer is told, and is heard as soon as there is room."""
+    waiting = "raw.events.filter((one) => one.type === 'subscriptionsWaiting').map((one) => `${one.waiting} of ${one.limit}`).join()"
+
+    async def run():
+        async with chromium() as browser, contextlib.AsyncExitStack() as stack:
+            members = []
+            for count in (*[32] * 7, 26):
+                name = f"member-{len(members)}"
+                members.append(await stack.enter_async_context(signal(server, token(name, "crowd"), room="crowd", autoSubscribe=False)))
+                reply, _ = await members[-1].request("offer", connection="pub", sdp=voices(count))
+                assert len(reply["tracks"]) == count, reply
+            late = await Client().publish(f"{server.url}/whip/crowd", token("late", "crowd"), Tone())
+            await late.connected()
+            viewer = await raw_member(browser, server, "crowd", "viewer")
+            await viewer.evaluate("raw.receive()")
+            await until(viewer, f"{waiting} === '1 of 250'")
+            await until(viewer, "raw.answered?.type === 'ok' && raw.sub.connectionState === 'connected'", 40)
+            sections = await viewer.evaluate("raw.sub.localDescription.sdp.match(/^m=audio/gm).length")
+            size = await viewer.evaluate("raw.sub.localDescription.sdp.length")
+            assert sections == 250 and await viewer.evaluate("raw.frames(raw.sub, 'audio')") == 0
+            await members[0].request("leave")
+            await until(viewer, f"{waiting} === '1 of 250,0 of 250'")
+            started = time.monotonic()
+            await until(viewer, "raw.frames(raw.sub, 'audio').then((packets) => packets > 25)", 40)
+            print(f"figures: an answer of {sections} sections has {size} bytes; the one that waited is heard {time.monotonic() - started:.1f} s after "
+                  "there was room")
+            await late.close()
+
+    asyncio.run(run())
+
+
 # A media thread that hangs
 
 
@@ -94,6 +142,8 @@ def test_a_media_thread_that_hangs_is_found_named_and_waited_for_by_nobody():
         found = time.monotonic()
         status, text = server.get_private("/healthz")
         assert status == 503 and text.startswith("media worker 0 hangs")
+        status, text = server.get_private("/readyz")
+        assert status == 503 and text.startswith("media worker 0 hangs"), "new joins are better sent to another server"
         page = server.get_private("/metrics")[1]
         status, _, text = publish(server, refused[0], "laptop")
         assert (status, json.loads(text)["code"]) == (503, "media_unavailable")
@@ -101,11 +151,12 @@ def test_a_media_thread_that_hangs_is_found_named_and_waited_for_by_nobody():
             assert publish(server, room, "phone")[0] == 201, "new rooms go to the other worker"
         assert time.monotonic() - found < 4, "nothing waits any more: the watchdog's patience is 5 s"
         assert 'martlet_worker_hangs{worker="0"} 1\n' in page and 'martlet_worker_hangs{worker="1"} 0\n' in page
+        assert "martlet_ready 0\n" in page
         assert 'martlet_worker_peers{worker="1"}' in page and 'martlet_worker_peers{worker="0"}' not in page
         _, node = server.api("GET", "/v1/node")
         assert [worker["hangs"] for worker in node["workers"]] == [True, False]
     back = eventually(lambda: server.get_private("/healthz")[0] == 200, 15, "the thread is back")
-    assert publish(server, refused[0], "laptop")[0] == 201
+    assert publish(server, refused[0], "laptop")[0] == 201 and server.get_private("/readyz") == (200, "ready\n")
     print(f"figures: found after {waited:.1f} s, back {back:.1f} s after it went on")
     log = server.log()
     assert re.search(r"error media: a media worker hangs.* worker=0", log) and re.search(r"a media worker that hung is back", log)

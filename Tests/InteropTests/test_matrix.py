@@ -12,9 +12,12 @@ def lab():
         yield lab
 
 
-@pytest.mark.parametrize("publisher, players", [("Chromium AV1 L3T3", ["Chromium", "GStreamer"]), ("Chromium VP9 L3T3_KEY", ["GStreamer"])])
-def test_G8_layers_inside_a_stream_reach_plain_players(lab, publisher, players):
-    """Without a dependency descriptor: frames go on when layers are left out and come back. A player without the codec is said to have none."""
+@pytest.mark.parametrize("publisher, players", [
+    ("Chromium AV1 L3T3", ["Chromium", "aiortc"]), ("Chromium AV1 L3T3", ["Firefox"]),
+    ("Chromium VP9 L3T3_KEY", ["GStreamer", "aiortc"]), ("Chromium VP9 L3T3_KEY", ["Firefox"]),
+], ids=lambda one: one if isinstance(one, str) else "+".join(one))
+def test_2_1_layers_inside_a_stream_reach_plain_players(lab, publisher, players):
+    """G8: without a dependency descriptor frames go on when layers are left out and come back; a player without the codec is said to have none."""
     cells = asyncio.run(play_row(lab, publisher, players))
     print("figures: " + "; ".join(f"{one.player}: {one.text}" for one in cells))
     assert not [f"{one.player}: {one.problem}" for one in cells if one.problem]

@@ -72,7 +72,8 @@ def versions():
 
     import aiortc
     import imageio_ffmpeg
-    return ", ".join([first("/usr/lib/chromium/chromium", "--version"), first("firefox-esr", "--version"),
+    commit = first("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+    return ", ".join([f"commit {commit}", first("/usr/lib/chromium/chromium", "--version"), first("firefox-esr", "--version"),
                       first("/usr/bin/python3", "-c", "from gi.repository import Gst; print(Gst.version_string())"),
                       f"aiortc {aiortc.__version__}", "ffmpeg " + imageio_ffmpeg.get_ffmpeg_version()])
 
