@@ -1,6 +1,5 @@
 """What people ask for of layers and bandwidth, with Chromium on both ends: the page asks, the server decides and says why."""
 import asyncio
-import re
 import time
 
 from support.chromium import chromium, open_room, room_address, stands_still, until, wait_for_video

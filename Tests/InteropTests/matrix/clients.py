@@ -95,10 +95,6 @@ class BrowserPublisher:
             before = now
         raise AssertionError(f"not all layers after 30 s: {await self.page.call('sent')}")
 
-    async def encoded(self, _):
-        """Frames encoded so far by each of its encoders."""
-        return {one.get("rid"): one.get("frames") or 0 for one in await self.page.call("sent")}
-
     async def leave_out(self, are_out):
         """Stops the larger layers, or sends them again."""
         if self.mode == "simulcast":
@@ -113,11 +109,6 @@ class ProcessPublisher:
 
     def __init__(self, codec, command):
         self.codec, self.command = codec, command
-
-    async def encoded(self, server):
-        """Frames that the server received: nothing is lost between the two."""
-        _, body = server.api("GET", f"/v1/rooms/{ROOM}/participants/publisher/stats")
-        return {one["ssrc"]: one["framesReceived"] for track in body["tracks"] if track["kind"] == "video" for one in track["layers"]}
 
     @contextlib.asynccontextmanager
     async def publish(self, lab, server):
