@@ -57,17 +57,22 @@ async def play(lab, server, publisher_name, player_name):
 
 
 async def without_codec(cell, server, identity, received):
-    await asyncio.sleep(3)
+    deadline = time.monotonic() + FIRST_FRAME
+    while (states := codec_states(server, identity)) != {"no_common_codec"} and time.monotonic() < deadline:
+        await asyncio.sleep(0.2)
+    await asyncio.sleep(1)
     frames = (await received())["frames"]
-    states = codec_states(server, identity)
     cell.result = "no common codec"
     if frames or states != {"no_common_codec"}:
         cell.problem = f"{frames} frames, the video's subscriptions are {states}, expected no_common_codec"
 
 
 def codec_states(server, identity):
-    """What the server says of the videos that a participant subscribes to."""
-    sid = server.api("GET", f"/v1/rooms/{ROOM}/participants/{identity}")[1]["sid"]
+    """What the server says of the videos that a participant subscribes to; nothing until it has joined."""
+    status, participant = server.api("GET", f"/v1/rooms/{ROOM}/participants/{identity}")
+    if status != 200:
+        return set()
+    sid = participant["sid"]
     _, body = server.api("GET", f"/v1/rooms/{ROOM}/subscriptions")
     return {one["state"] for one in body["subscriptions"] if one["kind"] == "video" and one["subscriber"] == sid}
 
