@@ -36,8 +36,9 @@ public struct RoomServiceConfiguration: Sendable {
     /// The defaults.
     public init() {}
 
-    /// What a peer connection takes at most in ordinary use: one that publishes a camera and a microphone, and is watched (LoadTests/README.md, scenario
-    /// `broadcasters`: 298 kB; one that only receives takes a quarter).
+    /// What a peer connection takes on average where every other one publishes a camera and a microphone and is watched by one (LoadTests/README.md,
+    /// scenario `broadcasters`: the process grows by 298 kB for each of 400). One that only receives takes 70 kB, so one that publishes some 530:
+    /// rooms with more publishers than viewers, or with simulcast, have the quarter that `connections(fittingInto:)` leaves.
     static let bytesPerConnection: UInt64 = 300_000
     /// What the process takes without any, and what the kernel's socket buffers take.
     static let bytesWithoutConnections: UInt64 = 128 << 20
