@@ -75,6 +75,24 @@ install_python() {
     cp "$pins" .venv/pins.txt
 }
 
+# promtool alone, out of Debian's package: the package itself would start a Prometheus server on the machine.
+install_promtool() {
+    [ -x .build/tools/promtool ] && return
+    if ! command -v apt-get >/dev/null; then
+        command -v promtool >/dev/null || fail "No promtool on the PATH: it comes with Prometheus."
+        return
+    fi
+    echo "Fetching promtool out of Debian's package prometheus"
+    local folder
+    folder=$(mktemp -d)
+    chmod 755 "$folder"
+    (cd "$folder" && apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root download -qq prometheus && dpkg-deb -x prometheus_*.deb .) >/dev/null ||
+        fail "apt-get could not download: prometheus"
+    mkdir -p .build/tools
+    cp "$folder/usr/bin/promtool" .build/tools/
+    rm -rf "$folder"
+}
+
 command -v swift >/dev/null ||
     fail "No 'swift' on the PATH. Martlet needs a Swift toolchain, 6.2 or later, from swift.org; put its usr/bin on the PATH and try again."
 case "${1:-build}" in
@@ -94,6 +112,7 @@ test)
     install_fast_cipher
     install_debian "${build_packages[@]}" "${load_packages[@]}" "${test_packages[@]}"
     install_python
+    install_promtool
     ;;
 *) echo "usage: install.sh build|load|compare|test" >&2; exit 2 ;;
 esac
