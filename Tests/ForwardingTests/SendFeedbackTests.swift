@@ -14,32 +14,32 @@ struct SendFeedbackTests {
         return [0x8f, 205, 0, 5, 0, 0, 0, 1, 0, 0, 0, 2] + number + [0, 1] + time + [0, 0x20, 1, 1, 0]
     }
 
-    private func take(_ bytes: [UInt8], _ control: inout SendControl, at now: MonotonicTime) -> Bool {
+    private func take(_ bytes: [UInt8], _ path: inout SendPath, at now: MonotonicTime) -> Bool {
         guard var compound = RTCPCompound(bytes.span.bytes),
             case .transportFeedback(let feedback)? = compound.next(in: bytes.span.bytes)
         else { return false }
-        return control.take(feedback, in: bytes.span.bytes, at: now)
+        return path.take(feedback, in: bytes.span.bytes, at: now)
     }
 
     @Test("L1: a receiver whose clock goes round every third feedback is not believed for longer than a year of clocks")
     func turningClock() {
-        var control = SendControl()
+        var path = SendPath()
         var now = MonotonicTime(milliseconds: 1_000)
         var taken = 0
         // 26 million of these were an overflow; a minute of 100 Mbit/s.
         for round in 0..<600 {
-            control.sent(UInt16(round), size: 1_000, at: now)
+            path.sent(UInt16(round), size: 1_000, as: .media, at: now)
             now = now + .milliseconds(1)
             let reference: Int32 = [(1 << 23) - 1, -1, -2][round % 3]
-            if take(feedback(UInt16(round), reference: reference), &control, at: now) { taken += 1 }
+            if take(feedback(UInt16(round), reference: reference), &path, at: now) { taken += 1 }
         }
         // After thirty turns each third one, which would be another turn, is refused.
         #expect((425...435).contains(taken))
-        let queue = control.queueDelay
+        let queue = path.condition(at: now).queueDelay
         #expect(queue < .seconds(800 * 86_400) && queue > .seconds(-800 * 86_400))
         // Its clock goes on where it was last believed.
-        control.sent(600, size: 1_000, at: now)
-        let isBelieved = take(feedback(600, reference: -2), &control, at: now)
+        path.sent(600, size: 1_000, as: .media, at: now)
+        let isBelieved = take(feedback(600, reference: -2), &path, at: now)
         #expect(isBelieved)
     }
 

@@ -30,8 +30,10 @@ struct FeedbackFloodTests {
         return head + (0..<entries).flatMap { [UInt8(17 * $0 >> 8), UInt8(17 * $0 & 0xff), 0xff, 0xff] }
     }
 
-    private func downlink(of client: TestClient, _ engine: MediaEngine) -> UnsafeMutablePointer<DownlinkState> {
-        guard let peer = engine.addresses[client.address], let downlink = engine.peers[peer].pointee.downlink else {
+    private func downlink(of client: TestClient, _ engine: MediaEngine) -> UnsafeMutablePointer<Downlink> {
+        guard let peer = engine.whereabouts.owner(of: client.address),
+            let downlink = engine.tables.peers[peer].pointee.downlink
+        else {
             preconditionFailure("it is connected")
         }
         return downlink

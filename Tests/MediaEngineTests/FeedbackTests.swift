@@ -235,7 +235,8 @@ struct FeedbackTests {
                 senderSSRC: 1, mediaSSRC: 0xa000_0001, feedbackCount: 0, from: 1, arrivals: arrivals.span)
             #expect(taken == 80)
         }
-        let downlink = harness.engine.peers[harness.engine.peerIndex[viewer.id.rawValue]!].pointee.downlink!
-        #expect(downlink.pointee.control?.pointee.received == 80)
+        let downlink = harness.engine.tables.peers[harness.engine.tables.peerIndex[viewer.id.rawValue]!].pointee
+            .downlink!
+        #expect(downlink.pointee.condition(at: harness.now).received == 80)
     }
 }

@@ -259,9 +259,17 @@ struct LifeTests {
         let engine = harness.engine
         #expect(engine.statistics.subscriptions == 0)
         #expect(
-            [engine.peers.count, engine.tracks.count, engine.subscriptions.count, engine.rooms.count] == [0, 0, 0, 0])
-        #expect([engine.peerIndex.count, engine.trackIndex.count, engine.subscriptionIndex.count] == [0, 0, 0])
-        #expect([engine.addresses.count, engine.ufrags.count, engine.sendingStreams.count] == [0, 0, 0])
+            [
+                engine.tables.peers.count, engine.tables.tracks.count, engine.tables.subscriptions.count,
+                engine.tables.rooms.count,
+            ] == [0, 0, 0, 0])
+        #expect(
+            [engine.tables.peerIndex.count, engine.tables.trackIndex.count, engine.tables.subscriptionIndex.count] == [
+                0, 0, 0,
+            ])
+        #expect(
+            [engine.whereabouts.addresses.count, engine.whereabouts.ufrags.count, engine.tables.sendingStreams.count]
+                == [0, 0, 0])
         #expect(engine.nextDeadline == .distantFuture)
         #expect(engine.statistics.drops[.protectFailed] == 0)
     }
@@ -308,7 +316,7 @@ struct LifeTests {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(3, keyframeFirst: true)
         var random = RandomSource(seed: 5)
-        let peers = stage.harness.engine.addresses.count
+        let peers = stage.harness.engine.whereabouts.addresses.count
         for index in 0..<20_000 {
             var garbage = (0..<Int.random(in: 1...80, using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)
@@ -323,7 +331,7 @@ struct LifeTests {
         }
         let drops = stage.harness.engine.statistics.drops
         #expect(drops[.unknownSource] + drops[.stunUnknownUfrag] == 20_000)
-        #expect(stage.harness.engine.addresses.count == peers)
+        #expect(stage.harness.engine.whereabouts.addresses.count == peers)
         #expect(stage.harness.engine.statistics.peers == 2)
         stage.film(10)
         #expect(stage.viewers[0].rtp.count == 39)

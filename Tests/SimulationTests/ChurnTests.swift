@@ -37,10 +37,14 @@ struct ChurnTests {
         let engine = world.nodes[0].engine
         let statistics = engine.statistics
         #expect(statistics.peers == 0 && statistics.tracks == 0 && statistics.subscriptions == 0)
-        #expect(engine.addresses.count == 0 && engine.ufrags.count == 0 && engine.sendingStreams.count == 0)
-        #expect(engine.peerIndex.count == 0 && engine.trackIndex.count == 0 && engine.subscriptionIndex.count == 0)
+        #expect(
+            engine.whereabouts.addresses.count == 0 && engine.whereabouts.ufrags.count == 0
+                && engine.tables.sendingStreams.count == 0)
+        #expect(
+            engine.tables.peerIndex.count == 0 && engine.tables.trackIndex.count == 0
+                && engine.tables.subscriptionIndex.count == 0)
         // Slots are used again: what ten peers and their ghosts need at once, not what came in all.
-        #expect(engine.peers.end < 200 && engine.tracks.end < 400)
+        #expect(engine.tables.peers.end < 200 && engine.tables.tracks.end < 400)
         world.closeRoom(meeting.room)
         world.run(for: .seconds(1))
         #expect(engine.statistics.rooms == 0 && engine.nextDeadline == .distantFuture)

@@ -12,7 +12,7 @@ extension MediaEngine {
 
     /// Looks at the peer's pictures soon after `moment`.
     func scheduleAllocation(of peer: Int, at moment: MonotonicTime) {
-        guard let downlink = peers[peer].pointee.downlink else { return }
+        guard let downlink = tables.peers[peer].pointee.downlink else { return }
         downlink.pointee.allocation.isCalm = false
         guard moment < downlink.pointee.allocation.nextLook else { return }
         downlink.pointee.allocation.nextLook = moment
@@ -21,17 +21,19 @@ extension MediaEngine {
 
     /// Looks at once where the estimate has moved.
     func estimateMoved(of peer: Int, at now: MonotonicTime) {
-        guard let downlink = peers[peer].pointee.downlink, let control = downlink.pointee.control else { return }
-        if downlink.pointee.allocation.isHastened(by: control.pointee.estimate(at: now)) {
+        guard let downlink = tables.peers[peer].pointee.downlink else { return }
+        if downlink.pointee.allocation.isHastened(by: downlink.pointee.estimate(at: now)) {
             scheduleAllocation(of: peer, at: now)
         }
     }
 
     /// Shares the peer's bandwidth out, if it is time to.
     func allocate(_ index: Int, at now: MonotonicTime) {
-        guard let downlink = peers[index].pointee.downlink, downlink.pointee.allocation.nextLook <= now else { return }
+        guard let downlink = tables.peers[index].pointee.downlink, downlink.pointee.allocation.nextLook <= now else {
+            return
+        }
         downlink.pointee.allocation.nextLook = .distantFuture
-        guard peers[index].pointee.transport.mayReceive else { return }
+        guard tables.peers[index].pointee.transport.mayReceive else { return }
         noteEstimate(of: downlink, at: now)
         if downlink.pointee.allocation.isCalm, fitsWithRoom(downlink, at: now) {
             downlink.pointee.allocation.nextLook = now + AllocationState.calmInterval
@@ -55,28 +57,24 @@ extension MediaEngine {
         }
     }
 
-    private func noteEstimate(of downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) {
-        guard let control = downlink.pointee.control, control.pointee.isEstablished(at: now),
-            let estimate = control.pointee.estimate(at: now)
-        else { return }
+    private func noteEstimate(of downlink: UnsafeMutablePointer<Downlink>, at now: MonotonicTime) {
+        let condition = downlink.pointee.condition(at: now)
+        guard condition.isMeasured, let estimate = condition.estimate else { return }
         downlink.pointee.allocation.estimates.note(estimate, at: now)
     }
 
     /// Whether all that is sent to the peer, in the largest layers, takes less than two thirds of its path: then there is nothing to decide, and
     /// finding that out allocates nothing.
-    private func fitsWithRoom(_ downlink: UnsafeMutablePointer<DownlinkState>, at now: MonotonicTime) -> Bool {
+    private func fitsWithRoom(_ downlink: UnsafeMutablePointer<Downlink>, at now: MonotonicTime) -> Bool {
         let policy = downlink.pointee.allocation.policy
         guard policy.maximumBitrate == nil, policy.maximumVideos == nil else { return false }
-        guard let estimate = downlink.pointee.control?.pointee.estimate(at: now) else { return true }
+        guard let estimate = downlink.pointee.estimate(at: now) else { return true }
         var total: Int64 = 0
-        var next = downlink.pointee.firstSubscription
-        while next >= 0 {
-            let state = subscriptions[next]
-            next = state.pointee.nextOfPeer
+        for state in downlink.pointee.subscriptions(in: tables.subscriptions.base) {
             guard state.pointee.track >= 0 else { continue }
             // Which frames are enough follows the publisher's pace.
             guard state.pointee.picture.wish.framesPerSecond == nil else { return false }
-            let track = tracks[state.pointee.track].pointee.track
+            let track = tables.tracks[state.pointee.track].pointee.track
             var most: Int64 = 0
             for layer in 0..<track.layerCount {
                 most = max(most, track.layer(layer).pointee.bitrate(at: now).bitsPerSecond)
@@ -89,19 +87,19 @@ extension MediaEngine {
     /// Lets a decision hold.
     private func take(
         _ decision: AllocationDecision, for request: AllocationRequest, of index: Int,
-        _ downlink: UnsafeMutablePointer<DownlinkState>, estimate: Bitrate?, at now: MonotonicTime
+        _ downlink: UnsafeMutablePointer<Downlink>, estimate: Bitrate?, at now: MonotonicTime
     ) {
-        let state = subscriptions[index]
-        let owner = tracks[state.pointee.track]
+        let state = tables.subscriptions[index]
+        let owner = tables.tracks[state.pointee.track]
         let layer = decision.layer.map {
             AllocationRequest.CurrentLayer(spatial: $0.spatial, temporal: $0.temporal)
         }
-        let isSilent = downlink.pointee.control?.pointee.isSilent ?? false
+        let condition = downlink.pointee.condition(at: now)
         let wasSurplus = state.pointee.picture.isSurplus
         let isNew = state.pointee.picture.take(
             layer, cost: decision.layer?.bitrate ?? .zero, reason: decision.reason.word,
-            isShort: decision.reason.isShort && !isSilent, left: request.currentBitrate, estimate: estimate,
-            isByLoss: downlink.pointee.control?.pointee.isBoundByLoss ?? false, at: now)
+            isShort: decision.reason.isShort && !condition.isSilent, left: request.currentBitrate, estimate: estimate,
+            isByLoss: condition.isBoundByLoss, at: now)
         let record = DecisionRecord(decision, track: owner.pointee.id, estimate: estimate, at: now)
         state.pointee.picture.latest = record
         guard isNew || state.pointee.subscription.isAwaitingBound else { return }
@@ -141,7 +139,7 @@ extension MediaEngine {
     // MARK: - Probing
 
     private func tellDemand(
-        _ decisions: [AllocationDecision], of downlink: UnsafeMutablePointer<DownlinkState>, sound: Double,
+        _ decisions: [AllocationDecision], of downlink: UnsafeMutablePointer<Downlink>, sound: Double,
         estimate: Bitrate?, at now: MonotonicTime
     ) {
         var allocated = 0.0, wanted = 0.0
@@ -166,7 +164,7 @@ extension MediaEngine {
         // All have what they want while the estimate says less, as after a keyframe's queue: without a probe it would stay there, and somebody come down.
         let isDoubted = !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
         let next = rise.map { total + $0 * Self.overhead } ?? (isDoubted ? total : nil)
-        downlink.pointee.control?.pointee.setDemand(
+        downlink.pointee.setDemand(
             allocated: .bitsPerSecond(Int64(total)), next: next.map { .bitsPerSecond(Int64($0)) },
             wanted: .bitsPerSecond(Int64(all)),
             at: now)

@@ -33,19 +33,19 @@ extension MediaEngine {
         case .addTrack(let description): return addTrack(description, at: now)
         case .updateTrack(let description): return updateTrack(description)
         case .removeTrack(let id):
-            guard let index = trackIndex[id.rawValue] else { return false }
+            guard let index = tables.trackIndex[id.rawValue] else { return false }
             removeTrack(index)
         case .setTrackMuted(let id, let muted):
-            guard let index = trackIndex[id.rawValue] else { return false }
+            guard let index = tables.trackIndex[id.rawValue] else { return false }
             setMuted(index, muted, at: now)
         case .setTrackMaximumBitrate(let id, let bitrate):
-            guard let index = trackIndex[id.rawValue] else { return false }
-            let peer = tracks[index].pointee.peer
-            peers[peer].pointee.uplink.setMaximumBitrate(id, bitrate)
+            guard let index = tables.trackIndex[id.rawValue] else { return false }
+            let peer = tables.tracks[index].pointee.peer
+            tables.peers[peer].pointee.uplink.setMaximumBitrate(id, bitrate)
             touch(peer)
         case .requestKeyframe(let id):
-            guard let index = trackIndex[id.rawValue] else { return false }
-            let track = tracks[index].pointee.track
+            guard let index = tables.trackIndex[id.rawValue] else { return false }
+            let track = tables.tracks[index].pointee.track
             for layer in 0..<track.layerCount where track.isActive(layer: layer, at: now) {
                 requestKeyframe(index, layer: layer)
             }
@@ -58,19 +58,19 @@ extension MediaEngine {
         switch command {
         case .subscribe(let description): return subscribe(description, at: now)
         case .updateSubscription(let description):
-            guard let index = subscriptionIndex[description.id.rawValue] else { return false }
+            guard let index = tables.subscriptionIndex[description.id.rawValue] else { return false }
             update(subscription: index, description, at: now)
         case .unsubscribe(let id):
-            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            guard let index = tables.subscriptionIndex[id.rawValue] else { return false }
             removeSubscription(index)
         case .setSubscriptionPaused(let id, let paused):
-            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            guard let index = tables.subscriptionIndex[id.rawValue] else { return false }
             setPaused(index, paused, at: now)
         case .setLayerPreference(let id, let preference):
-            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            guard let index = tables.subscriptionIndex[id.rawValue] else { return false }
             setPreference(index, preference, at: now)
         case .switchSubscription(let id, let track):
-            guard let index = subscriptionIndex[id.rawValue] else { return false }
+            guard let index = tables.subscriptionIndex[id.rawValue] else { return false }
             return switchSubscription(index, to: track, at: now)
         default: return false
         }
@@ -80,16 +80,18 @@ extension MediaEngine {
     // MARK: - Rooms
 
     private func addRoom(_ id: RoomID) -> Bool {
-        guard roomIndex[id.rawValue] == nil else { return false }
-        roomIndex.set(id.rawValue, to: rooms.insert(RoomState(id: id)))
+        guard tables.roomIndex[id.rawValue] == nil else { return false }
+        tables.roomIndex.set(id.rawValue, to: tables.rooms.insert(RoomState(id: id)))
         return true
     }
 
     private func removeRoom(_ id: RoomID) -> Bool {
-        guard let index = roomIndex[id.rawValue], rooms[index].pointee.peerCount == 0 else { return false }
+        guard let index = tables.roomIndex[id.rawValue], tables.rooms[index].pointee.peerCount == 0 else {
+            return false
+        }
         deadlines.remove(DeadlineOwner.room(index))
-        roomIndex.remove(id.rawValue)
-        rooms.remove(index)
+        tables.roomIndex.remove(id.rawValue)
+        tables.rooms.remove(index)
         return true
     }
 }

@@ -12,7 +12,7 @@ extension MediaEngine {
     /// A wish, a subscription or a size changed: layers that are wanted again are told at once, those that nobody wants any more
     /// when that has lasted.
     func demandChanged(of index: Int, at now: MonotonicTime) {
-        let state = tracks[index]
+        let state = tables.tracks[index]
         guard state.pointee.track.description.kind == .video else { return }
         let wanted = wantedLayers(of: index)
         let told = toldLayers(of: index)
@@ -23,14 +23,14 @@ extension MediaEngine {
         }
         guard state.pointee.fadesAt == .distantFuture else { return }
         state.pointee.fadesAt = now + Self.fadeTime
-        let room = peers[state.pointee.peer].pointee.room
-        rooms[room].pointee.fading.append(state.pointee.id)
+        let room = tables.peers[state.pointee.peer].pointee.room
+        tables.rooms[room].pointee.fading.append(state.pointee.id)
         setDeadline(ofRoom: room)
     }
 
     /// The same, for a change of one viewer's wishes.
     func demandChanged(by subscription: Int, at now: MonotonicTime) {
-        let track = subscriptions[subscription].pointee.track
+        let track = tables.subscriptions[subscription].pointee.track
         if track >= 0 { demandChanged(of: track, at: now) }
     }
 
@@ -38,7 +38,9 @@ extension MediaEngine {
     func take(_ told: [MediaEvent], at now: MonotonicTime) {
         for event in told {
             events.append(event)
-            guard case .trackDimensions(let id, _, _, _) = event, let index = trackIndex[id.rawValue] else { continue }
+            guard case .trackDimensions(let id, _, _, _) = event, let index = tables.trackIndex[id.rawValue] else {
+                continue
+            }
             demandChanged(of: index, at: now)
         }
     }
@@ -49,39 +51,39 @@ extension MediaEngine {
 
     /// Tells what nobody has wanted for long enough.
     func advanceFading(ofRoom room: Int, to now: MonotonicTime) {
-        guard !rooms[room].pointee.fading.isEmpty else { return }
+        guard !tables.rooms[room].pointee.fading.isEmpty else { return }
         var left: [TrackID] = []
-        for id in rooms[room].pointee.fading {
-            guard let index = trackIndex[id.rawValue], tracks[index].pointee.fadesAt != .distantFuture,
+        for id in tables.rooms[room].pointee.fading {
+            guard let index = tables.trackIndex[id.rawValue], tables.tracks[index].pointee.fadesAt != .distantFuture,
                 !left.contains(id)
             else { continue }
-            guard tracks[index].pointee.fadesAt <= now else {
+            guard tables.tracks[index].pointee.fadesAt <= now else {
                 left.append(id)
                 continue
             }
-            tracks[index].pointee.fadesAt = .distantFuture
+            tables.tracks[index].pointee.fadesAt = .distantFuture
             let wanted = wantedLayers(of: index)
             if wanted != toldLayers(of: index) { tellLayers(wanted, of: index) }
         }
-        rooms[room].pointee.fading = left
+        tables.rooms[room].pointee.fading = left
     }
 
     /// Sets when something of a room is due.
     func setDeadline(ofRoom room: Int) {
-        var next = rooms[room].pointee.speakers.nextDeadline
-        for id in rooms[room].pointee.fading {
-            if let index = trackIndex[id.rawValue] { next = min(next, tracks[index].pointee.fadesAt) }
+        var next = tables.rooms[room].pointee.speakers.nextDeadline
+        for id in tables.rooms[room].pointee.fading {
+            if let index = tables.trackIndex[id.rawValue] { next = min(next, tables.tracks[index].pointee.fadesAt) }
         }
         deadlines.set(DeadlineOwner.room(room), to: next)
     }
 
     /// What the publisher knows to be wanted; all of what it has not sent yet.
     private func toldLayers(of index: Int) -> UInt8 {
-        tracks[index].pointee.toldLayers & LayerMask.all(of: tracks[index].pointee.track)
+        tables.tracks[index].pointee.toldLayers & LayerMask.all(of: tables.tracks[index].pointee.track)
     }
 
     private func tellLayers(_ layers: UInt8, of index: Int) {
-        let state = tracks[index]
+        let state = tables.tracks[index]
         state.pointee.toldLayers = layers
         let flags = (0..<LayerMask.count(of: state.pointee.track)).map { layers & (1 << UInt8($0)) != 0 }
         events.append(.layersWanted(state.pointee.id, flags))
@@ -90,15 +92,14 @@ extension MediaEngine {
     /// Bit by bit, the layers by their place in the description, or the spatial ones inside the only stream. Without any subscriber the smallest
     /// of a description stays, so that whoever comes has a picture at once; where all subscribers look away none does.
     private func wantedLayers(of index: Int) -> UInt8 {
-        let track = tracks[index].pointee.track
+        let track = tables.tracks[index].pointee.track
         let all = LayerMask.all(of: track)
         var wanted: UInt8 = 0
-        var next = tracks[index].pointee.firstSubscription
         // Layers inside a stream come back slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate begin anew.
-        guard next >= 0 else { return track.layerCount > 1 ? LayerMask.upTo(0, of: track) : all }
-        while next >= 0, wanted != all {
-            let state = subscriptions[next]
-            next = state.pointee.nextOfTrack
+        guard tables.tracks[index].pointee.firstSubscription >= 0 else {
+            return track.layerCount > 1 ? LayerMask.upTo(0, of: track) : all
+        }
+        for state in tables.subscriptions(ofTrack: index) where wanted != all {
             guard !state.pointee.subscription.isPaused, !state.pointee.picture.wish.isHidden else { continue }
             // One of too many may be the next speaker: its smallest picture is ready.
             wanted |=

@@ -40,22 +40,17 @@ extension MediaEngine {
     }
 
     private func clearTurn() {
-        for index in pendingPeers.elements {
-            guard peers.contains(Int(index)), let downlink = peers[Int(index)].pointee.downlink else { continue }
-            downlink.pointee.firstPending = -1
-            downlink.pointee.lastPending = -1
+        for index in turn.pendingPeers.elements where tables.peers.contains(Int(index)) {
+            tables.peers[Int(index)].pointee.downlink?.pointee.clearPending()
         }
-        pendingPeers.removeAll()
-        repeats.removeAll()
-        plan.removeAll()
-        turn = TurnState()
+        turn.end()
     }
 
     // MARK: - Deciding
 
     private func planTurn(at now: MonotonicTime) {
-        for index in dirtyTracks.elements where tracks.contains(Int(index)) {
-            let state = tracks[Int(index)]
+        for index in turn.dirtyTracks.elements where tables.tracks.contains(Int(index)) {
+            let state = tables.tracks[Int(index)]
             state.pointee.isDirty = false
             state.pointee.isOpen = false
             planTrack(Int(index), state, at: now)
@@ -63,14 +58,14 @@ extension MediaEngine {
             if lost > 0 { counters.drops[.outboundFull] &+= UInt64(lost) }
             state.pointee.track.endTurn()
         }
-        dirtyTracks.removeAll()
-        openPictures = 0
+        turn.dirtyTracks.removeAll()
+        turn.openFrames = 0
     }
 
     private func planTrack(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
         let track = state.pointee.track
         guard !track.isMuted else { return }
-        let base = subscriptions.base
+        let base = tables.subscriptions.base
         var wanted: UInt8 = 0
         var held = MonotonicTime.distantFuture
         var next = state.pointee.firstSubscription
@@ -80,11 +75,11 @@ extension MediaEngine {
             next = subscription.pointee.nextOfTrack
             if next >= 0 { prefetchSubscriptions(from: base + next, base) }
             guard subscription.pointee.isReady else { continue }
-            let start = plan.count
-            let signals = subscription.pointee.subscription.plan(track, at: now, into: &plan)
-            if plan.count > start {
+            let start = turn.plan.count
+            let signals = subscription.pointee.subscription.plan(track, at: now, into: &turn.plan)
+            if turn.plan.count > start {
                 subscription.pointee.planStart = start
-                subscription.pointee.planEnd = plan.count
+                subscription.pointee.planEnd = turn.plan.count
                 enqueue(current, subscription)
             }
             held = min(held, subscription.pointee.subscription.heldUntil)
@@ -117,14 +112,9 @@ extension MediaEngine {
     /// Puts a subscription with packets on its peer's chain.
     @inline(__always)
     private func enqueue(_ index: Int, _ state: UnsafeMutablePointer<SubscriptionState>) {
-        state.pointee.nextPending = -1
-        guard let downlink = peers[state.pointee.peer].pointee.downlink else { return }
-        if downlink.pointee.lastPending >= 0 {
-            subscriptions[downlink.pointee.lastPending].pointee.nextPending = index
-        } else {
-            downlink.pointee.firstPending = index
-            pendingPeers.append(Int32(truncatingIfNeeded: state.pointee.peer))
+        guard let downlink = tables.peers[state.pointee.peer].pointee.downlink else { return }
+        if downlink.pointee.enqueue(index, in: tables.subscriptions.base) {
+            turn.pendingPeers.append(Int32(truncatingIfNeeded: state.pointee.peer))
         }
-        downlink.pointee.lastPending = index
     }
 }

@@ -20,7 +20,7 @@ extension MediaEngine {
                 for index in 0..<request.count { keyframeWanted(request.entry(at: index, in: datagram).ssrc, of: peer) }
             case .transportFeedback(let feedback): receive(feedback, packet, of: peer, at: now)
             case .maximumBitrate(let estimate):
-                peers[peer].pointee.downlink?.pointee.makeControl().pointee.receiverEstimate(
+                tables.peers[peer].pointee.downlink?.pointee.receiverEstimate(
                     .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
                 estimateMoved(of: peer, at: now)
             case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
@@ -34,38 +34,32 @@ extension MediaEngine {
     private func receive(
         _ feedback: TransportFeedback, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime
     ) {
-        guard let downlink = peers[peer].pointee.downlink, let control = downlink.pointee.control else { return }
-        guard downlink.pointee.mayLookUp(feedback.packetCount + Self.feedbackLookups) else {
-            return counters.drops.count(.rtcpUnexpected)
-        }
-        if !control.pointee.take(feedback, in: packet.bytes, at: now) { counters.drops.count(.rtcpMalformed) }
-        countProbe(of: control)
+        guard let downlink = tables.peers[peer].pointee.downlink else { return }
+        if let reason = downlink.pointee.receive(feedback, in: packet.bytes, at: now) { counters.drops.count(reason) }
+        countProbe(of: downlink)
         estimateMoved(of: peer, at: now)
     }
-
-    /// What a feedback costs beside its packets. No more, because a receiver of rare sound answers each packet alone.
-    private static let feedbackLookups = 4
 
     private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)
     {
         for position in 0..<blocks.count {
             let block = blocks.block(at: position, in: packet.bytes)
-            guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
-            let roundTrip = subscriptions[index].pointee.subscription.receivedReport(
+            guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
+            let roundTrip = tables.subscriptions[index].pointee.subscription.receivedReport(
                 ssrc: block.ssrc, fractionLost: block.fractionLost, lastReport: block.lastSenderReport,
                 delay: block.delaySinceLastSenderReport, at: now)
             guard let roundTrip else { continue }
-            peers[peer].pointee.downlink?.pointee.measured(roundTrip)
-            peers[peer].pointee.uplink.setRoundTripTime(roundTrip)
+            tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip)
+            tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip)
         }
     }
 
     /// A NACK is answered at the end of the turn (G3).
     private func receive(_ nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
-        guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)],
-            let downlink = peers[peer].pointee.downlink
+        guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)],
+            let downlink = tables.peers[peer].pointee.downlink
         else { return counters.drops.count(.rtcpUnexpected) }
-        let state = subscriptions[index]
+        let state = tables.subscriptions[index]
         let roundTrip = self.roundTrip(of: peer)
         for position in 0..<nack.count {
             let entry = nack.entry(at: position, in: packet.bytes)
@@ -77,7 +71,7 @@ extension MediaEngine {
             for number in entry {
                 switch state.pointee.subscription.requestRepeat(number, roundTrip: roundTrip, at: now) {
                 case .send(let sequence):
-                    repeats.append(RepeatRequest(subscription: Int32(truncatingIfNeeded: index), sequence: sequence))
+                    turn.repeats.append(.init(subscription: Int32(truncatingIfNeeded: index), sequence: sequence))
                 case .dropped(let reason): counters.drops.count(reason)
                 case .notYetHere: break
                 }
@@ -89,11 +83,11 @@ extension MediaEngine {
     }
 
     private func keyframeWanted(_ ssrc: UInt32, of peer: Int) {
-        guard let index = sendingStreams[StreamKey.of(peer: peer, ssrc: ssrc)] else {
+        guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: ssrc)] else {
             return counters.drops.count(.rtcpUnexpected)
         }
         counters.keyframeRequestsReceived &+= 1
-        let state = subscriptions[index]
+        let state = tables.subscriptions[index]
         state.pointee.subscription.countKeyframeRequest()
         guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
         else { return }
@@ -105,7 +99,7 @@ extension MediaEngine {
 
     /// The subscriber's round trip: by its reports, else by the server's own checks, else assumed.
     func roundTrip(of peer: Int) -> TimeInterval {
-        let state = peers[peer]
+        let state = tables.peers[peer]
         return state.pointee.downlink?.pointee.roundTrip ?? state.pointee.transport.roundTripTime
             ?? Self.assumedRoundTrip
     }

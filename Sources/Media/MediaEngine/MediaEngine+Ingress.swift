@@ -15,8 +15,8 @@ extension MediaEngine {
         abandonOpenTurn()
         counters.packetsReceived &+= 1
         counters.bytesReceived &+= UInt64(datagram.count)
-        guard let index = addresses[source] ?? findByUfrag(datagram, from: source, at: now) else { return }
-        let peer = peers[index]
+        guard let index = whereabouts.owner(of: source) ?? findByUfrag(datagram, from: source, at: now) else { return }
+        let peer = tables.peers[index]
         peer.pointee.packetsReceived &+= 1
         peer.pointee.bytesReceived &+= UInt64(datagram.count)
         if let received = peer.pointee.media.pointee.receive(datagram, from: source, at: now) {
@@ -46,8 +46,8 @@ extension MediaEngine {
         counters.packetsReceived &+= 1
         counters.bytesReceived &+= UInt64(datagram.count)
         counters.drops.count(.receivedLate)
-        guard let index = addresses[source], datagram[1] & 0xe0 != 0xc0 else { return }
-        peers[index].pointee.uplink.interrupted()
+        guard let index = whereabouts.owner(of: source), datagram[1] & 0xe0 != 0xc0 else { return }
+        tables.peers[index].pointee.uplink.interrupted()
         touchByMedia(index)
     }
 
@@ -56,7 +56,7 @@ extension MediaEngine {
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, of index: Int, at now: MonotonicTime,
         into batch: inout OutboundBatch
     ) {
-        let transport = peers[index].pointee.transport
+        let transport = tables.peers[index].pointee.transport
         switch transport.receive(datagram, from: source, at: now, into: &batch) {
         case .rtp(let length): receiveRTP(datagram, length, of: index, at: now)
         case .rtcp(let length): receiveRTCP(datagram, length, of: index, at: now)
@@ -84,9 +84,9 @@ extension MediaEngine {
             guard let other = findByUfrag(datagram, from: source, at: now) else { return nil }
             if other != owner { return other }
         case .stunUnexpected:
-            if let other = contenders[source], other != owner { return other }
+            if let other = whereabouts.contender(at: source), other != owner { return other }
         case .stunUnauthorized:
-            if addresses[source] != owner { strangers.failed(source, for: owner, at: now) }
+            if whereabouts.owner(of: source) != owner { strangers.failed(source, for: owner, at: now) }
         default: break
         }
         counters.drops.count(reason)
@@ -94,10 +94,10 @@ extension MediaEngine {
     }
 
     /// Whether it serves anybody.
-    public var hasPeers: Bool { peers.count > 0 }
+    public var hasPeers: Bool { tables.peers.count > 0 }
 
     /// Whether datagrams from `source` belong to a peer.
-    public func knows(_ source: SocketAddress) -> Bool { addresses[source] != nil }
+    public func knows(_ source: SocketAddress) -> Bool { whereabouts.owner(of: source) != nil }
 
     /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
     /// and only so many a second (F5, F8): see `StrangerLimits`. nil: dropped and counted.
@@ -110,13 +110,14 @@ extension MediaEngine {
             counters.drops.count(.unknownSource)
             return nil
         }
-        guard let index = ufrags[UfragKey.of(datagram, range)] else {
+        guard let index = whereabouts.peer(ofUfrag: UfragKey.of(datagram, range)) else {
             counters.drops.count(.stunUnknownUfrag)
             return nil
         }
         guard
             strangers.admit(
-                source, for: index, own: &peers[index].pointee.strangers, limit: configuration.strangerChecksPerSecond,
+                source, for: index, own: &tables.peers[index].pointee.strangers,
+                limit: configuration.strangerChecksPerSecond,
                 at: now)
         else {
             counters.drops.count(.stunThrottled)
@@ -130,8 +131,8 @@ extension MediaEngine {
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
         var track: PublishedTrack?
-        let result = peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
-        if peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }
+        let result = tables.peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
+        if tables.peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }
         touchByMedia(index)
         switch result {
         case .stored:
@@ -147,26 +148,26 @@ extension MediaEngine {
 
     /// Notes whether the track's last packet leaves a picture open that at least two subscribers get.
     @inline(__always) private func noteOpen(_ track: Int, _ isAmid: Bool) {
-        let state = tracks[track]
+        let state = tables.tracks[track]
         let first = state.pointee.firstSubscription
         let isOpen =
-            isAmid && state.pointee.isVideo && first >= 0 && subscriptions[first].pointee.nextOfTrack >= 0
+            isAmid && state.pointee.isVideo && first >= 0 && tables.subscriptions[first].pointee.nextOfTrack >= 0
         guard isOpen != state.pointee.isOpen else { return }
         state.pointee.isOpen = isOpen
-        openPictures &+= isOpen ? 1 : -1
+        turn.openFrames &+= isOpen ? 1 : -1
     }
 
     private func receiveRTCP(
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
         let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
-        if isTransportFeedback(packet), peers[index].pointee.downlink != nil {
+        if isTransportFeedback(packet), tables.peers[index].pointee.downlink != nil {
             receiveFeedback(packet, of: index, at: now)
             return lookAfter(index, at: now)
         }
-        peers[index].pointee.uplink.receiveRTCP(packet.bytes, at: now)
+        tables.peers[index].pointee.uplink.receiveRTCP(packet.bytes, at: now)
         noteCaptureOffset(of: index)
-        if peers[index].pointee.downlink != nil { receiveFeedback(packet, of: index, at: now) }
+        if tables.peers[index].pointee.downlink != nil { receiveFeedback(packet, of: index, at: now) }
         touchByMedia(index)
     }
 
@@ -181,15 +182,15 @@ extension MediaEngine {
     /// Puts the peer on the list for the end of the turn where feedback has given something to do, which is seldom; else the rest of its
     /// deadlines are as they were.
     @inline(__always) private func lookAfter(_ index: Int, at now: MonotonicTime) {
-        guard let downlink = peers[index].pointee.downlink, let control = downlink.pointee.control else { return }
-        let next = control.pointee.nextDeadline(at: now)
-        guard next > now, downlink.pointee.allocation.nextLook > now else { return touchByMedia(index) }
+        guard let downlink = tables.peers[index].pointee.downlink else { return }
+        let next = downlink.pointee.nextDeadline(at: now)
+        guard next > now else { return touchByMedia(index) }
         deadlines.hasten(DeadlineOwner.peer(index), to: next)
     }
 
     /// The first sender report fixes how the publisher's clock stands to the server's, for all of its streams.
     private func noteCaptureOffset(of index: Int) {
-        let peer = peers[index]
+        let peer = tables.peers[index]
         guard peer.pointee.captureOffset == nil, peer.pointee.trackCount > 0 else { return }
         for case let track? in peer.pointee.uplink.tracks {
             for layer in 0..<track.layerCount {
@@ -201,35 +202,35 @@ extension MediaEngine {
     }
 
     private func tellCaptureOffset(of index: Int) {
-        let peer = peers[index]
+        let peer = tables.peers[index]
         for case let track? in peer.pointee.uplink.tracks {
-            forEachSubscription(of: track.tag) {
-                $0.pointee.subscription.captureOffset = peer.pointee.captureOffset
+            for state in tables.subscriptions(ofTrack: track.tag) {
+                state.pointee.subscription.captureOffset = peer.pointee.captureOffset
                 // Lip sync wants the first report soon.
-                if $0.pointee.isReady { self.scheduleReports(of: $0.pointee.peer, at: .zero) }
+                if state.pointee.isReady { scheduleReports(of: state.pointee.peer, at: .zero) }
             }
         }
     }
 
     /// The track has something for its subscribers at the end of the turn.
     @inline(__always) func markDirty(_ track: Int) {
-        let state = tracks[track]
+        let state = tables.tracks[track]
         guard !state.pointee.isDirty else { return }
         state.pointee.isDirty = true
-        dirtyTracks.append(Int32(truncatingIfNeeded: track))
+        turn.dirtyTracks.append(Int32(truncatingIfNeeded: track))
     }
 
     /// The peer's deadlines and feedback are looked at at the end of the turn.
     @inline(__always) func touch(_ peer: Int) {
-        peers[peer].pointee.isTransportTouched = true
+        tables.peers[peer].pointee.isTransportTouched = true
         touchByMedia(peer)
     }
 
     /// The same, where nothing has happened that could bring a deadline of the transport nearer.
     @inline(__always) func touchByMedia(_ peer: Int) {
-        let state = peers[peer]
+        let state = tables.peers[peer]
         guard !state.pointee.isTouched else { return }
         state.pointee.isTouched = true
-        touchedPeers.append(Int32(truncatingIfNeeded: peer))
+        turn.touchedPeers.append(Int32(truncatingIfNeeded: peer))
     }
 }

@@ -11,48 +11,44 @@ extension MediaEngine {
 
     /// The number of the peer that datagrams from `source` belong to, whose memory is asked for; -1 for a stranger's. Valid within the turn.
     @inline(__always) public func owner(of source: SocketAddress) -> Int {
-        guard let index = addresses[source] else { return -1 }
-        Prefetch.lines(peers[index], MemoryLayout<PeerState>.size)
+        guard let index = whereabouts.owner(of: source) else { return -1 }
+        Prefetch.lines(tables.peers[index], MemoryLayout<PeerState>.size)
         return index
     }
 
     /// Asks for what lies `step` pointers behind the peer, for a report that it sent.
     @inline(__always) public func prefetch(_ step: Int, of owner: Int) {
         guard owner >= 0 else { return }
-        let peer = peers[owner]
+        let peer = tables.peers[owner]
         switch step {
         case 1:
             Prefetch.lines(peer.pointee.media, MemoryLayout<MediaPath>.size)
-            if let downlink = peer.pointee.downlink { Prefetch.lines(downlink, MemoryLayout<DownlinkState>.size) }
+            if let downlink = peer.pointee.downlink { Prefetch.lines(downlink, MemoryLayout<Downlink>.size) }
         case 2:
             peer.pointee.media.pointee.prefetchReceiver()
-            if let control = peer.pointee.downlink?.pointee.control { SendControl.prefetchForReports(control) }
         default:
             peer.pointee.media.pointee.prefetchKeys()
-            peer.pointee.downlink?.pointee.control?.pointee.prefetchReported()
+            peer.pointee.downlink?.pointee.prefetchReported()
         }
     }
 
     /// Asks for the memory of the peers whose packets are written next, each a step further along the pointers than the one behind it: peer;
     /// what it points to; what that points to; the place of its next packet in the log of what was sent.
     @inline(__always) func prefetchPeers(behind cursor: Int) {
-        let count = pendingPeers.count
+        let count = turn.pendingPeers.count
         if cursor &+ 3 < count {
-            Prefetch.lines(peers[Int(pendingPeers[cursor &+ 3])], MemoryLayout<PeerState>.size)
+            Prefetch.lines(tables.peers[Int(turn.pendingPeers[cursor &+ 3])], MemoryLayout<PeerState>.size)
         }
         if cursor &+ 2 < count {
-            let peer = peers[Int(pendingPeers[cursor &+ 2])]
-            if let downlink = peer.pointee.downlink { Prefetch.lines(downlink, MemoryLayout<DownlinkState>.size) }
+            let peer = tables.peers[Int(turn.pendingPeers[cursor &+ 2])]
+            if let downlink = peer.pointee.downlink { Prefetch.lines(downlink, Downlink.hotBytes) }
             Prefetch.lines(peer.pointee.media, MemoryLayout<MediaPath>.size)
         }
         if cursor &+ 1 < count {
-            let peer = peers[Int(pendingPeers[cursor &+ 1])]
+            let peer = tables.peers[Int(turn.pendingPeers[cursor &+ 1])]
             peer.pointee.media.pointee.prefetchForSending()
-            if let control = peer.pointee.downlink?.pointee.control { SendControl.prefetch(control) }
         }
-        if let downlink = peers[Int(pendingPeers[cursor])].pointee.downlink {
-            downlink.pointee.control?.pointee.prefetch(next: downlink.pointee.transportSequence &+ 1)
-        }
+        tables.peers[Int(turn.pendingPeers[cursor])].pointee.downlink?.pointee.prefetchNext()
     }
 
     /// Asks for the memory of the subscriptions that are planned next: for one what its own memory names, for the one behind it that memory.

@@ -16,31 +16,30 @@ extension MediaEngine {
 
     /// Looks at the sender reports of a peer soon after `moment`.
     func scheduleReports(of peer: Int, at moment: MonotonicTime) {
-        guard let downlink = peers[peer].pointee.downlink, moment < downlink.pointee.nextReport else { return }
-        downlink.pointee.nextReport = moment
-        touch(peer)
+        if tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment) == true { touch(peer) }
     }
 
     /// Writes the sender reports of a peer that are due; false when the batch is full.
     func writeSenderReports(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
-        let state = peers[peer]
-        guard let downlink = state.pointee.downlink, downlink.pointee.nextReport <= now else { return true }
+        let state = tables.peers[peer]
+        guard let downlink = state.pointee.downlink, downlink.pointee.reportsAreDue(at: now) else { return true }
         guard let destination = state.pointee.media.pointee.destination else {
-            downlink.pointee.nextReport = .distantFuture
+            downlink.pointee.reported(next: .distantFuture)
             return true
         }
-        var next = downlink.pointee.firstSubscription
+        var chain = tables.subscriptions(ofPeer: peer)
+        var next = chain.next()
         var isWaiting = false
-        while next >= 0 {
+        while next != nil {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport]))
-            while next >= 0, writer.length + Self.reportRoom <= Self.maximumReport {
-                isWaiting = appendReport(of: subscriptions[next], to: &writer, at: now) || isWaiting
-                next = subscriptions[next].pointee.nextOfPeer
+            while let subscription = next, writer.length + Self.reportRoom <= Self.maximumReport {
+                isWaiting = appendReport(of: subscription, to: &writer, at: now) || isWaiting
+                next = chain.next()
             }
             if writer.length > 0 { sendRTCP(slot, length: writer.length, of: state, to: destination, into: &batch) }
         }
-        downlink.pointee.nextReport = isWaiting ? now + Self.reportTick : .distantFuture
+        downlink.pointee.reported(next: isWaiting ? now + Self.reportTick : .distantFuture)
         return true
     }
 
@@ -50,7 +49,7 @@ extension MediaEngine {
     ) -> Bool {
         guard state.pointee.track >= 0 else { return false }
         guard state.pointee.subscription.reports.isDue(at: now) else { return true }
-        let track = tracks[state.pointee.track].pointee.track
+        let track = tables.tracks[state.pointee.track].pointee.track
         guard let values = state.pointee.subscription.senderReport(of: track, at: now) else {
             return state.pointee.subscription.layer != nil
         }
@@ -65,7 +64,7 @@ extension MediaEngine {
 
     /// Writes the feedback that a peer's uplink wants to send; false when the batch is full.
     func writeFeedback(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
-        let state = peers[peer]
+        let state = tables.peers[peer]
         let uplink = state.pointee.uplink
         guard state.pointee.transport.isConnected else { return true }
         while uplink.nextDeadline <= now {

@@ -7,13 +7,13 @@ extension MediaEngine {
     /// Counters and gauges of the whole engine.
     public var statistics: WorkerStatistics {
         var statistics = counters
-        statistics.rooms = rooms.count
-        statistics.peers = peers.count
-        statistics.tracks = tracks.count
-        statistics.subscriptions = subscriptions.count
+        statistics.rooms = tables.rooms.count
+        statistics.peers = tables.peers.count
+        statistics.tracks = tables.tracks.count
+        statistics.subscriptions = tables.subscriptions.count
         // Tracks that are gone have left their sums in `counters`.
-        for index in 0..<tracks.end where tracks.contains(index) {
-            let totals = tracks[index].pointee.track.requestTotals
+        for index in 0..<tables.tracks.end where tables.tracks.contains(index) {
+            let totals = tables.tracks[index].pointee.track.requestTotals
             statistics.nacksSent &+= totals.nacks
             statistics.keyframeRequestsSent &+= totals.keyframeRequests
         }
@@ -21,7 +21,7 @@ extension MediaEngine {
     }
 
     /// How much there is to do, for placing rooms: every stream in and out counts one.
-    public var load: Int { rooms.count + peers.count + tracks.count + subscriptions.count }
+    public var load: Int { tables.rooms.count + tables.peers.count + tables.tracks.count + tables.subscriptions.count }
 
     /// Everything about one room as of the last turn; nil for a room that is not here.
     public func roomStatistics(_ id: RoomID) -> RoomStatistics? {
@@ -37,16 +37,16 @@ extension MediaEngine {
     public func roomStatistics(
         _ id: RoomID, from start: Int, limit: Int
     ) -> (part: RoomStatistics, next: Int?)? {
-        guard let room = roomIndex[id.rawValue] else { return nil }
+        guard let room = tables.roomIndex[id.rawValue] else { return nil }
         var part = RoomStatistics(), index = start, weight = 0
-        while index < peers.end, weight / Self.passedPeers < limit {
+        while index < tables.peers.end, weight / Self.passedPeers < limit {
             weight += 1
-            if peers.contains(index), peers[index].pointee.room == room {
+            if tables.peers.contains(index), tables.peers[index].pointee.room == room {
                 weight += Self.passedPeers * append(index, of: room, to: &part)
             }
             index += 1
         }
-        return (part, index < peers.end ? index : nil)
+        return (part, index < tables.peers.end ? index : nil)
     }
 
     /// Peers of other rooms that are as soon passed by as an entry is made.
@@ -57,23 +57,21 @@ extension MediaEngine {
         let now = clock
         var count = 1
         part.peers.append(peerStatistics(index))
-        for case let track? in peers[index].pointee.uplink.tracks {
+        for case let track? in tables.peers[index].pointee.uplink.tracks {
             var entry = track.statistics(at: now)
-            entry.loudness = rooms[room].pointee.speakers.loudness(of: track.description.id)
+            entry.loudness = tables.rooms[room].pointee.speakers.loudness(of: track.description.id)
             part.tracks.append(entry)
             count += 1
         }
-        var next = peers[index].pointee.downlink?.pointee.firstSubscription ?? -1
-        while next >= 0 {
-            part.subscriptions.append(subscriptionStatistics(next, at: now))
-            next = subscriptions[next].pointee.nextOfPeer
+        for subscription in tables.subscriptions(ofPeer: index) {
+            part.subscriptions.append(statistics(of: subscription, at: now))
             count += 1
         }
         return count
     }
 
     private func peerStatistics(_ index: Int) -> PeerStatistics {
-        let peer = peers[index]
+        let peer = tables.peers[index]
         let transport = peer.pointee.transport
         var statistics = PeerStatistics(peer: peer.pointee.id)
         statistics.isConnected = transport.isConnected
@@ -84,49 +82,37 @@ extension MediaEngine {
         statistics.bytesReceived = peer.pointee.bytesReceived
         statistics.packetsSent = peer.pointee.packetsSent
         statistics.bytesSent = peer.pointee.bytesSent
-        statistics.rtpPacketsSent = peer.pointee.downlink?.pointee.rtpPacketsSent ?? 0
         statistics.roundTripTime =
             peer.pointee.downlink?.pointee.roundTrip ?? transport.roundTripTime ?? peer.pointee.uplink.roundTripTime
-        statistics.downlinkStateBytes = downlinkStateBytes(index)
-        if let downlink = peer.pointee.downlink, let control = downlink.pointee.control {
-            fill(&statistics, from: downlink, control)
-        }
+        if let downlink = peer.pointee.downlink { fill(&statistics, of: index, from: downlink) }
         return statistics
     }
 
     private func fill(
-        _ statistics: inout PeerStatistics, from downlink: UnsafeMutablePointer<DownlinkState>,
-        _ control: UnsafeMutablePointer<SendControl>
+        _ statistics: inout PeerStatistics, of index: Int, from downlink: UnsafeMutablePointer<Downlink>
     ) {
-        let allocation = downlink.pointee.allocation
-        statistics.downlinkLoss = control.pointee.lossRate
-        statistics.queueDelay = control.pointee.queueDelay
-        statistics.probeBytes = control.pointee.probeBytes
-        statistics.allocated = allocation.allocated
-        statistics.wanted = allocation.wanted
-        statistics.isSilent = control.pointee.isSilent
-        guard control.pointee.isEstablished(at: clock) else { return }
-        statistics.estimate = control.pointee.estimate(at: clock)
+        statistics.packetsSent &+= downlink.pointee.packetsSent
+        statistics.bytesSent &+= downlink.pointee.bytesSent
+        statistics.rtpPacketsSent = downlink.pointee.packetsSent
+        // Memory that exists because the peer receives.
+        statistics.downlinkStateBytes = downlink.pointee.memoryBytes
+        for subscription in tables.subscriptions(ofPeer: index) {
+            statistics.downlinkStateBytes +=
+                MemoryLayout<SubscriptionState>.stride + subscription.pointee.subscription.memoryBytes
+        }
+        let condition = downlink.pointee.condition(at: clock)
+        statistics.downlinkLoss = condition.lossRate
+        statistics.queueDelay = condition.queueDelay
+        statistics.probeBytes = condition.probeBytes
+        statistics.isSilent = condition.isSilent
+        statistics.estimate = condition.isMeasured ? condition.estimate : nil
+        statistics.allocated = downlink.pointee.allocation.allocated
+        statistics.wanted = downlink.pointee.allocation.wanted
     }
 
-    /// Memory that exists because the peer receives; 0 for publish-only (B3).
-    private func downlinkStateBytes(_ index: Int) -> Int {
-        guard let downlink = peers[index].pointee.downlink else { return 0 }
-        var bytes = MemoryLayout<DownlinkState>.size
-        bytes += downlink.pointee.allocation.decisions.memoryBytes + downlink.pointee.allocation.estimates.memoryBytes
-        if let control = downlink.pointee.control {
-            bytes += MemoryLayout<SendControl>.size + control.pointee.memoryBytes
-        }
-        var next = downlink.pointee.firstSubscription
-        while next >= 0 {
-            bytes += MemoryLayout<SubscriptionState>.stride + subscriptions[next].pointee.subscription.memoryBytes
-            next = subscriptions[next].pointee.nextOfPeer
-        }
-        return bytes
-    }
-
-    private func subscriptionStatistics(_ index: Int, at now: MonotonicTime) -> SubscriptionStatistics {
-        let state = subscriptions[index]
+    private func statistics(
+        of state: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime
+    ) -> SubscriptionStatistics {
         let totals = state.pointee.subscription.totals
         var statistics = SubscriptionStatistics(subscription: state.pointee.subscription.id)
         statistics.packetsSent = totals.packets
@@ -139,7 +125,7 @@ extension MediaEngine {
         statistics.isPaused = state.pointee.subscription.isPaused
         statistics.fractionLost = Double(totals.fractionLost) / 256
         if state.pointee.track >= 0 {
-            let track = tracks[state.pointee.track]
+            let track = tables.tracks[state.pointee.track]
             statistics.track = track.pointee.id
             statistics.layer = state.pointee.subscription.layer.map { track.pointee.track.rank(ofLayer: $0) }
             statistics.orientationNotNegotiated = state.pointee.lacksOrientation

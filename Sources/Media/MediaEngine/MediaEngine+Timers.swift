@@ -26,14 +26,14 @@ extension MediaEngine {
 
     /// ICE and DTLS timers; reports and feedback follow in `endTurn`, which looks after every touched peer.
     private func advancePeer(_ index: Int, to now: MonotonicTime, into batch: inout OutboundBatch) {
-        let transport = peers[index].pointee.transport
+        let transport = tables.peers[index].pointee.transport
         if transport.nextDeadline <= now { transport.advance(to: now, into: &batch) }
-        peers[index].pointee.isTransportTouched = true
+        tables.peers[index].pointee.isTransportTouched = true
         handleTransportEvents(of: index, at: now)
     }
 
     private func advanceRoom(_ index: Int, to now: MonotonicTime) {
-        let speakers = rooms[index].pointee.speakers
+        let speakers = tables.rooms[index].pointee.speakers
         speakers.advance(to: now)
         collectSpeakerEvents(of: index)
         advanceFading(ofRoom: index, to: now)
@@ -41,7 +41,7 @@ extension MediaEngine {
     }
 
     func collectSpeakerEvents(of room: Int) {
-        let speakers = rooms[room].pointee.speakers
+        let speakers = tables.rooms[room].pointee.speakers
         guard speakers.hasEvents else { return }
         for event in speakers.takeEvents() {
             if case .dominantSpeakerChanged(_, let track) = event { dominantChanged(in: room, to: track, at: clock) }
@@ -51,25 +51,24 @@ extension MediaEngine {
 
     /// Sends what touched peers have to send and sets their deadlines anew; false when the batch is full.
     func finishPeers(at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
-        while turn.feedbackCursor < touchedPeers.count {
-            let index = Int(touchedPeers[turn.feedbackCursor])
-            if peers.contains(index) {
+        while turn.feedbackCursor < turn.touchedPeers.count {
+            let index = Int(turn.touchedPeers[turn.feedbackCursor])
+            if tables.peers.contains(index) {
                 allocate(index, at: now)
-                guard writePaced(of: index, at: now, into: &batch), writeProbe(of: index, at: now, into: &batch),
-                    writeFeedback(of: index, at: now, into: &batch),
+                guard writePaced(of: index, at: now, into: &batch), writeFeedback(of: index, at: now, into: &batch),
                     writeSenderReports(of: index, at: now, into: &batch)
                 else { return false }
-                peers[index].pointee.isTouched = false
+                tables.peers[index].pointee.isTouched = false
                 deadlines.set(DeadlineOwner.peer(index), to: nextDeadline(of: index, at: now))
             }
             turn.feedbackCursor += 1
         }
-        touchedPeers.removeAll()
+        turn.touchedPeers.removeAll()
         return true
     }
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
-        let peer = peers[index]
+        let peer = tables.peers[index]
         if peer.pointee.isTransportTouched {
             peer.pointee.transportDeadline = peer.pointee.transport.nextDeadline
             peer.pointee.isTransportTouched = false
@@ -78,7 +77,6 @@ extension MediaEngine {
         guard peer.pointee.transport.isConnected else { return transport }
         let receiving = min(transport, peer.pointee.uplink.nextDeadline)
         guard let downlink = peer.pointee.downlink else { return receiving }
-        let control = downlink.pointee.control?.pointee.nextDeadline(at: now) ?? .distantFuture
-        return min(receiving, min(min(downlink.pointee.nextReport, downlink.pointee.allocation.nextLook), control))
+        return min(receiving, downlink.pointee.nextDeadline(at: now))
     }
 }

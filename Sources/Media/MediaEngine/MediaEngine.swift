@@ -33,34 +33,10 @@ public final class MediaEngine {
     let transports: TransportContext
     var random: RandomSource
 
-    // Who is who. Indices into the slabs, found by id, address, user name fragment, or peer and SSRC.
-    var peers = Slab<PeerState>(capacity: 16)
-    var tracks = Slab<TrackState>(capacity: 16)
-    var subscriptions = Slab<SubscriptionState>(capacity: 64)
-    var rooms = Slab<RoomState>(capacity: 16)
-    var peerIndex = NumberTable()
-    var trackIndex = NumberTable()
-    var subscriptionIndex = NumberTable()
-    var roomIndex = NumberTable()
-    var addresses: AddressTable
-    /// Peers that have sent checks from an address of another's and have not answered the server's check there yet.
-    var contenders: AddressTable
-    var ufrags = NumberTable()
-    /// Packed peer and SSRC -> subscription, for feedback from subscribers.
-    var sendingStreams = NumberTable()
-
-    // The turn in progress; see `MediaEngine+Egress`.
-    var turn = TurnState()
-    var dirtyTracks = WorkList<Int32>(capacity: 64)
-    /// How many of them are amid a picture.
-    var openPictures = 0
-    var touchedPeers = WorkList<Int32>(capacity: 64)
-    /// Subscribers with pictures that wait for a decision to begin.
-    var awaitingPeers = WorkList<Int32>(capacity: 64)
-    var pendingPeers = WorkList<Int32>(capacity: 64)
-    var repeats = WorkList<RepeatRequest>(capacity: 64)
-    var plan = WorkList<SentPacket>(capacity: 1_024)
-    /// The pictures of the peer whose bandwidth is being shared out, and the subscriptions that they are.
+    var tables = Tables()
+    var whereabouts: Whereabouts
+    var turn = Turn()
+    /// The videos of the peer whose bandwidth is being shared out, and the subscriptions that they are.
     var requests: [AllocationRequest] = []
     var requestedBy: [Int] = []
 
@@ -87,8 +63,7 @@ public final class MediaEngine {
             case .srtp(let cause): throw .failed(call: "libsrtp2: \(cause)")
             }
         }
-        addresses = AddressTable(seed: random.next())
-        contenders = AddressTable(seed: random.next())
+        whereabouts = Whereabouts(seed: random.next(), random.next())
         strangers = StrangerLimits(seed: random.next())
     }
 
@@ -100,7 +75,7 @@ public final class MediaEngine {
 
     /// A picture for several subscribers is half here. What is still missing comes within microseconds where it was sent in one go;
     /// together the packets leave for each subscriber in one call of the kernel, so a caller that can wait a moment should.
-    public var hasOpenPicture: Bool { openPictures > 0 }
+    public var hasOpenPicture: Bool { turn.openFrames > 0 }
 
     /// What happened since the last call, in order; takes no memory when nothing did.
     public func takeEvents() -> [MediaEvent] {

@@ -74,8 +74,10 @@ final class EngineRoom {
             attributes: [0, 0x25, 0, 0, 0, 0x24, 0, 4, 1, 2, 3, 4], password: local.password)
         give(check, from: member.address)
         answerCheck(of: member)
-        guard let index = engine.peerIndex[member.id.rawValue] else { preconditionFailure("a peer that was added") }
-        let transport = engine.peers[index].pointee.transport
+        guard let index = engine.tables.peerIndex[member.id.rawValue] else {
+            preconditionFailure("a peer that was added")
+        }
+        let transport = engine.tables.peers[index].pointee.transport
         precondition(transport.remoteAddress == member.address, "its check selects its address")
         // As if the handshake had ended.
         let keys = DTLSKeys(profile: 0x0007, material: Self.material, key: 16, salt: 12, isClient: false)
@@ -134,11 +136,11 @@ final class EngineRoom {
 
     /// A clear packet behind SRTP: what no replay check has seen.
     func receiveRTP(_ packet: [UInt8], of member: Member) {
-        guard let index = engine.peerIndex[member.id.rawValue] else { return }
+        guard let index = engine.tables.peerIndex[member.id.rawValue] else { return }
         var packet = packet
         var track: PublishedTrack?
         packet.withUnsafeMutableBytes {
-            _ = engine.peers[index].pointee.uplink.receiveRTP($0, length: $0.count, at: now, track: &track)
+            _ = engine.tables.peers[index].pointee.uplink.receiveRTP($0, length: $0.count, at: now, track: &track)
         }
         if let track { engine.markDirty(track.tag) }
         engine.touch(index)
@@ -147,9 +149,9 @@ final class EngineRoom {
 
     /// A clear compound behind SRTP.
     func receiveRTCP(_ packet: [UInt8], of member: Member) {
-        guard let index = engine.peerIndex[member.id.rawValue] else { return }
+        guard let index = engine.tables.peerIndex[member.id.rawValue] else { return }
         packet.withUnsafeBytes {
-            engine.peers[index].pointee.uplink.receiveRTCP($0.bytes, at: now)
+            engine.tables.peers[index].pointee.uplink.receiveRTCP($0.bytes, at: now)
             engine.receiveFeedback($0, of: index, at: now)
         }
         engine.touch(index)

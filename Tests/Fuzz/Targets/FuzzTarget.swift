@@ -40,7 +40,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("SRTP", start: SRTPTarget.start, seeds: Seeds.protected),
         FuzzTarget("Transport", start: TransportTarget.start, seeds: Seeds.transport),
         FuzzTarget("Estimator", fuzzEstimator, seeds: Seeds.histories),
-        FuzzTarget("SendControl", fuzzSendControl, seeds: Seeds.answers),
+        FuzzTarget("SendPath", fuzzSendPath, seeds: Seeds.answers),
         FuzzTarget("Engine", start: EngineTarget.start, seeds: Seeds.engine),
         FuzzTarget("Signalling", fuzzSignalling, seeds: Seeds.signalling),
         FuzzTarget("Bodies", fuzzBodies, seeds: Seeds.bodies),

@@ -11,6 +11,14 @@ public enum WaitingResult: Sendable, Hashable {
     case filled(Int, breaksPicture: Bool)
     /// It has left already, or its number is too old to matter.
     case gone
+
+    /// Bytes in the slot; nil where there is nothing to send.
+    public var length: Int? {
+        switch self {
+        case .written(let length), .filled(let length, _): length
+        case .gone: nil
+        }
+    }
 }
 
 extension Subscription {

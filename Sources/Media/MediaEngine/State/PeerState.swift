@@ -13,8 +13,8 @@ struct PeerState: ~Copyable {
     /// The transport's, for the packet path.
     let media: UnsafeMutablePointer<MediaPath>
     let uplink: Uplink
-    /// Everything that only a receiver needs; nil for publish-only peers (B1 to B3).
-    var downlink: UnsafeMutablePointer<DownlinkState>?
+    /// Everything that only a receiver needs, in a block of its own; nil for publish-only peers.
+    let downlink: UnsafeMutablePointer<Downlink>?
     /// Its user name fragments by their keys in the table.
     var ufrags: [(text: String, key: UInt64)] = []
     /// Source addresses that are its own.
@@ -32,6 +32,7 @@ struct PeerState: ~Copyable {
     var captureOffset: Int64?
     var packetsReceived: UInt64 = 0
     var bytesReceived: UInt64 = 0
+    /// RTCP alone; the downlink counts RTP.
     var packetsSent: UInt64 = 0
     var bytesSent: UInt64 = 0
 
@@ -42,65 +43,17 @@ struct PeerState: ~Copyable {
         self.transport = transport
         media = transport.media
         self.uplink = uplink
-        if description.profile == .full {
-            let downlink = UnsafeMutablePointer<DownlinkState>.allocate(capacity: 1)
-            downlink.initialize(to: DownlinkState())
-            self.downlink = downlink
+        guard description.profile == .full else {
+            downlink = nil
+            return
         }
+        let downlink = UnsafeMutablePointer<Downlink>.allocate(capacity: 1)
+        downlink.initialize(to: Downlink())
+        self.downlink = downlink
     }
 
     deinit {
         downlink?.deinitialize(count: 1)
         downlink?.deallocate()
-    }
-}
-
-/// What a peer that receives needs beside its subscriptions.
-struct DownlinkState: ~Copyable {
-    /// Head of the list of its subscriptions; -1 for none.
-    var firstSubscription = -1
-    var subscriptionCount = 0
-    /// Subscriptions with packets in this turn, chained in the order in which they were planned.
-    var firstPending = -1
-    var lastPending = -1
-    /// The transport-wide sequence number used last.
-    var transportSequence: UInt16 = 0
-    /// How its bandwidth is shared out.
-    var allocation = AllocationState()
-    /// Made when the first packet with a transport-wide number leaves, or the first REMB comes.
-    private(set) var control: UnsafeMutablePointer<SendControl>?
-    /// Smoothed round trip by receiver reports.
-    var roundTrip: TimeInterval?
-    /// When sender reports are looked at next.
-    var nextReport = MonotonicTime.distantFuture
-    var rtpPacketsSent: UInt64 = 0
-    /// Repeats among them.
-    var repeatsSent: UInt64 = 0
-    private var lookups = Allowance.lookups
-    private var repeats = Allowance.repeats
-
-    deinit {
-        control?.deinitialize(count: 1)
-        control?.deallocate()
-    }
-
-    /// Its estimator and pacer, made when there are none.
-    mutating func makeControl() -> UnsafeMutablePointer<SendControl> {
-        if let control { return control }
-        let made = UnsafeMutablePointer<SendControl>.allocate(capacity: 1)
-        made.initialize(to: SendControl())
-        control = made
-        return made
-    }
-
-    /// Whether feedback may have `count` numbers looked up.
-    mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: rtpPacketsSent) }
-
-    /// Whether one more packet may be sent again: where there is no estimate, nothing else bounds repeats.
-    mutating func mayRepeat() -> Bool { repeats.take(1, sent: rtpPacketsSent &- repeatsSent) }
-
-    /// Weighs a new measurement by an eighth (RFC 6298's gain).
-    mutating func measured(_ sample: TimeInterval) {
-        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
     }
 }

@@ -26,6 +26,9 @@ struct Slab<Element: ~Copyable>: ~Copyable {
     /// The element with this number, which must exist.
     @inline(__always) subscript(index: Int) -> UnsafeMutablePointer<Element> { base + index }
 
+    /// The number of an element.
+    @inline(__always) func index(of element: UnsafeMutablePointer<Element>) -> Int { element - base }
+
     /// Takes `element` in; its number. Numbers that became free are used first.
     mutating func insert(_ element: consuming Element) -> Int {
         let index: Int

@@ -4,15 +4,15 @@ import Primitives
 import RTP
 
 /// What one subscriber is sent and what RTCP it answers with, from the bytes of the datagram to the estimate and the pacer.
-func fuzzSendControl(_ bytes: UnsafeRawBufferPointer) {
+func fuzzSendPath(_ bytes: UnsafeRawBufferPointer) {
     var input = FuzzInput(bytes)
-    var script = SendControlScript()
+    var script = SendPathScript()
     while !input.isEmpty { script.step(&input) }
 }
 
 /// The steps of an input.
-struct SendControlScript: ~Copyable {
-    private var control = SendControl()
+struct SendPathScript: ~Copyable {
+    private var path = SendPath()
     private var now = MonotonicTime(milliseconds: 1_000)
     private var sequence: UInt16 = 0
 
@@ -25,29 +25,27 @@ struct SendControlScript: ~Copyable {
         case 4: turnClock(rounds: Int(input.byte()), forwards: kind & 8 != 0)
         case 5:
             let next = Bitrate.kilobitsPerSecond(Int64(input.byte()) << Int64(kind >> 3))
-            control.setDemand(
+            path.setDemand(
                 allocated: .kilobitsPerSecond(Int64(input.byte())), next: next == .zero ? nil : next, wanted: next,
                 at: now)
         case 6:
-            let due = control.probeBytesDue(at: now)
-            if due > 0 { send(sequence &+ 1, size: control.probePacketBytes) }
-            if kind & 8 != 0 { control.abandonProbe() }
+            if let size = path.probePacketDue(at: now) { send(sequence &+ 1, size: size, as: .probe) }
+            if kind & 8 != 0 { path.abandonProbe() }
         default:
-            _ = control.wait(subscription: Int(kind), sequence: UInt32(sequence), size: 1_100, at: now)
-            control.refill(at: now)
-            while let waiting = control.nextWaiting(at: now) {
+            _ = path.wait(subscription: Int(kind), sequence: UInt32(sequence), size: 1_100, at: now)
+            path.refill(at: now)
+            while let waiting = path.nextWaiting(at: now) {
                 precondition(waiting.subscription < 256, "what waited comes out as it went in")
-                control.spend(1_100)
+                path.sent(nil, size: 1_100, as: .media, at: now)
             }
         }
-        control.advance(to: now)
+        path.advance(to: now)
         check()
     }
 
-    private mutating func send(_ number: UInt16, size: Int) {
+    private mutating func send(_ number: UInt16, size: Int, as purpose: SendPath.Purpose = .media) {
         sequence = number
-        control.sent(number, size: size, at: now)
-        control.spend(size)
+        path.sent(number, size: size, as: purpose, at: now)
     }
 
     /// Takes a compound as the engine does; where `sendsFirst`, what it tells of has been sent.
@@ -64,9 +62,9 @@ struct SendControlScript: ~Copyable {
                         }
                         now = now + .milliseconds(20)
                     }
-                    _ = control.take(feedback, in: span, at: now)
+                    _ = path.take(feedback, in: span, at: now)
                 case .maximumBitrate(let estimate):
-                    control.receiverEstimate(.bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
+                    path.receiverEstimate(.bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
                 default: break
                 }
             }
@@ -90,12 +88,12 @@ struct SendControlScript: ~Copyable {
 
     private func check() {
         let settings = BandwidthEstimator.Settings()
-        if let estimate = control.estimate(at: now) {
+        if let estimate = path.estimate(at: now) {
             precondition(estimate >= settings.least && estimate <= settings.most, "in its bounds")
         }
         // Sixty turns of the reference time, twelve days each: what the clock lets pass.
-        let queue = control.queueDelay
+        let queue = path.condition(at: now).queueDelay
         precondition(queue < .seconds(800 * 86_400) && queue > .seconds(-800 * 86_400), "clocks go no further")
-        _ = control.nextDeadline(at: now)
+        _ = path.nextDeadline(at: now)
     }
 }

@@ -2,30 +2,40 @@ import CongestionControl
 public import Primitives
 public import RTP
 
-/// How fast one subscriber is sent to: its estimator and its pacer, fed by what leaves and by what it reports.
+/// The path to one subscriber: how much it carries and when packets may leave for it, by what leaves and by what the subscriber reports.
 ///
-/// Exists once something can be known: the subscriber's sections negotiated transport-wide numbers, or it sends REMB. Without it, and while a
-/// subscriber that promised feedback gives none, nothing is limited.
-public struct SendControl: ~Copyable {
+/// Nothing is known, and nothing limited, before a packet with a transport-wide number leaves or a REMB comes, and while a subscriber that
+/// promised feedback gives none.
+public struct SendPath: ~Copyable {
+    /// What a datagram that leaves is for the path.
+    public enum Purpose: Sendable { case media, retransmission, probe }
+
     // What a packet that leaves touches comes first: `hotBytes`.
     private var pacer = Pacer()
-    var estimator = BandwidthEstimator()
+    private var estimator = BandwidthEstimator()
     private var clock = FeedbackClock()
+    /// Feedback is expected, or a REMB has come.
+    private var isUsed = false
     /// Bytes of probes that have left.
-    public private(set) var probeBytes: UInt64 = 0
+    private var probeBytes: UInt64 = 0
+    private var sentBytes: UInt64 = 0
+    /// When the first measurement was there.
+    private var establishedAt: MonotonicTime?
+    /// What video and audio take by the last allocation.
+    private var allocated = Bitrate.zero
+    /// The last REMB: when, and what had been sent by then.
+    private var lastReceiverEstimate: (at: MonotonicTime, sentBytes: UInt64)?
 
     /// A subscriber that reports does so within a second of the first packet.
     static let patience = TimeInterval.seconds(3)
-
     /// Feedback comes after some 100 ms, a probe's answer as long after that, and a second one.
-    static let settling = TimeInterval.milliseconds(1_500)
-    /// When the first measurement was there.
-    private var establishedAt: MonotonicTime?
-    /// What pictures and sound take by the last allocation.
-    private var allocated = Bitrate.zero
-    private var sentBytes: UInt64 = 0
-    /// The last figure of the receiver's own: when, and what had been sent by then.
-    private var lastReceiverEstimate: (at: MonotonicTime, sentBytes: UInt64)?
+    private static let settling = TimeInterval.milliseconds(1_500)
+    /// A rate over less time than this is a frame's, not a stream's.
+    private static let leastMeasured = TimeInterval.milliseconds(250)
+    /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.
+    private static let leastProbe = 240
+    /// What passes any path.
+    private static let mostProbe = 1_200
 
     public init() {}
 
@@ -34,8 +44,12 @@ public struct SendControl: ~Copyable {
 
     // MARK: - What is known
 
+    /// The subscriber has promised feedback: the start value holds until it comes.
+    public mutating func expectFeedback() { isUsed = true }
+
     /// What may be sent, headers included; nil while there is no reason for any limit.
     public func estimate(at now: MonotonicTime) -> Bitrate? {
+        guard isUsed else { return nil }
         if estimator.isEstablished(at: now) { return estimator.estimate(at: now) }
         // REMB alone, and it limits nothing.
         guard let since = estimator.sendingSince else {
@@ -44,34 +58,25 @@ public struct SendControl: ~Copyable {
         return now - since > Self.patience ? nil : estimator.estimate(at: now)
     }
 
-    /// Whether the estimate comes from measurements, not from the start value.
-    public func isEstablished(at now: MonotonicTime) -> Bool { estimator.isEstablished(at: now) }
-    /// Whether losses, not queues, hold the estimate down.
-    public var isBoundByLoss: Bool { estimator.isBoundByLoss }
-    /// Whether the first probes have had their time: before that a lack of bandwidth is no more than a guess. It stays one where only REMB
-    /// comes: that measures what is sent, and would never rise for a picture that is not.
-    public func isSettled(at now: MonotonicTime) -> Bool {
-        estimator.isMeasured && establishedAt.map { now - $0 > Self.settling } ?? false
+    /// All that is known of the path now.
+    public func condition(at now: MonotonicTime) -> PathCondition {
+        guard isUsed else { return PathCondition() }
+        var condition = PathCondition()
+        condition.estimate = estimate(at: now)
+        condition.isMeasured = estimator.isEstablished(at: now)
+        // REMB measures what is sent, and would never rise for a video that is not: with REMB alone it stays a guess.
+        let isSettled = estimator.isMeasured && establishedAt.map { now - $0 > Self.settling } ?? false
+        condition.certainty = isSettled ? .settled : .guessed
+        condition.isCongested = estimator.isCongested(at: now)
+        condition.isBoundByLoss = estimator.isBoundByLoss
+        condition.isSilent = estimator.phase == .silent
+        condition.wrongFall = estimator.wrongFall
+        condition.received = estimator.received
+        condition.lossRate = estimator.lossRate
+        condition.queueDelay = estimator.queueDelay
+        condition.probeBytes = probeBytes
+        return condition
     }
-
-    /// Queues, losses, silence or the receiver itself say that the path carries no more than the estimate.
-    public func isCongested(at now: MonotonicTime) -> Bool { estimator.isCongested(at: now) }
-
-    /// When the estimate fell for a stall that was over at once, the last time; nil before one.
-    public var wrongFall: MonotonicTime? { estimator.wrongFall }
-
-    /// Smoothed round trip by feedback.
-    public var roundTrip: TimeInterval? { estimator.roundTrip }
-    /// Share of packets lost in the last seconds, 0 to 1.
-    public var lossRate: Double { estimator.lossRate }
-    /// How long packets wait in queues on the way.
-    public var queueDelay: TimeInterval { estimator.queueDelay }
-    /// Rate of what arrives.
-    public var acknowledgedRate: Bitrate? { estimator.acknowledgedRate }
-    /// Packets told as received.
-    public var received: UInt64 { estimator.received }
-    /// Packets are out and nothing is heard.
-    public var isSilent: Bool { estimator.phase == .silent }
 
     // MARK: - Feedback
 
@@ -92,6 +97,7 @@ public struct SendControl: ~Copyable {
 
     /// Takes the receiver's own estimate (REMB).
     public mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
+        isUsed = true
         let sent = lastReceiverEstimate.flatMap { last -> Bitrate? in
             let elapsed = now - last.at
             guard elapsed >= Self.leastMeasured else { return nil }
@@ -103,16 +109,15 @@ public struct SendControl: ~Copyable {
     }
 
     /// The subscriber is reached another way from now on.
-    public mutating func pathChanged(at now: MonotonicTime) {
+    public mutating func changed(at now: MonotonicTime) {
+        guard isUsed else { return }
         estimator.pathChanged(at: now)
         refreshPacer(at: now)
     }
 
-    /// A rate over less time than this is a picture's, not a stream's.
-    private static let leastMeasured = TimeInterval.milliseconds(250)
-
     /// What is wanted, for probing; nil `next` where nothing more is.
     public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
+        guard isUsed else { return }
         estimator.setDemand(allocated: allocated, next: next, wanted: wanted, at: now)
         self.allocated = allocated
         refreshPacer(at: now)
@@ -133,25 +138,28 @@ public struct SendControl: ~Copyable {
 
     // MARK: - Sending
 
-    /// Notes that a datagram of `size` bytes leaves under a transport-wide number.
-    @inline(__always) public mutating func sent(_ sequence: UInt16, size: Int, at now: MonotonicTime) {
-        estimator.sent(sequence, size: size, at: now)
-    }
-
     /// Lets the pacer's time pass; once before packets of a turn.
     @inline(__always) public mutating func refill(at now: MonotonicTime) { pacer.refill(at: now) }
     /// Whether a video packet may leave now.
     @inline(__always) public var isOpen: Bool { pacer.isOpen }
-    /// Whether a repeat may leave now: ahead of pictures, but not without end into a full queue.
+    /// Whether a repeat may leave now: ahead of video, but not without end into a full queue.
     @inline(__always) public var isOpenForRepeats: Bool { pacer.isOpenForRepeats }
-    /// Counts bytes that left.
-    @inline(__always) public mutating func spend(_ size: Int) {
+
+    /// A datagram of `size` bytes leaves, under the transport-wide number `sequence` where it has one.
+    @inline(__always)
+    public mutating func sent(_ sequence: UInt16?, size: Int, as purpose: Purpose, at now: MonotonicTime) {
+        if let sequence {
+            isUsed = true
+            estimator.sent(sequence, size: size, at: now)
+        }
         sentBytes &+= UInt64(size)
         pacer.spend(size)
+        switch purpose {
+        case .media: break
+        case .retransmission: pacer.spendOnRepeat(size)
+        case .probe: probeBytes &+= UInt64(size)
+        }
     }
-
-    /// Counts bytes that left and were a repeat.
-    @inline(__always) public mutating func spendOnRepeat(_ size: Int) { pacer.spendOnRepeat(size) }
 
     /// Lets packet `sequence` of subscription `index` wait; false when there is no room.
     public mutating func wait(subscription index: Int, sequence: UInt32, size: Int, at now: MonotonicTime) -> Bool {
@@ -168,32 +176,42 @@ public struct SendControl: ~Copyable {
     /// Whether packets wait.
     public var isWaiting: Bool { !pacer.isEmpty }
 
-    // MARK: - Time
+    // MARK: - Probing
 
-    /// When `advance` and then `nextWaiting` want to be called.
-    public func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
-        min(estimator.nextDeadline, pacer.nextDeadline(at: now))
+    /// Bytes of the packet of padding that should leave now for a probe; nil for none.
+    public func probePacketDue(at now: MonotonicTime) -> Int? {
+        guard estimator.probeBytesDue(at: now) > 0 else { return nil }
+        return min(max(estimator.probePacketBytes, Self.leastProbe), Self.mostProbe)
     }
-
-    /// Plans probes and notices silence.
-    public mutating func advance(to now: MonotonicTime) {
-        guard now >= estimator.nextDeadline else { return }
-        estimator.advance(to: now)
-        if estimator.phase == .silent { refreshPacer(at: now) }
-    }
-
-    /// Bytes of padding that should leave now for a probe; 0 for none.
-    public func probeBytesDue(at now: MonotonicTime) -> Int { estimator.probeBytesDue(at: now) }
-
-    /// Bytes of one packet of that padding.
-    public var probePacketBytes: Int { estimator.probePacketBytes }
-
-    /// Counts padding that left.
-    public mutating func countProbe(_ size: Int) { probeBytes &+= UInt64(size) }
 
     /// There is nothing to pad with.
     public mutating func abandonProbe() { estimator.abandonProbe() }
 
     /// What became of the probe that ended last; nil where none did since this was asked.
     public mutating func takeProbeOutcome() -> ProbeOutcome? { estimator.takeProbeOutcome() }
+
+    // MARK: - Time
+
+    /// When `advance` and then `nextWaiting` want to be called.
+    public func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
+        isUsed ? min(estimator.nextDeadline, pacer.nextDeadline(at: now)) : .distantFuture
+    }
+
+    /// Plans probes and notices silence.
+    public mutating func advance(to now: MonotonicTime) {
+        guard isUsed, now >= estimator.nextDeadline else { return }
+        estimator.advance(to: now)
+        if estimator.phase == .silent { refreshPacer(at: now) }
+    }
+
+    // MARK: - Memory asked for ahead
+
+    /// The pacer, and the beginning of the estimator: what `refill` and `sent` use.
+    public static let hotBytes = 384
+
+    /// Asks for the place that `sent` will fill.
+    @inline(__always) public func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
+
+    /// Asks for the log of the packets that the next report tells of.
+    @inline(__always) public func prefetchReported() { estimator.prefetchReported() }
 }

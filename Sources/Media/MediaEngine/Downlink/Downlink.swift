@@ -1,0 +1,371 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+import Primitives
+import RTP
+
+/// All that one peer is sent: its subscriptions, the numbers of their packets, what its path carries, and how that is shared out.
+///
+/// One for each peer that receives, a block of memory of its own; publish-only peers have none (RTP packets are never sent to them).
+/// `send` is the only way out, for new packets, those that waited, repeats and probes:
+/// ```text
+/// planned ---> writePlanned --+--------> send: slot, number, bytes, protection ---> batch
+///                             | path not open: wait        ^    ^    ^
+///                             +----------> writeWaiting ---+    |    |
+/// NACK ------> mayRepeat ----------------> writeRepeat ---------+    |
+/// estimator wants to know more ----------> writeProbe ---------------+
+/// ```
+struct Downlink: ~Copyable {
+    // What packets that leave touch comes first: `hotBytes`.
+    /// Subscriptions with packets in this turn, chained in the order in which they were planned; -1 for none.
+    private(set) var firstPending = -1
+    private var lastPending = -1
+    /// The transport-wide sequence number used last. It is used up by what leaves: what was not written or not protected leaves no gap.
+    private var transportSequence: UInt16 = 0
+    private(set) var packetsSent: UInt64 = 0
+    private(set) var bytesSent: UInt64 = 0
+    /// Packets sent again among them.
+    private var repeatsSent: UInt64 = 0
+    private var path = SendPath()
+
+    /// Head of the list of its subscriptions; -1 for none.
+    private var firstSubscription = -1
+    private(set) var subscriptionCount = 0
+    /// Smoothed round trip by receiver reports; nil before the first.
+    private(set) var roundTrip: TimeInterval?
+    /// When sender reports are looked at next.
+    private var nextReport = MonotonicTime.distantFuture
+    private var lookups = Allowance.lookups
+    private var repeats = Allowance.repeats
+    /// How its bandwidth is shared out.
+    var allocation = AllocationState()
+
+    /// What lies before the list of subscriptions.
+    static let hotBytes = 48 + SendPath.hotBytes
+    /// Room for the largest packet with everything that is added to it.
+    static let slotLength = Subscription.maximumLength + PeerTransport.protectionOverhead
+    /// What a packet that waits is counted as: an encoder's usual packet with its headers.
+    private static let waitingLength = 1_100
+
+    /// Bytes of memory, that beside the struct itself included.
+    var memoryBytes: Int {
+        MemoryLayout<Self>.size + path.memoryBytes + allocation.decisions.memoryBytes + allocation.estimates.memoryBytes
+    }
+
+    // MARK: - Subscriptions
+
+    /// The peer's subscriptions, newest first. One of them may be removed while it is looked at.
+    func subscriptions(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain {
+        SubscriptionChain(.ofPeer, from: firstSubscription, in: base)
+    }
+
+    mutating func add(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
+        base[index].nextOfPeer = firstSubscription
+        if firstSubscription >= 0 { base[firstSubscription].previousOfPeer = index }
+        firstSubscription = index
+        subscriptionCount += 1
+    }
+
+    mutating func remove(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
+        let next = base[index].nextOfPeer, previous = base[index].previousOfPeer
+        if next >= 0 { base[next].previousOfPeer = previous }
+        if previous >= 0 { base[previous].nextOfPeer = next } else { firstSubscription = next }
+        subscriptionCount -= 1
+    }
+
+    /// A subscription has packets in this turn; true when it is the peer's first one.
+    @inline(__always)
+    mutating func enqueue(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) -> Bool {
+        base[index].nextPending = -1
+        let isFirst = lastPending < 0
+        if isFirst { firstPending = index } else { base[lastPending].nextPending = index }
+        lastPending = index
+        return isFirst
+    }
+
+    /// The turn is over.
+    mutating func clearPending() { (firstPending, lastPending) = (-1, -1) }
+
+    // MARK: - Sending
+
+    /// What became of a packet.
+    private enum Outcome {
+        case sent
+        /// The batch must be flushed first.
+        case batchFull
+        /// There was nothing to write.
+        case empty
+        /// Keys are gone, or it was refused.
+        case unprotected
+    }
+
+    /// Reserves a slot, has a packet written into it by `write`, protects and commits it. A packet that is numbered transport-wide uses the
+    /// number up when it leaves.
+    @inline(__always)
+    private mutating func send(
+        isNumbered: Bool, as purpose: SendPath.Purpose = .media, over route: SendRoute,
+        into batch: inout OutboundBatch, _ counters: inout WorkerStatistics,
+        write: (SendStamp, UnsafeMutableRawBufferPointer) -> Int?
+    ) -> Outcome {
+        guard let slot = batch.reserve(Self.slotLength) else { return .batchFull }
+        let number = transportSequence &+ (isNumbered ? 1 : 0)
+        guard let length = write(SendStamp(sendTime: route.sendTime, transportSequence: number), slot) else {
+            return .empty
+        }
+        let total = route.media.pointee.protectRTP(slot, length: length)
+        guard total >= 0 else { return .unprotected }
+        batch.commit(length: total, to: route.destination)
+        transportSequence = number
+        path.sent(isNumbered ? number : nil, size: total, as: purpose, at: route.now)
+        packetsSent &+= 1
+        bytesSent &+= UInt64(total)
+        counters.packetsSent &+= 1
+        counters.bytesSent &+= UInt64(total)
+        return .sent
+    }
+
+    /// Writes the planned packets of one subscription from `item` on; false when the batch is full.
+    @inline(__always)
+    mutating func writePlanned(
+        _ items: UnsafeMutableBufferPointer<SentPacket>, from item: inout Int, of index: Int,
+        _ state: UnsafeMutablePointer<SubscriptionState>, track: Unmanaged<PublishedTrack>,
+        over route: SendRoute, into batch: inout OutboundBatch, _ counters: inout WorkerStatistics
+    ) -> Bool {
+        let end = state.pointee.planEnd
+        let isNumbered = state.pointee.subscription.usesTransportSequence
+        // Audio never waits.
+        let isPaced = state.pointee.subscription.kind == .video
+        if isPaced { path.refill(at: route.now) }
+        while item < end {
+            let planned = items[item]
+            var isFull = false
+            if isPaced, !path.isOpen {
+                isFull = !wait(planned, of: index, state, track: track, at: route.now, &counters)
+                guard isFull else {
+                    item &+= 1
+                    continue
+                }
+            }
+            let outcome = send(isNumbered: isNumbered, over: route, into: &batch, &counters) { stamp, slot in
+                track._withUnsafeGuaranteedRef {
+                    isFull
+                        ? state.pointee.subscription.writeFiller(
+                            insteadOf: planned, stamp: stamp, at: route.now, into: slot)
+                        : state.pointee.subscription.write(planned, of: $0, stamp: stamp, at: route.now, into: slot)
+                }
+            }
+            switch outcome {
+            case .batchFull: return false
+            case .sent: counters.packetsForwarded &+= 1
+            case .empty: counters.drops.count(.retransmissionTooOld)
+            case .unprotected: counters.drops.count(.protectFailed)
+            }
+            item &+= 1
+        }
+        return true
+    }
+
+    /// Lets a planned packet wait; false where no room is left, and only its number goes out.
+    private mutating func wait(
+        _ planned: SentPacket, of index: Int, _ state: UnsafeMutablePointer<SubscriptionState>,
+        track: Unmanaged<PublishedTrack>, at now: MonotonicTime, _ counters: inout WorkerStatistics
+    ) -> Bool {
+        if path.wait(subscription: index, sequence: planned.sequence, size: Self.waitingLength, at: now) { return true }
+        counters.drops.count(.outboundFull)
+        // Half a frame is none: the next one that is sent is a keyframe.
+        track._withUnsafeGuaranteedRef { state.pointee.subscription.stop($0) }
+        return false
+    }
+
+    /// Whether packets wait for their path.
+    @inline(__always) var isWaiting: Bool { path.isWaiting }
+
+    /// Whether padding should leave for a probe.
+    func isProbeDue(at now: MonotonicTime) -> Bool { path.probePacketDue(at: now) != nil }
+
+    /// Writes packets that waited, as far as the path lets them go; false when the batch is full. `own` is the peer's number.
+    mutating func writeWaiting(
+        of own: Int, _ tables: borrowing Tables, over route: SendRoute, into batch: inout OutboundBatch,
+        _ counters: inout WorkerStatistics
+    ) -> Bool {
+        path.refill(at: route.now)
+        // Nothing is taken from those that wait before there is a slot for it.
+        while batch.hasRoom(for: Self.slotLength) {
+            guard let waiting = path.nextWaiting(at: route.now) else { return true }
+            // The subscription is gone.
+            guard tables.subscriptions.contains(waiting.subscription) else { continue }
+            let state = tables.subscriptions[waiting.subscription]
+            guard state.pointee.peer == own else { continue }
+            let track = state.pointee.track >= 0 ? tables.tracks[state.pointee.track].pointee.track : nil
+            var result = WaitingResult.gone
+            let isNumbered = state.pointee.subscription.usesTransportSequence
+            let outcome = send(isNumbered: isNumbered, over: route, into: &batch, &counters) { stamp, slot in
+                result = state.pointee.subscription.writeWaiting(
+                    waiting.sequence, of: track, stamp: stamp, at: route.now, into: slot)
+                return result.length
+            }
+            switch result {
+            case .written: break
+            case .gone: counters.drops.count(.outboundFull)
+            case .filled(_, let breaksPicture):
+                counters.drops.count(.retransmissionTooOld)
+                if breaksPicture, let track { state.pointee.subscription.stop(track) }
+            }
+            switch outcome {
+            case .sent: counters.packetsForwarded &+= 1
+            case .unprotected: counters.drops.count(.protectFailed)
+            case .empty, .batchFull: break
+            }
+        }
+        return false
+    }
+
+    /// Sends a packet again that a NACK named; false when the batch is full.
+    mutating func writeRepeat(
+        _ sequence: UInt32, of state: UnsafeMutablePointer<SubscriptionState>, track: PublishedTrack,
+        over route: SendRoute, into batch: inout OutboundBatch, _ counters: inout WorkerStatistics
+    ) -> Bool {
+        guard batch.hasRoom(for: Self.slotLength) else { return false }
+        path.refill(at: route.now)
+        guard path.isOpenForRepeats, repeats.take(1, sent: packetsSent &- repeatsSent) else {
+            // The receiver asks again.
+            counters.drops.count(.retransmissionThrottled)
+            return true
+        }
+        // A repeat on its own stream is a new packet for the receiver's estimator; one on the media stream is not.
+        let isNumbered =
+            state.pointee.subscription.repeatsAsRTX && state.pointee.subscription.usesTransportSequence
+        let outcome = send(isNumbered: isNumbered, as: .retransmission, over: route, into: &batch, &counters) {
+            state.pointee.subscription.writeRepeat(sequence, of: track, stamp: $0, at: route.now, into: $1)
+        }
+        switch outcome {
+        case .sent:
+            repeatsSent &+= 1
+            counters.retransmissionsSent &+= 1
+        case .empty: counters.drops.count(.retransmissionTooOld)
+        case .unprotected: counters.drops.count(.protectFailed)
+        case .batchFull: return false
+        }
+        return true
+    }
+
+    /// Sends the padding of a probe that is due; false when the batch is full.
+    mutating func writeProbe(
+        _ tables: borrowing Tables, over route: SendRoute, into batch: inout OutboundBatch,
+        _ counters: inout WorkerStatistics
+    ) -> Bool {
+        guard let state = probeCarrier(in: tables.subscriptions.base) else {
+            path.abandonProbe()
+            return true
+        }
+        let track = tables.tracks[state.pointee.track].pointee.track
+        while let wanted = path.probePacketDue(at: route.now) {
+            let outcome = send(isNumbered: true, as: .probe, over: route, into: &batch, &counters) {
+                state.pointee.subscription.writeProbe(wanted: wanted, of: track, stamp: $0, at: route.now, into: $1)
+            }
+            switch outcome {
+            case .sent: break
+            case .batchFull: return false
+            case .empty, .unprotected:
+                path.abandonProbe()
+                return true
+            }
+        }
+        return true
+    }
+
+    /// The subscription that padding goes out with: one that has a stream for it, of these one that shows something.
+    private func probeCarrier(
+        in base: UnsafeMutablePointer<SubscriptionState>
+    ) -> UnsafeMutablePointer<SubscriptionState>? {
+        var best: (state: UnsafeMutablePointer<SubscriptionState>, rank: Int)?
+        for state in subscriptions(in: base) {
+            guard state.pointee.track >= 0, state.pointee.subscription.canProbe,
+                state.pointee.subscription.usesTransportSequence
+            else { continue }
+            let isBeside = state.pointee.subscription.padsBeside
+            let rank = (isBeside ? 2 : 0) + (state.pointee.subscription.layer != nil ? 1 : 0)
+            if rank == 3 { return state }
+            // What waits has its number already, and padding must not overtake it.
+            if rank > best?.rank ?? -1, isBeside || !path.isWaiting { best = (state, rank) }
+        }
+        return best?.state
+    }
+
+    // MARK: - The path
+
+    /// All that is known of the path.
+    func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
+
+    /// What the path carries; nil where nothing limits.
+    func estimate(at now: MonotonicTime) -> Bitrate? { path.estimate(at: now) }
+
+    /// The start value holds until the feedback comes that was promised.
+    mutating func expectFeedback() { path.expectFeedback() }
+
+    /// Takes transport-wide feedback; nil, or why it is not believed.
+    mutating func receive(
+        _ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime
+    ) -> DropReason? {
+        // A receiver of audio answers each packet alone: a feedback costs some lookups beside those of its packets.
+        guard mayLookUp(feedback.packetCount + 4) else { return .rtcpUnexpected }
+        return path.take(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
+    }
+
+    /// Takes the receiver's own estimate (REMB).
+    mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
+        path.receiverEstimate(bitrate, at: now)
+    }
+
+    /// The peer is reached another way from now on.
+    mutating func pathChanged(at now: MonotonicTime) { path.changed(at: now) }
+
+    /// What probing is for; bits a second on the wire.
+    mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
+        path.setDemand(allocated: allocated, next: next, wanted: wanted, at: now)
+    }
+
+    /// Plans probes and notices silence.
+    mutating func advance(to now: MonotonicTime) { path.advance(to: now) }
+
+    /// There is no way to the peer now.
+    mutating func abandonProbe() { path.abandonProbe() }
+
+    /// What became of the probe that ended last; nil where none did since this was asked.
+    mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }
+
+    /// Weighs a new measurement by an eighth (RFC 6298's gain).
+    mutating func measured(_ sample: TimeInterval) {
+        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+
+    /// Whether feedback may have `count` numbers looked up.
+    mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }
+
+    // MARK: - Deadlines
+
+    /// Sender reports are looked at at `moment` or before; true when that is sooner than planned.
+    mutating func hastenReports(to moment: MonotonicTime) -> Bool {
+        guard moment < nextReport else { return false }
+        nextReport = moment
+        return true
+    }
+
+    func reportsAreDue(at now: MonotonicTime) -> Bool { nextReport <= now }
+
+    /// The reports that were due are written; they are looked at again at `moment`.
+    mutating func reported(next moment: MonotonicTime) { nextReport = moment }
+
+    /// When something has to leave, be decided or be looked at.
+    func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
+        min(nextReport, min(allocation.nextLook, path.nextDeadline(at: now)))
+    }
+
+    // MARK: - Memory asked for ahead
+
+    /// Asks for the place in the log that the next packet will fill.
+    @inline(__always) func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }
+
+    /// Asks for the log of the packets that the next report tells of.
+    @inline(__always) func prefetchReported() { path.prefetchReported() }
+}

@@ -1,0 +1,26 @@
+import Forwarding
+import PeerTransport
+import Primitives
+
+/// Where the packets of one turn to one receiver go, and when.
+struct SendRoute {
+    let media: UnsafeMutablePointer<MediaPath>
+    let destination: SocketAddress
+    let now: MonotonicTime
+    /// abs-send-time.
+    let sendTime: UInt32
+
+    /// nil while nothing may be sent to the peer. `sendTime` is that of `now`, which is computed once a turn.
+    @inline(__always)
+    init?(over media: UnsafeMutablePointer<MediaPath>, at now: MonotonicTime, sendTime: UInt32) {
+        guard let destination = media.pointee.destination else { return nil }
+        self.media = media
+        self.destination = destination
+        self.now = now
+        self.sendTime = sendTime
+    }
+
+    init?(over media: UnsafeMutablePointer<MediaPath>, at now: MonotonicTime) {
+        self.init(over: media, at: now, sendTime: SendStamp.sendTime(at: now))
+    }
+}

@@ -1,0 +1,28 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+/// Who is who in the engine: rooms, peers, tracks and subscriptions, named by small numbers while they live, and those numbers by id.
+struct Tables: ~Copyable {
+    var rooms = Slab<RoomState>(capacity: 16)
+    var peers = Slab<PeerState>(capacity: 16)
+    var tracks = Slab<TrackState>(capacity: 16)
+    var subscriptions = Slab<SubscriptionState>(capacity: 64)
+    var roomIndex = NumberTable()
+    var peerIndex = NumberTable()
+    var trackIndex = NumberTable()
+    var subscriptionIndex = NumberTable()
+    /// Packed peer and SSRC -> subscription, for feedback from subscribers.
+    var sendingStreams = NumberTable()
+
+    /// The subscriptions of a track, newest first.
+    @inline(__always) func subscriptions(ofTrack index: Int) -> SubscriptionChain {
+        SubscriptionChain(.ofTrack, from: tracks[index].pointee.firstSubscription, in: subscriptions.base)
+    }
+
+    /// The subscriptions of a peer, newest first; none for one that receives nothing.
+    @inline(__always) func subscriptions(ofPeer index: Int) -> SubscriptionChain {
+        peers[index].pointee.downlink?.pointee.subscriptions(in: subscriptions.base)
+            ?? SubscriptionChain(.ofPeer, from: -1, in: subscriptions.base)
+    }
+}

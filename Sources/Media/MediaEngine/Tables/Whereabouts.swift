@@ -1,0 +1,75 @@
+import Primitives
+
+/// Whose a datagram is, by where it comes from or by the user name fragment of a check.
+struct Whereabouts: ~Copyable {
+    private(set) var addresses: AddressTable
+    /// Peers that have sent checks from an address of another's and have not answered the server's check there yet.
+    private var contenders: AddressTable
+    private(set) var ufrags = NumberTable()
+
+    /// Two random numbers, so that whoever picks addresses cannot make them collide.
+    init(seed: UInt64, _ other: UInt64) {
+        addresses = AddressTable(seed: seed)
+        contenders = AddressTable(seed: other)
+    }
+
+    /// The peer that datagrams from `address` belong to.
+    @inline(__always) func owner(of address: SocketAddress) -> Int? { addresses[address] }
+
+    /// The peer that sends checks from an address of another's.
+    func contender(at address: SocketAddress) -> Int? { contenders[address] }
+
+    /// A peer has sent a check of its own from `address`. Where that is another's, it must answer the server's check before it is believed:
+    /// whoever can forge a source address could take anybody's datagrams away.
+    mutating func claim(_ address: SocketAddress, for peer: Int) {
+        if let owner = addresses[address], owner != peer {
+            contenders.set(address, to: peer)
+        } else {
+            addresses.set(address, to: peer)
+        }
+    }
+
+    /// A peer has answered the server's check from `address`: whoever had it is not there any more, and is returned.
+    mutating func take(_ address: SocketAddress, for peer: Int) -> Int? {
+        contenders.remove(address, of: peer)
+        guard let owner = addresses[address], owner != peer else { return nil }
+        addresses.set(address, to: peer)
+        return owner
+    }
+
+    /// The peer is not at `address` any more.
+    mutating func release(_ address: SocketAddress, of peer: Int) {
+        addresses.remove(address, of: peer)
+        contenders.remove(address, of: peer)
+    }
+
+    // MARK: - User name fragments
+
+    /// The peer whose user name fragment has this key.
+    func peer(ofUfrag key: UInt64) -> Int? { ufrags[key] }
+
+    /// Gives a user name fragment to a peer; false where another has it.
+    mutating func add(ufrag key: UInt64, of peer: Int) -> Bool {
+        guard ufrags[key] == nil else { return false }
+        ufrags.set(key, to: peer)
+        return true
+    }
+
+    mutating func remove(ufrag key: UInt64) { ufrags.remove(key) }
+}
+
+/// A user name fragment as one word. The server makes them, so nobody else chooses what collides; and a check with the wrong
+/// password is refused by the transport whatever this says.
+enum UfragKey {
+    /// FNV-1a, 64 bits.
+    static func of(_ bytes: [UInt8]) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+    }
+
+    /// The same over `range` of a datagram.
+    static func of(_ datagram: UnsafeMutableRawBufferPointer, _ range: Range<Int>) -> UInt64 {
+        var key: UInt64 = 0xcbf2_9ce4_8422_2325
+        for index in range { key = (key ^ UInt64(datagram[index])) &* 0x0000_0100_0000_01b3 }
+        return key
+    }
+}

@@ -1,0 +1,52 @@
+import Forwarding
+import Primitives
+
+/// What one turn has gathered, and where the writing of it stands, so that it can go on after a flush.
+struct Turn: ~Copyable {
+    /// What is being written.
+    enum Phase {
+        /// Nothing: a new turn may begin.
+        case idle
+        case repeats, packets, feedback
+    }
+
+    /// A packet to be sent again in this turn.
+    struct Repeat {
+        var subscription: Int32
+        /// Extended output number.
+        var sequence: UInt32
+    }
+
+    var phase = Phase.idle
+    /// Tracks with packets.
+    var dirtyTracks = WorkList<Int32>(capacity: 64)
+    /// How many of them are amid a frame.
+    var openFrames = 0
+    /// Peers to look after at the end of the turn.
+    var touchedPeers = WorkList<Int32>(capacity: 64)
+    /// Subscribers with videos that wait for a decision to begin.
+    var awaitingPeers = WorkList<Int32>(capacity: 64)
+    /// Subscribers with packets.
+    var pendingPeers = WorkList<Int32>(capacity: 64)
+    var repeats = WorkList<Repeat>(capacity: 64)
+    /// The packets, by subscription.
+    var plan = WorkList<SentPacket>(capacity: 1_024)
+
+    /// Positions in the lists of repeats, of peers with packets, and of touched peers.
+    var repeatCursor = 0
+    var peerCursor = 0
+    var feedbackCursor = 0
+    /// The subscription being written, and its next packet in the plan; -1 before a peer's first.
+    var subscription = -1
+    var item = 0
+
+    /// Forgets what was to be written.
+    mutating func end() {
+        pendingPeers.removeAll()
+        repeats.removeAll()
+        plan.removeAll()
+        phase = .idle
+        (repeatCursor, peerCursor, feedbackCursor) = (0, 0, 0)
+        (subscription, item) = (-1, 0)
+    }
+}
