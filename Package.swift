@@ -47,6 +47,7 @@ let systemTargets: [Target] = [
     system("CNice", pkgConfig: "nice", apt: "libnice-dev"),
     system("CSoup", pkgConfig: "libsoup-3.0", apt: "libsoup-3.0-dev"),
     system("CJWT", pkgConfig: "libjwt", apt: "libjwt-dev"),
+    system("CJansson", pkgConfig: "jansson", apt: "libjansson-dev"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 ]
 
@@ -68,7 +69,7 @@ let modules: [Target] = [
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
     // Control: pure decisions.
-    module("Control", "AccessTokens", ["CJWT"]),
+    module("Control", "AccessTokens", ["CJWT", "CJansson"]),
     module("Control", "Rooms", ["SDP", "AccessTokens", "MediaControl"]),
     // Runtime: threads, sockets, actors.
     module("Runtime", "Logging", []),

@@ -1,15 +1,13 @@
 extension AccessClaims {
     /// Reads the claims of a verified token.
-    init(_ token: borrowing JSONWebToken, issuer: String) throws(AccessTokenError) {
+    init(_ token: borrowing JSONObject, issuer: String) throws(AccessTokenError) {
         guard let expiresAt = try token.integer("exp") else { throw .noExpiry }
         self.init(
             apiKey: issuer, identity: try token.string("sub", limit: AccessTokenLimits.identityBytes),
             name: try token.string("name", limit: AccessTokenLimits.nameBytes),
             metadata: try token.string("metadata", limit: AccessTokenLimits.metadataBytes), expiresAt: expiresAt,
             notBefore: try token.integer("nbf"), issuedAt: try token.integer("iat"))
-        guard let json = token.json("video"), json != "null" else { return }
-        guard json.first == "{", let members = JSONWebToken(members: json) else { throw .badClaim }
-        video = try VideoGrant(members)
+        if let members = try token.object("video") { video = try VideoGrant(members) }
     }
 
     /// Whether every text is short enough to be accepted again.
@@ -20,24 +18,22 @@ extension AccessClaims {
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
     }
 
-    /// Writes the claims; false when the library refuses one.
-    func write(into token: borrowing JSONWebToken) -> Bool {
+    /// Writes the claims; false when one cannot be written.
+    func write(into token: borrowing JSONObject) -> Bool {
         guard token.set("iss", apiKey), token.set("exp", expiresAt) else { return false }
         if let notBefore, !token.set("nbf", notBefore) { return false }
         if let issuedAt, !token.set("iat", issuedAt) { return false }
         if let identity, !token.set("sub", identity) { return false }
         if let name, !token.set("name", name) { return false }
         if let metadata, !token.set("metadata", metadata) { return false }
-        guard let members = JSONWebToken(), video.write(into: members), let json = members.json(nil) else {
-            return false
-        }
-        return token.merge(json: "{\"video\":\(json)}")
+        guard let members = JSONObject(), video.write(into: members) else { return false }
+        return token.set("video", members)
     }
 }
 
 extension VideoGrant {
     /// Reads the members of a `video` object; unknown members are left alone.
-    init(_ members: borrowing JSONWebToken) throws(AccessTokenError) {
+    init(_ members: borrowing JSONObject) throws(AccessTokenError) {
         room = try members.string("room", limit: AccessTokenLimits.roomBytes)
         roomJoin = try members.bool("roomJoin") ?? false
         roomCreate = try members.bool("roomCreate") ?? false
@@ -48,23 +44,21 @@ extension VideoGrant {
         canPublishData = try members.bool("canPublishData")
         hidden = try members.bool("hidden") ?? false
         recorder = try members.bool("recorder") ?? false
-        if let json = members.json("canPublishSources"), json != "null" {
-            canPublishSources = try Self.sources(json)
-        }
+        canPublishSources = try Self.sources(of: members)
         maxVideoSubscriptions = try Self.limit("maxVideoSubscriptions", of: members).map { Int($0) }
         maxDownlinkBitrate = try Self.limit("maxDownlinkBitrate", of: members)
         maxUplinkBitrate = try Self.limit("maxUplinkBitrate", of: members)
     }
 
     /// A limit; a negative or absurd one is a mistake, not no limit.
-    private static func limit(_ name: String, of members: borrowing JSONWebToken) throws(AccessTokenError) -> Int64? {
+    private static func limit(_ name: String, of members: borrowing JSONObject) throws(AccessTokenError) -> Int64? {
         guard let value = try members.integer(name) else { return nil }
         guard (0...1_000_000_000_000).contains(value) else { throw .badClaim }
         return value
     }
 
     /// Writes what differs from the default.
-    func write(into members: borrowing JSONWebToken) -> Bool {
+    func write(into members: borrowing JSONObject) -> Bool {
         if let room, !members.set("room", room) { return false }
         let flags = [
             ("roomJoin", roomJoin), ("roomCreate", roomCreate), ("roomList", roomList), ("roomAdmin", roomAdmin),
@@ -89,21 +83,13 @@ extension VideoGrant {
         guard let canPublishSources else { return true }
         // An empty list would read as "not restricted": a set of nothing is written as a word that grants nothing.
         let words = canPublishSources.isEmpty ? ["none"] : canPublishSources.map(\.rawValue).sorted()
-        let names = words.map { "\"\($0)\"" }.joined(separator: ",")
-        return members.merge(json: "{\"canPublishSources\":[\(names)]}")
+        return members.set("canPublishSources", words)
     }
 
-    /// The sources in a JSON array of plain words. An unknown word grants nothing; it never widens the grant.
-    private static func sources(_ json: String) throws(AccessTokenError) -> Set<GrantedSource>? {
-        guard json.utf8.count <= 512, json.first == "[", json.last == "]" else { throw .badClaim }
-        let inner = json.dropFirst().dropLast()
+    /// The named sources; nil where they are not restricted. An unknown word grants nothing; it never widens the grant.
+    private static func sources(of members: borrowing JSONObject) throws(AccessTokenError) -> Set<GrantedSource>? {
         // An empty list is what libraries write for "not restricted".
-        if inner.isEmpty { return nil }
-        var sources = Set<GrantedSource>()
-        for item in inner.split(separator: ",", omittingEmptySubsequences: false) {
-            guard item.count >= 2, item.first == "\"", item.last == "\"" else { throw .badClaim }
-            if let source = GrantedSource(rawValue: String(item.dropFirst().dropLast())) { sources.insert(source) }
-        }
-        return sources
+        guard let words = try members.strings("canPublishSources", limit: 32), !words.isEmpty else { return nil }
+        return Set(words.compactMap(GrantedSource.init))
     }
 }

@@ -20,13 +20,15 @@ public struct TokenVerifier: Sendable {
         guard Self.hasCompactForm(token) else { throw .malformed }
         guard let unverified = JSONWebToken(decoding: token, secret: nil) else { throw .malformed }
         guard unverified.asksForHS256 else { throw .algorithmNotAllowed }
-        guard let issuer = try unverified.string("iss", limit: AccessTokenLimits.identityBytes),
+        guard let stated = unverified.claims else { throw .malformed }
+        guard let issuer = try stated.string("iss", limit: AccessTokenLimits.identityBytes),
             let key = keys.first(where: { $0.name == issuer })
         else { throw .unknownKey }
         guard let verified = JSONWebToken(decoding: token, secret: key.secret), verified.wasHS256 else {
             throw .badSignature
         }
-        let claims = try AccessClaims(verified, issuer: issuer)
+        guard let proven = verified.claims else { throw .malformed }
+        let claims = try AccessClaims(proven, issuer: issuer)
         guard now < claims.expiresAt.addingLeeway(leewaySeconds) else { throw .expired }
         if let notBefore = claims.notBefore, now.addingLeeway(leewaySeconds) < notBefore { throw .notYetValid }
         return claims
@@ -35,8 +37,9 @@ public struct TokenVerifier: Sendable {
     /// A signed token with `claims`, by the key that `claims.apiKey` names.
     public func mint(_ claims: AccessClaims) throws(AccessTokenError) -> String {
         guard let key = keys.first(where: { $0.name == claims.apiKey }) else { throw .unknownKey }
-        guard claims.areWithinLimits, let token = JSONWebToken(), claims.write(into: token),
-            let text = token.signed(secret: key.secret), text.utf8.count <= AccessTokenLimits.tokenBytes
+        guard claims.areWithinLimits, let members = JSONObject(), claims.write(into: members),
+            let token = JSONWebToken(members), let text = token.signed(secret: key.secret),
+            text.utf8.count <= AccessTokenLimits.tokenBytes
         else { throw .cannotSign }
         return text
     }
