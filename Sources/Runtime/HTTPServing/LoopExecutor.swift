@@ -8,8 +8,8 @@ final class LoopExecutor: SerialExecutor {
     private let jobs: Mailbox<UnownedJob>
     /// The thread that runs the loop; 0 before it starts and after it ended.
     private let thread = Atomic<UInt>(0)
-    /// Jobs that came after the end: whoever brings the first runs them all, so that nobody waits for ever.
-    private let late = Mutex<(queue: [UnownedJob], isRunning: Bool)>(([], false))
+    /// What comes behind the last turn.
+    private let late = LateJobs()
 
     init() throws(SystemError) {
         wake = try WakeSignal()
@@ -18,7 +18,7 @@ final class LoopExecutor: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if !jobs.post(job) { runLate(job) }
+        if !jobs.post(job) { late.add(job, on: asUnownedSerialExecutor()) }
     }
 
     func checkIsolated() {
@@ -43,25 +43,6 @@ final class LoopExecutor: SerialExecutor {
         jobs.close()
         runJobs()
         thread.store(0, ordering: .relaxed)
-    }
-
-    private func runLate(_ job: UnownedJob) {
-        let isMine = late.withLock { late -> Bool in
-            late.queue.append(job)
-            defer { late.isRunning = true }
-            return !late.isRunning
-        }
-        guard isMine else { return }
-        while let next = nextLate() { next.runSynchronously(on: asUnownedSerialExecutor()) }
-    }
-
-    private func nextLate() -> UnownedJob? {
-        late.withLock { late in
-            if late.queue.isEmpty {
-                late.isRunning = false
-                return nil
-            }
-            return late.queue.removeFirst()
-        }
+        late.finish(on: asUnownedSerialExecutor())
     }
 }

@@ -16,8 +16,8 @@ final class WorkerExecutor: SerialExecutor {
     private let jobs: Mailbox<WorkerJob>
     /// The thread that runs the loop; 0 before it starts and after it ended.
     private let thread = Atomic<UInt>(0)
-    /// Jobs that came after the end: whoever brings the first runs them all, so that nobody waits for ever.
-    private let late = Mutex<(queue: [UnownedJob], isRunning: Bool)>(([], false))
+    /// What comes behind the last turn.
+    private let late = LateJobs()
 
     init() throws(SystemError) {
         wake = try WakeSignal()
@@ -26,7 +26,7 @@ final class WorkerExecutor: SerialExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        if !jobs.post(.job(job)) { runLate(job) }
+        if !jobs.post(.job(job)) { late.add(job, on: asUnownedSerialExecutor()) }
     }
 
     /// Has the thread run `call` in the order of the jobs; false after its end, when it runs nothing more.
@@ -77,25 +77,6 @@ final class WorkerExecutor: SerialExecutor {
         jobs.close()
         runJobs(&buffer, limit: .seconds(3_600))
         thread.store(0, ordering: .relaxed)
-    }
-
-    private func runLate(_ job: UnownedJob) {
-        let isMine = late.withLock { late -> Bool in
-            late.queue.append(job)
-            defer { late.isRunning = true }
-            return !late.isRunning
-        }
-        guard isMine else { return }
-        while let next = nextLate() { next.runSynchronously(on: asUnownedSerialExecutor()) }
-    }
-
-    private func nextLate() -> UnownedJob? {
-        late.withLock { late in
-            if late.queue.isEmpty {
-                late.isRunning = false
-                return nil
-            }
-            return late.queue.removeFirst()
-        }
+        late.finish(on: asUnownedSerialExecutor())
     }
 }

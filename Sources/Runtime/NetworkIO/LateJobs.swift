@@ -1,0 +1,40 @@
+import Synchronization
+
+/// Jobs of an actor that come behind the last turn of its loop, so that nobody waits for ever.
+///
+/// They run one at a time, in the order in which they come: on the loop's thread until it has retired, after that on the thread that brings
+/// one while none is running.
+public final class LateJobs: Sendable {
+    private struct State {
+        var queue: [UnownedJob] = []
+        /// True from the beginning: the loop's thread runs jobs until it has called `finish(on:)`.
+        var isRunning = true
+    }
+
+    private let state = Mutex(State())
+
+    /// None.
+    public init() {}
+
+    /// Runs `job`, or leaves it to whoever runs one already.
+    public func add(_ job: UnownedJob, on executor: UnownedSerialExecutor) {
+        let isMine = state.withLock { state -> Bool in
+            state.queue.append(job)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        if isMine { finish(on: executor) }
+    }
+
+    /// Runs what has come: the last thing that the loop's thread does.
+    public func finish(on executor: UnownedSerialExecutor) {
+        while let next = next() { next.runSynchronously(on: executor) }
+    }
+
+    private func next() -> UnownedJob? {
+        state.withLock { state in
+            state.isRunning = !state.queue.isEmpty
+            return state.isRunning ? state.queue.removeFirst() : nil
+        }
+    }
+}
