@@ -173,7 +173,7 @@ let testTargets: [Target] = [
     tests(
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
-    tests(of: "HTTPServing", also: ["CSoup", "Cryptography", "Logging"]),
+    tests(of: "HTTPServing", also: ["CSoup", "COpenSSL", "Cryptography", "Logging", "NetworkIO"]),
     .target(
         name: "EdgeTestSupport",
         dependencies: [

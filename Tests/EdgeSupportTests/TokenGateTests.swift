@@ -16,6 +16,7 @@ struct TokenGateTests {
             ([:], "/x?access_token=def", "def"),
             (["Authorization": "Basic abc"], "/x?access_token=def", nil),
             (["Authorization": "Bearer "], "/x", nil),
+            (["Authorization": "Bearer a b"], "/x", nil),
             ([:], "/x?access_token=", nil),
             ([:], "/x", nil),
         ] as [(HTTPHeaders, String, String?)])

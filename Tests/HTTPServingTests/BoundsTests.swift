@@ -55,17 +55,19 @@ struct BoundsTests {
 
     @Test("A body that keeps its rate is waited for; one below it is not")
     func rate() async throws {
-        try await ServerFixture.with(configure: {
-            $0.graceTime = .milliseconds(200)
-            $0.minimumBytesPerSecond = 100
-        }) { server in
+        let clock = ManualClock()
+        try await ServerFixture.with(clock: clock) { server in
             let slow = try TCPClient(port: server.port)
             try await slow.send(Self.begun)
+            let steady = try TCPClient(port: server.port)
+            try await steady.send("POST /steady HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n")
+            await server.finishTurn()
+            for _ in 0..<20 {
+                try await steady.send(String(repeating: "a", count: 1_000))
+                await clock.advance(by: .seconds(1), server)
+            }
             #expect(try await Answer(from: slow)?.status == 408)
             #expect(try await slow.isEnded())
-            let steady = try TCPClient(port: server.port)
-            try await steady.send("POST /steady HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
-            for _ in 0..<10 { try await steady.send(String(repeating: "a", count: 100)) }
             #expect(try await Answer(from: steady)?.status == 200)
             #expect(server.statistics.limitsReached == [.bodyTime: 1])
         }
@@ -169,12 +171,13 @@ struct BoundsTests {
 
     @Test("One address has its share of the handlers")
     func addressRequests() async throws {
+        let clock = ManualClock()
         let gate = Gate()
         let entered = Gate()
         try await ServerFixture.with(
+            clock: clock,
             configure: {
                 $0.maximumConcurrentRequestsPerAddress = 1
-                $0.queueTimeout = .milliseconds(50)
                 $0.trustsForwardedFields = true
             },
             handler: { request in
@@ -185,18 +188,83 @@ struct BoundsTests {
                 return HTTPResponse(text: "done")
             }
         ) { server in
-            let busy = try TCPClient(port: server.port)
-            try await busy.send("GET /held HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
-            await entered.wait()
-            func status(_ address: String) async throws -> Int? {
-                try await TCPClient(port: server.port).request("GET", "/", headers: ["X-Forwarded-For": address])?
-                    .status
+            func request(_ path: String, of address: String) async throws -> TCPClient {
+                let client = try TCPClient(port: server.port)
+                try await client.send("GET \(path) HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: \(address)\r\n\r\n")
+                return client
             }
-            #expect(try await status("192.0.2.1") == 503)
-            #expect(try await status("192.0.2.2") == 200)
+            let busy = try await request("/held", of: "192.0.2.1")
+            await entered.wait()
+            let same = try await request("/", of: "192.0.2.1")
+            await server.finishTurn()
+            #expect(try await Answer(from: request("/", of: "192.0.2.2"))?.status == 200)
+            await clock.advance(by: .seconds(5), server)
+            #expect(try await Answer(from: same)?.status == 503)
             gate.open()
             #expect(try await Answer(from: busy)?.status == 200)
             #expect(server.statistics.limitsReached == [.addressRequests: 1, .requests: 1])
+        }
+    }
+
+    @Test("A handler whose client has left is in work until it ends, so that leaving makes no room for more")
+    func leftHandlers() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(
+            clock: clock, configure: { $0.maximumConcurrentRequests = 1 },
+            handler: { request in
+                if request.path == "/held" {
+                    entered.open()
+                    await gate.wait()
+                }
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let gone = try TCPClient(port: server.port)
+            try await gone.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+            await entered.wait()
+            gone.reset()
+            #expect(try await ConnectionTests.settles(server, at: 0))
+            let next = try TCPClient(port: server.port)
+            try await next.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
+            await server.finishTurn()
+            #expect(server.statistics.limitsReached == [.requests: 1], "it waits for its turn")
+            gate.open()
+            #expect(try await Answer(from: next)?.status == 200)
+        }
+    }
+
+    @Test("A handler that never ends has its place for the time of a request, though its client has left")
+    func lostHandlers() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let entered = Gate()
+        try await ServerFixture.with(
+            clock: clock,
+            configure: {
+                $0.maximumConcurrentRequests = 1
+                $0.queueTimeout = .seconds(100)
+            },
+            handler: { request in
+                if request.path == "/held" {
+                    entered.open()
+                    await gate.wait()
+                }
+                return HTTPResponse(text: "done")
+            }
+        ) { server in
+            let gone = try TCPClient(port: server.port)
+            try await gone.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n")
+            await entered.wait()
+            gone.reset()
+            #expect(try await ConnectionTests.settles(server, at: 0))
+            let next = try TCPClient(port: server.port)
+            try await next.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
+            await server.finishTurn()
+            await clock.advance(by: .seconds(30), server)
+            #expect(try await Answer(from: next)?.status == 200)
+            gate.open()
         }
     }
 
@@ -235,15 +303,41 @@ struct BoundsTests {
 
     @Test("A response that nobody reads is given up")
     func deafClient() async throws {
+        let clock = ManualClock()
         try await ServerFixture.with(
-            configure: { $0.stallTimeout = .milliseconds(200) },
-            handler: { _ in HTTPResponse(text: String(repeating: "x", count: 10 << 20)) }
+            clock: clock, handler: { _ in HTTPResponse(text: String(repeating: "x", count: 10 << 20)) }
         ) { server in
             let deaf = try TCPClient(port: server.port, receiveBuffer: 4_096)
             try await deaf.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(try await ConnectionTests.settles(server, at: 1))
-            #expect(try await ConnectionTests.settles(server, at: 0))
+            #expect(try await Self.answered(server, 1))
+            await clock.advance(by: .milliseconds(9_999), server)
+            #expect(server.statistics.connections == 1)
+            await clock.advance(by: .milliseconds(1), server)
+            #expect(server.statistics.connections == 0)
             #expect(server.statistics.limitsReached == [.responseTime: 1])
         }
+    }
+
+    @Test("Clients that do not read their responses are those who make room")
+    func deafClients() async throws {
+        try await ServerFixture.with(
+            configure: { $0.maximumConnections = 3 },
+            handler: { HTTPResponse(text: $0.path == "/large" ? String(repeating: "x", count: 10 << 20) : "done") }
+        ) { server in
+            let deaf = try (0..<3).map { _ in try TCPClient(port: server.port, receiveBuffer: 4_096) }
+            for client in deaf { try await client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n") }
+            #expect(try await Self.answered(server, 3))
+            #expect(try await TCPClient(port: server.port).request("GET", "/")?.status == 200)
+            #expect(server.statistics.overloads == 0)
+        }
+    }
+
+    /// Waits until so many responses have been begun.
+    private static func answered(_ server: HTTPServer, _ count: UInt64) async throws -> Bool {
+        for _ in 0..<500 where server.statistics.responses[2] != count {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        await server.finishTurn()
+        return server.statistics.responses[2] == count
     }
 }

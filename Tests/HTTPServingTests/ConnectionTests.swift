@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Primitives
 import Testing
@@ -45,19 +46,54 @@ struct ConnectionTests {
 
     @Test("A head that comes a byte at a time is waited for as long as any other, and no longer")
     func slowHead() async throws {
-        try await ServerFixture.with(configure: { $0.headTimeout = .milliseconds(400) }) { server in
+        let clock = ManualClock()
+        try await ServerFixture.with(clock: clock) { server in
             let slow = try TCPClient(port: server.port)
-            for byte in "GET / HTTP/1.1\r\nX-Slow" {
+            for byte in "GET / HTT" {
                 try await slow.send(String(byte))
-                try await Task.sleep(for: .milliseconds(30))
+                await clock.advance(by: .seconds(1), server)
             }
+            #expect(server.statistics.requestTimeouts == 0)
+            await clock.advance(by: .seconds(1), server)
             #expect(try await Answer(from: slow)?.status == 408)
             #expect(try await slow.isEnded())
-            #expect(try await Self.settles(server, at: 0))
+            await clock.advance(by: .seconds(5), server)
+            #expect(server.statistics.connections == 0)
             #expect(server.statistics.requestTimeouts == 1)
             #expect(server.statistics.limitsReached == [.headTime: 1])
             let quick = try TCPClient(port: server.port)
             #expect(try await quick.request("GET", "/")?.status == 200)
+        }
+    }
+
+    /// More than one wait of the loop reports, as there are after the process was stopped, or a turn took long.
+    @Test("Requests that lie in their sockets when their time is over were in time")
+    func lateLoop() async throws {
+        let clock = ManualClock()
+        let began = Gate()
+        let held = DispatchSemaphore(value: 0)
+        try await ServerFixture.with(
+            clock: clock,
+            admission: { _ in
+                began.open()
+                held.wait()
+                return nil
+            }
+        ) { server in
+            let clients = try (0..<300).map { _ in try TCPClient(port: server.port) }
+            for _ in 0..<3 { await server.finishTurn() }
+            #expect(server.statistics.connections == 300)
+            let first = try TCPClient(port: server.port)
+            try await first.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na")
+            await began.wait()
+            for client in clients { try await client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+            async let advanced: Void = clock.advance(by: .seconds(10), server)
+            held.signal()
+            await advanced
+            var served = 0
+            for client in clients where try await Answer(from: client)?.status == 200 { served += 1 }
+            #expect(served == 300)
+            #expect(server.statistics.requestTimeouts == 0)
         }
     }
 

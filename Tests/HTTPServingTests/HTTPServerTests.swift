@@ -94,63 +94,84 @@ struct HTTPServerTests {
 
     @Test("A handler that does not answer is given up with 504, and its late answer goes nowhere")
     func timeout() async throws {
+        let clock = ManualClock()
         let gate = Gate()
+        let entered = Gate()
         try await ServerFixture.with(
-            configure: { $0.requestTimeout = .milliseconds(50) },
+            clock: clock,
             handler: { request in
-                if request.path == "/slow" { await gate.wait() }
+                if request.path == "/slow" {
+                    entered.open()
+                    await gate.wait()
+                }
                 return HTTPResponse(text: "done")
             }
         ) { server in
             let client = try TCPClient(port: server.port)
-            #expect(try await client.request("GET", "/slow")?.status == 504)
-            #expect(server.statistics.requestTimeouts == 1)
+            try await client.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            await entered.wait()
+            await clock.advance(by: .milliseconds(29_999), server)
+            #expect(server.statistics.requestTimeouts == 0)
+            await clock.advance(by: .milliseconds(1), server)
+            #expect(try await Answer(from: client)?.status == 504)
+            #expect(server.statistics.limitsReached == [.handlerTime: 1])
             gate.open()
             #expect(try await TCPClient(port: server.port).request("GET", "/quick")?.status == 200)
+            #expect(server.statistics.requestTimeouts == 1)
         }
     }
 
     @Test("A request that never ends is cut off, and so is a silent connection")
     func silence() async throws {
-        try await ServerFixture.with(configure: {
-            $0.graceTime = .milliseconds(50)
-            $0.headTimeout = .milliseconds(300)
-        }) { server in
+        let clock = ManualClock()
+        try await ServerFixture.with(clock: clock) { server in
             let stuck = try TCPClient(port: server.port)
             try await stuck.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc")
+            await server.finishTurn()
+            await clock.advance(by: .milliseconds(4_999), server)
+            #expect(server.statistics.requestTimeouts == 0)
+            await clock.advance(by: .milliseconds(1), server)
             #expect(try await Answer(from: stuck)?.status == 408)
             #expect(try await stuck.isEnded())
             #expect(server.statistics.limitsReached == [.bodyTime: 1])
-            #expect(try await TCPClient(port: server.port).isEnded())
+            let silent = try TCPClient(port: server.port)
+            await server.finishTurn()
+            await clock.advance(by: .seconds(10), server)
+            #expect(try await silent.isEnded())
+            #expect(server.statistics.requestTimeouts == 2)
         }
     }
 
-    @Test("A request beyond the bound waits for its turn, and is 503 when that does not come")
+    @Test(
+        "A request beyond the bound waits for its turn and is 503 when that does not come; the next on its connection is served"
+    )
     func overload() async throws {
+        let clock = ManualClock()
         let gate = Gate()
         let entered = Gate()
         try await ServerFixture.with(
-            configure: {
-                $0.maximumConcurrentRequests = 1
-                $0.queueTimeout = .milliseconds(50)
-            },
-            handler: { _ in
+            clock: clock, configure: { $0.maximumConcurrentRequests = 1 },
+            handler: { request in
                 entered.open()
                 await gate.wait()
-                return HTTPResponse(text: "done")
+                return HTTPResponse(text: request.path)
             }
         ) { server in
             let first = try TCPClient(port: server.port)
-            async let answer = first.request("GET", "/")
+            async let answer = first.request("GET", "/first")
             await entered.wait()
-            let refused = try await TCPClient(port: server.port).request("GET", "/")
+            let second = try TCPClient(port: server.port)
+            try await second.send("GET /b HTTP/1.1\r\nHost: a\r\n\r\nGET /c HTTP/1.1\r\nHost: a\r\n\r\n")
+            await server.finishTurn()
+            await clock.advance(by: .seconds(5), server)
+            let refused = try await Answer(from: second)
             #expect(refused?.status == 503)
             #expect(refused?.headers["retry-after"] == "1")
             gate.open()
-            let status = try await answer?.status
-            #expect(status == 200)
+            let body = try await answer?.body
+            #expect(body == "/first")
+            #expect(try await Answer(from: second)?.body == "/c")
             #expect(server.statistics.overloads == 1)
-            #expect(server.statistics.limitsReached == [.requests: 2])
         }
     }
 
@@ -187,6 +208,28 @@ struct HTTPServerTests {
             #expect(answer?.headers["x-a"] == nil)
             #expect(answer?.headers["x-c"] == "3")
             #expect(answer?.headers["content-length"] == "0")
+        }
+    }
+
+    @Test("A response that may have no body has none (RFC 9110 section 6.4.1)", arguments: [204, 304])
+    func bodiless(_ status: Int) async throws {
+        try await ServerFixture.with(handler: { request in
+            HTTPResponse(status: request.path == "/none" ? status : 200, headers: [:], body: Array("body".utf8))
+        }) { server in
+            let client = try TCPClient(port: server.port)
+            #expect(try await client.request("GET", "/none")?.status == status)
+            #expect(try await client.request("GET", "/some")?.body == "body")
+        }
+    }
+
+    @Test("A path or query of more parts than any of ours is refused before it costs anything")
+    func manyParts() async throws {
+        try await ServerFixture.with { server in
+            for (part, count, status) in [("a/", 31, 200), ("a/", 32, 400), ("a=b&", 64, 200), ("a=b&", 65, 400)] {
+                let target = (part == "a/" ? "/" : "/?") + String(repeating: part, count: count)
+                let answer = try await TCPClient(port: server.port).request("GET", target)
+                #expect(answer?.status == status, "\(count)")
+            }
         }
     }
 

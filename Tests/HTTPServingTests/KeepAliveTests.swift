@@ -36,10 +36,8 @@ struct KeepAliveTests {
 
     @Test("It ends where the client asks for it, after its bound of requests, and when nothing more comes")
     func ends() async throws {
-        try await ServerFixture.with(configure: {
-            $0.maximumRequestsPerConnection = 2
-            $0.idleTimeout = .milliseconds(200)
-        }) { server in
+        let clock = ManualClock()
+        try await ServerFixture.with(clock: clock, configure: { $0.maximumRequestsPerConnection = 2 }) { server in
             let asks = try TCPClient(port: server.port)
             let answer = try await asks.request("GET", "/", headers: ["Connection": "close"])
             #expect(answer?.headers["connection"] == "close")
@@ -54,6 +52,9 @@ struct KeepAliveTests {
             #expect(try await bounded.isEnded())
             let idle = try TCPClient(port: server.port)
             #expect(try await idle.request("GET", "/")?.status == 200)
+            await clock.advance(by: .milliseconds(74_999), server)
+            #expect(server.statistics.connections == 1)
+            await clock.advance(by: .milliseconds(1), server)
             #expect(try await idle.isEnded())
             #expect(server.statistics.requestTimeouts == 0, "to be idle is no fault")
         }

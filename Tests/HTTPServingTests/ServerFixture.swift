@@ -1,4 +1,5 @@
 import Logging
+import NetworkIO
 import Synchronization
 
 @testable import HTTPServing
@@ -9,32 +10,40 @@ struct ServerFixture {
     var port: UInt16 { server.port }
 
     init(
-        webSockets: [WebSocketRoute] = [], configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+        webSockets: [WebSocketRoute] = [], clock: ManualClock? = nil,
+        configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+        admission: @escaping HTTPAdmission = { _ in nil },
         handler: @escaping HTTPHandler = { request in
             HTTPResponse(text: "\(request.method) \(request.path) \(request.body.count)")
         }
     ) async throws {
         var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
         configure(&configuration)
-        server = HTTPServer(configuration: configuration, logger: .quiet)
-        try await server.start(webSockets: webSockets, handler: handler)
+        server = HTTPServer(
+            configuration: configuration, logger: .quiet, clock: { clock?.now ?? MonotonicClock.now() })
+        try await server.start(webSockets: webSockets, admission: admission, handler: handler)
     }
 
     /// Runs `body` against a server and stops it afterwards.
     static func with(
-        webSockets: [WebSocketRoute] = [], configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+        webSockets: [WebSocketRoute] = [], clock: ManualClock? = nil,
+        configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+        admission: @escaping HTTPAdmission = { _ in nil },
         handler: @escaping HTTPHandler = { request in
             HTTPResponse(text: "\(request.method) \(request.path) \(request.body.count)")
         },
         _ body: (HTTPServer) async throws -> Void
     ) async throws {
-        let fixture = try await ServerFixture(webSockets: webSockets, configure: configure, handler: handler)
+        let fixture = try await ServerFixture(
+            webSockets: webSockets, clock: clock, configure: configure, admission: admission, handler: handler)
         do {
             try await body(fixture.server)
         } catch {
+            clock?.release()
             await fixture.server.stop()
             throw error
         }
+        clock?.release()
         await fixture.server.stop()
     }
 }

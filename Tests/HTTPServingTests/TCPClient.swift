@@ -14,7 +14,12 @@ final class TCPClient: Sendable {
 
     /// Connects to a port of this machine. A small receive buffer makes a slow reader of it.
     init(port: UInt16, receiveBuffer: Int32? = nil) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        descriptor = try #require(Self.connected(port, receiveBuffer), "connects")
+    }
+
+    /// A connected socket whose waits are bounded; nil when nobody listens.
+    static func connected(_ port: UInt16, _ receiveBuffer: Int32? = nil) -> Int32? {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         }
@@ -30,10 +35,29 @@ final class TCPClient: Sendable {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        try #require(result == 0, "connects")
+        if result == 0 { return descriptor }
+        close(descriptor)
+        return nil
+    }
+
+    /// Whether somebody listens on a port of this machine.
+    static func isListening(_ port: UInt16) -> Bool {
+        guard let descriptor = connected(port) else { return false }
+        close(descriptor)
+        return true
     }
 
     deinit { close(descriptor) }
+
+    /// Breaks the connection at once: the server's next look at it finds a reset.
+    func reset() {
+        var hard = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &hard, socklen_t(MemoryLayout<linger>.size))
+        // To connect to nothing breaks a connection without giving its number back.
+        var nothing = sockaddr()
+        nothing.sa_family = sa_family_t(AF_UNSPEC)
+        connect(descriptor, &nothing, socklen_t(MemoryLayout<sockaddr>.size))
+    }
 
     private func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
@@ -109,6 +133,7 @@ struct Answer: Sendable {
     init?(from client: TCPClient, hasBody: Bool = true) async throws {
         guard let head = try await client.head() else { return nil }
         let lines = head.split(separator: "\r\n")
+        try #require(lines[0].hasPrefix("HTTP/1.1 "), "nothing stands between responses")
         status = Int(lines[0].split(separator: " ")[1]) ?? 0
         headers = [:]
         for line in lines.dropFirst() {

@@ -1,6 +1,7 @@
 import Cryptography
 import Foundation
 import Logging
+import Primitives
 import Synchronization
 import Testing
 
@@ -48,6 +49,73 @@ struct TLSTests {
             let plain = try TCPClient(port: server.port)
             try await plain.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try await plain.isEnded())
+        }
+    }
+
+    private static let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    /// Runs `body` against a server with a certificate.
+    private static func served(
+        clock: ManualClock? = nil, handler: @escaping HTTPHandler = { _ in HTTPResponse(text: "served") },
+        _ body: (HTTPServer) async throws -> Void
+    ) async throws {
+        let certificate = try TemporaryTLSFiles()
+        defer { certificate.remove() }
+        try await ServerFixture.with(
+            clock: clock, configure: { $0.tls = certificate.files }, handler: handler, body)
+    }
+
+    @Test(
+        "Of the protocols that a client offers HTTP/1.1 is chosen; a client that offers others only is refused (RFC 7301)"
+    )
+    func applicationProtocols() async throws {
+        try await Self.served { server in
+            let both = await OpenSSLClient(port: server.port, protocols: ["h2", "http/1.1"]).send(Self.request)
+            #expect(both.applicationProtocol == "http/1.1" && both.reply.hasSuffix("served"))
+            let none = await OpenSSLClient(port: server.port).send(Self.request)
+            #expect(none.isConnected && none.applicationProtocol == nil && none.reply.hasSuffix("served"))
+            let other = await OpenSSLClient(port: server.port, protocols: ["h2"]).send(Self.request)
+            #expect(!other.isConnected)
+        }
+    }
+
+    @Test("TLS 1.2 is spoken with ephemeral keys and authenticated ciphers alone (RFC 9325 section 4.2)")
+    func oldCiphers() async throws {
+        try await Self.served { server in
+            func isServed(_ ciphers: String) async -> Bool {
+                await OpenSSLClient(port: server.port, oldCiphers: ciphers).send(Self.request).reply.hasSuffix("served")
+            }
+            #expect(await isServed("ECDHE-ECDSA-AES128-GCM-SHA256"))
+            #expect(await isServed("ECDHE-ECDSA-CHACHA20-POLY1305"))
+            #expect(await !isServed("ECDHE-ECDSA-AES128-SHA"))
+        }
+    }
+
+    @Test("The end of a connection is told within TLS (RFC 8446 section 6.1), also by a connection that is given up")
+    func endings() async throws {
+        let clock = ManualClock()
+        try await Self.served(clock: clock) { server in
+            let asked = await OpenSSLClient(port: server.port).send(Self.request)
+            #expect(asked.reply.hasSuffix("served") && asked.isTerminated)
+            let kept = Self.request.replacing("Connection: close\r\n", with: "")
+            async let idle = OpenSSLClient(port: server.port).send(kept)
+            while server.statistics.responses[2] < 2 { await server.finishTurn() }
+            await server.finishTurn()
+            await clock.advance(by: .seconds(75), server)
+            let outcome = await idle
+            #expect(outcome.reply.hasSuffix("served") && outcome.isTerminated)
+        }
+    }
+
+    @Test("A request is the same in however many records it comes")
+    func records() async throws {
+        try await Self.served(handler: { HTTPResponse(text: "\($0.body.count) served") }) { server in
+            let head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000\r\n\r\n"
+            for pieceBytes in [1, 7, 1_000] {
+                let outcome = await OpenSSLClient(port: server.port, pieceBytes: pieceBytes)
+                    .send(head + String(repeating: "a", count: 3_000))
+                #expect(outcome.reply.hasSuffix("3000 served"))
+            }
         }
     }
 }

@@ -63,8 +63,9 @@ public struct TokenGate: Sendable {
         if let field = request.headers["Authorization"] {
             let parts = field.split(separator: " ", maxSplits: 1)
             guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-            let token = parts[1].filter { $0 != " " }
-            return token.isEmpty ? nil : token
+            // Blanks before it are forgiven; one in it makes two readers see two tokens.
+            let token = parts[1].drop { $0 == " " }
+            return token.isEmpty || token.contains(" ") ? nil : String(token)
         }
         guard let token = request.query["access_token"], !token.isEmpty else { return nil }
         return token

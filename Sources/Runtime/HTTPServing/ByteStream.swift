@@ -25,7 +25,8 @@ final class ByteStream {
 
     /// Reads what is there.
     func read(into bytes: UnsafeMutableRawBufferPointer) -> TCPSocket.Outcome {
-        tls?.read(into: bytes) ?? socket.read(into: bytes)
+        guard !isClosed else { return .ended }
+        return tls?.read(into: bytes) ?? socket.read(into: bytes)
     }
 
     /// Adds a piece to what is to be written.
@@ -35,6 +36,7 @@ final class ByteStream {
 
     /// Writes what waits: `.bytes` when all of it has left.
     func flush() -> TCPSocket.Outcome {
+        guard !isClosed else { return .ended }
         while let piece = output.first {
             let outcome = piece.withUnsafeBytes { bytes in
                 let rest = UnsafeRawBufferPointer(rebasing: bytes[written...])
@@ -52,14 +54,20 @@ final class ByteStream {
 
     /// Tells the other side that nothing more will come.
     func finishWriting() {
-        guard !isFinished else { return }
+        guard !isFinished, !isClosed else { return }
         isFinished = true
         tls?.finishWriting()
         socket.finishWriting()
     }
 
     /// Gives the socket back; what has not left is lost.
-    func close() { socket.close() }
+    func close() {
+        if !isFinished { tls?.finishWriting() }
+        socket.close()
+    }
+
+    /// OpenSSL keeps the number of the socket, which may soon be another one's.
+    private var isClosed: Bool { socket.descriptor < 0 }
 
     /// What to watch the socket for from now on, when that is news; `reads` says whether bytes are of use.
     func changeInterest(reads: Bool) -> ReadinessSet.Interest? {

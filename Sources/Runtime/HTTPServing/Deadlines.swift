@@ -2,9 +2,12 @@ import Primitives
 
 /// When somebody is due, soonest first: a binary heap.
 ///
-/// A moment that was put off stays in until it comes; whoever owns it looks then whether it still counts.
+/// A moment that was put off stays in until it comes; a `Timeout` knows then whether it still counts.
 struct Deadlines {
     private var heap: [(moment: MonotonicTime, owner: UInt64)] = []
+
+    /// How many moments are waited for.
+    var count: Int { heap.count }
 
     /// The soonest; never when there is none.
     var next: MonotonicTime { heap.first?.moment ?? .distantFuture }
@@ -19,8 +22,8 @@ struct Deadlines {
         }
     }
 
-    /// Takes out an owner whose moment has come.
-    mutating func removeDue(at now: MonotonicTime) -> UInt64? {
+    /// Takes out a moment that has come, with its owner.
+    mutating func removeDue(at now: MonotonicTime) -> (moment: MonotonicTime, owner: UInt64)? {
         guard let first = heap.first, first.moment <= now else { return nil }
         heap[0] = heap[heap.count - 1]
         heap.removeLast()
@@ -30,9 +33,44 @@ struct Deadlines {
             for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {
                 if heap[child].moment < heap[least].moment { least = child }
             }
-            if least == parent { return first.owner }
+            if least == parent { return first }
             heap.swapAt(parent, least)
             parent = least
         }
     }
+}
+
+/// When one owner is given up: a moment that is put off far more often than it comes.
+///
+/// Of the moments in `Deadlines` only the soonest counts, and a later one is entered when that has come. So whoever is busy costs the heap an entry in
+/// ten seconds and not one for each request.
+struct Timeout {
+    private var moment = MonotonicTime.distantFuture
+    private var entered = MonotonicTime.distantFuture
+
+    /// Whether it is set.
+    var isSet: Bool { moment != .distantFuture }
+
+    /// Gives `owner` time until `moment`; for ever with `.distantFuture`.
+    mutating func set(_ moment: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines) {
+        self.moment = moment
+        guard moment < entered else { return }
+        entered = moment
+        deadlines.add(moment, owner)
+    }
+
+    /// Whether the time of `owner` is over, now that one of its moments has come.
+    mutating func isOver(
+        at moment: MonotonicTime, now: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines
+    ) -> Bool {
+        // One that a sooner moment has overtaken.
+        guard moment == entered else { return false }
+        entered = .distantFuture
+        if self.moment <= now { return true }
+        set(self.moment, of: owner, in: &deadlines)
+        return false
+    }
+
+    /// Whether it has come.
+    func isOver(at now: MonotonicTime) -> Bool { moment <= now }
 }

@@ -13,8 +13,8 @@ final class HTTPConnection {
         case body
         /// The request waits for its turn.
         case queued(HTTPWork)
-        /// A handler or a route works on the request.
-        case handling(Task<Void, Never>)
+        /// A handler or a route works on the request; the number of its work.
+        case handling(UInt64, Task<Void, Never>)
         /// The response is being written.
         case answering(closes: Bool)
         /// The last response has left, and the client is given time to read it: to close with bytes unread would take it away.
@@ -33,16 +33,15 @@ final class HTTPConnection {
     let stream: ByteStream
     var reader: HTTPRequestReader
     var phase = Phase.waiting
-    /// When it is given up in this phase, and the soonest moment that the listener's `Deadlines` know of it.
-    var deadline = MonotonicTime.distantFuture
-    var scheduled = MonotonicTime.distantFuture
+    /// When it is given up in this phase.
+    var timeout = Timeout()
     /// The request that is in work, and whose it is: the client as the proxy names it.
     var request: HTTPRequest?
     var client: UInt64
     var isPersistent = false
     /// When the body or the response began.
     var since = MonotonicTime.zero
-    /// Requests that have been answered or are in work. Names the one in work for calls that come back from other threads.
+    /// Requests that have been answered or are in work.
     var requests = 0
     /// Whether bytes came that are of no use yet; the socket is not watched for more until they are.
     var hasUnwantedInput = false

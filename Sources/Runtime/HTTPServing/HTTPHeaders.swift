@@ -33,6 +33,20 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         fields.filter { equalIgnoringCase($0.name, name) }.map(\.value)
     }
 
+    /// Whether `token` is an entry of the field `name`, which is a comma-separated list, without regard to case (RFC 9110 section 5.6.1).
+    func list(_ name: String, contains token: String) -> Bool {
+        fields.contains { field in
+            guard equalIgnoringCase(field.name, name) else { return false }
+            var rest = Array(field.value.utf8)[...]
+            while !rest.isEmpty {
+                let entry = rest.prefix { $0 != UInt8(ascii: ",") }
+                if equalIgnoringCase(trimmed(entry), token.utf8) { return true }
+                rest = rest.dropFirst(entry.count + 1)
+            }
+            return false
+        }
+    }
+
     /// Adds a line and keeps the others of the same name.
     public mutating func add(_ name: String, _ value: String) { fields.append(Field(name: name, value: value)) }
 
@@ -41,10 +55,21 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 }
 
 /// Whether two texts are equal but for the case of their ASCII letters.
-func equalIgnoringCase(_ a: String, _ b: String) -> Bool {
-    guard a.utf8.count == b.utf8.count else { return false }
-    return zip(a.utf8, b.utf8).allSatisfy { lowercase($0) == lowercase($1) }
+func equalIgnoringCase(_ a: String, _ b: String) -> Bool { equalIgnoringCase(a.utf8, b.utf8) }
+
+private func equalIgnoringCase(_ a: some Collection<UInt8>, _ b: some Collection<UInt8>) -> Bool {
+    a.count == b.count && zip(a, b).allSatisfy { lowercase($0) == lowercase($1) }
 }
 
 /// The ASCII letter in lower case; any other byte as it is.
 func lowercase(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+
+/// Text without spaces and tabs at its ends.
+func trimmed(_ text: String) -> String { String(decoding: trimmed(Array(text.utf8)[...]), as: UTF8.self) }
+
+/// Bytes without spaces and tabs at their ends.
+func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let isInside = { (byte: UInt8) in byte != 0x20 && byte != 0x09 }
+    guard let start = bytes.firstIndex(where: isInside), let end = bytes.lastIndex(where: isInside) else { return [] }
+    return bytes[start...end]
+}

@@ -41,11 +41,10 @@ extension HTTPListener {
             counters.change { $0.overloads += 1 }
             return
         }
-        lastID += 1
         let stream = ByteStream(socket, tls?.session(on: socket))
         guard tls == nil || stream.isSecure else { return }
         let connection = HTTPConnection(
-            id: lastID, address: address, stream: stream,
+            id: newNumber(), address: address, stream: stream,
             limits: HTTPRequestReader.Limits(
                 targetBytes: configuration.maximumTargetBytes, headerBytes: configuration.maximumHeaderBytes,
                 bodyBytes: configuration.maximumBodyBytes))
@@ -91,7 +90,10 @@ extension HTTPListener {
         guard connections.removeValue(forKey: connection.id) != nil else { return }
         if connection.isInWork { counters.change { $0.requestsInWork -= 1 } }
         switch connection.phase {
-        case .handling(let task): task.cancel()
+        case .queued: slots.giveUp(connection.id)
+        case .handling(let work, let task):
+            task.cancel()
+            deadlines.add(now + configuration.requestTimeout, work)
         case .webSocket(let session): endWebSocket(connection, session)
         default: break
         }
@@ -99,7 +101,6 @@ extension HTTPListener {
         plain.leave(connection.id)
         waiting.leave(connection.id)
         bodies.leave(connection.id)
-        leaveHandlers(connection)
         counters.change { $0.connections -= 1 }
         connection.stream.close()
         resumeAccepting()

@@ -3,13 +3,10 @@ import Primitives
 /// Work on a request, outside of the HTTP thread: what to answer, or what to speak from then on.
 typealias HTTPWork = @Sendable () async -> (response: HTTPResponse?, upgrade: WebSocketUpgrade?)
 
-/// Which requests handlers work on, and which wait for their turn.
-///
-/// A handler takes microseconds to milliseconds, so a request waits rather than that it is refused: a page that asks for a hundred things at once, or a
-/// neighbour that does, keeps nobody out. Who waits because its own address has its share waits apart from the others.
+/// The way of a request through its handler.
 extension HTTPListener {
-    /// A request with a larger body does not wait: what waits must not add up.
-    private static let waitingBodyBytes = 64 << 10
+    /// A request with a larger body does not wait: what waits must not add up. An offer of a client with every codec has 12 kB.
+    private static let waitingBodyBytes = 16 << 10
 
     /// Hands a complete request to the handler.
     func handle(_ connection: HTTPConnection) {
@@ -19,58 +16,53 @@ extension HTTPListener {
 
     /// Starts `work`, which answers the request or upgrades its connection, when its turn has come.
     func work(_ connection: HTTPConnection, _ work: @escaping HTTPWork) {
-        let isOwnFull = handlers.isFull(for: connection.client)
-        guard handlers.isFull || isOwnFull else { return start(connection, work) }
-        reached(isOwnFull ? .addressRequests : .requests, "too many requests are in work; more wait for their turn")
-        if connection.request?.body.count ?? 0 > Self.waitingBodyBytes { return overload(connection) }
+        guard let bound = slots.bound(for: connection.client) else { return start(connection, work) }
+        reached(bound, "too many requests are in work; more wait for their turn")
+        let isLarge = connection.request?.body.count ?? 0 > Self.waitingBodyBytes
+        if isLarge || !slots.mayWait { return overload(connection) }
         connection.phase = .queued(work)
-        if isOwnFull {
-            queuedByAddress.enter(connection.id, connection.client)
-        } else {
-            queued.enter(connection.id, connection.client)
-        }
+        slots.wait(connection.id, of: connection.client, for: bound)
         schedule(connection, now + configuration.queueTimeout)
     }
 
     private func start(_ connection: HTTPConnection, _ work: @escaping HTTPWork) {
-        handlers.enter(connection.id, connection.client)
-        let (id, number) = (connection.id, connection.requests)
+        let (id, number) = (connection.id, newNumber())
+        slots.begin(number, of: connection.client)
         connection.phase = .handling(
+            number,
             Task.detached { [self] in
                 let (response, upgrade) = await work()
-                await finish(id, number, response, upgrade)
+                await finish(number, for: id, response, upgrade)
             })
         schedule(connection, now + configuration.requestTimeout)
     }
 
-    private func finish(_ id: UInt64, _ number: Int, _ response: HTTPResponse?, _ upgrade: WebSocketUpgrade?) {
+    private func finish(
+        _ number: UInt64, for id: UInt64, _ response: HTTPResponse?, _ upgrade: WebSocketUpgrade?
+    ) {
+        endWork(number)
         // A handler that was given up, or whose client is gone, has nobody to answer.
-        guard let connection = connections[id], connection.requests == number, case .handling = connection.phase
-        else { return }
+        guard let connection = connections[id], case .handling(number, _) = connection.phase else { return }
         if let upgrade { self.upgrade(connection, upgrade) }
         if let response { answer(connection, response) }
-        leaveHandlers(connection)
         proceed(connection)
     }
 
-    /// Takes a connection from those that are worked on or wait for it, and starts whoever comes next.
-    func leaveHandlers(_ connection: HTTPConnection) {
-        queued.leave(connection.id)
-        queuedByAddress.leave(connection.id)
-        guard handlers.contains(connection.id) else { return }
-        handlers.leave(connection.id)
-        if let next = queuedByAddress.oldest(of: connection.client) {
-            queuedByAddress.leave(next)
-            queued.enter(next, connection.client)
+    /// Gives a handler's slot to whoever comes next.
+    private func endWork(_ number: UInt64) {
+        slots.end(number)
+        while let next = slots.next(), let connection = connections[next] {
+            if case .queued(let work) = connection.phase { start(connection, work) }
         }
-        while !handlers.isFull, let next = queued.oldest(), let other = connections[next] {
-            queued.leave(next)
-            if handlers.isFull(for: other.client) {
-                queuedByAddress.enter(next, other.client)
-            } else if case .queued(let work) = other.phase {
-                start(other, work)
-            }
-        }
+    }
+
+    /// The client of some work has left a request's time ago: it is not waited for any longer.
+    func workIsLost(_ number: UInt64) { endWork(number) }
+
+    /// Gives up a handler that has not answered.
+    func giveUp(_ number: UInt64, _ task: Task<Void, Never>) {
+        task.cancel()
+        endWork(number)
     }
 
     /// Answers that there is too much to do.

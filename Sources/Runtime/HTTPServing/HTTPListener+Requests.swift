@@ -68,7 +68,7 @@ extension HTTPListener {
         case .incomplete(let hasBegun):
             guard hasBegun, case .waiting = connection.phase else { return false }
             connection.phase = .head
-            waiting.enter(connection.id, HTTPConnection.key(of: connection.address))
+            enterWaiting(connection)
             if connection.requests > 0 { schedule(connection, now + configuration.headTimeout) }
             return false
         case .refused(let refusal):
@@ -80,6 +80,11 @@ extension HTTPListener {
             begin(connection, head)
         }
         return true
+    }
+
+    /// The connection waits for its client from now on, and makes room for others when all who came before it have.
+    private func enterWaiting(_ connection: HTTPConnection) {
+        waiting.enter(connection.id, HTTPConnection.key(of: connection.address))
     }
 
     private func beginWork(_ connection: HTTPConnection) {
@@ -166,11 +171,12 @@ extension HTTPListener {
     /// Writes the response to the request in work.
     func answer(_ connection: HTTPConnection, _ response: HTTPResponse, closes: Bool = false) {
         bodies.leave(connection.id)
-        leaveHandlers(connection)
+        slots.giveUp(connection.id)
         let isLast = connection.requests >= configuration.maximumRequestsPerConnection
         let closes = closes || isLast || isDraining || !connection.isPersistent
         let head = encoder.head(of: response, closes: closes, wallMilliseconds: MonotonicClock.wallMilliseconds())
-        let body = connection.request?.method == .head ? [] : response.body
+        let hasBody = connection.request?.method != .head && HTTPResponseEncoder.mayHaveBody(response.status)
+        let body = hasBody ? response.body : []
         if body.count <= Self.joinedBytes {
             connection.stream.queue(head + body)
         } else {
@@ -190,6 +196,8 @@ extension HTTPListener {
         case .ended: end(connection)
         case .blocked:
             guard case .answering = connection.phase else { return }
+            // Who does not read is one who waits: it makes room for those who do.
+            if !waiting.contains(connection.id) { enterWaiting(connection) }
             let limit = connection.since + configuration.graceTime
             schedule(connection, min(now + configuration.stallTimeout, limit))
         case .bytes:
@@ -200,7 +208,7 @@ extension HTTPListener {
 
     private func responseHasLeft(_ connection: HTTPConnection, closes: Bool) {
         counters.change { $0.requestsInWork -= 1 }
-        waiting.enter(connection.id, HTTPConnection.key(of: connection.address))
+        enterWaiting(connection)
         if closes {
             connection.stream.finishWriting()
             connection.phase = .lingering
@@ -213,6 +221,11 @@ extension HTTPListener {
 
     /// A connection's time is over.
     func expire(_ connection: HTTPConnection) {
+        // What lies in the socket came in time: the process may have been stopped, and a turn looks at so many sockets only.
+        if connection.wantsInput {
+            readRequests(connection)
+            guard connection.timeout.isOver(at: now) else { return }
+        }
         switch connection.phase {
         case .waiting:
             if connection.requests == 0 { counters.change { $0.requestTimeouts += 1 } }
@@ -227,8 +240,8 @@ extension HTTPListener {
         case .queued:
             reached(.requests, "a request waited too long for its turn")
             overload(connection)
-        case .handling(let task):
-            task.cancel()
+        case .handling(let number, let task):
+            giveUp(number, task)
             gaveUp(.handlerTime, "a handler did not answer in time")
             refuse(connection, Self.timeout)
         case .answering:
@@ -236,7 +249,7 @@ extension HTTPListener {
             end(connection)
         case .lingering, .webSocket, .ended: end(connection)
         }
-        watch(connection)
+        proceed(connection)
     }
 
     private func gaveUp(_ limit: HTTPLimit, _ detail: @autoclosure () -> String) {

@@ -13,8 +13,10 @@ struct WebSocketUpgrade: Sendable {
 extension HTTPListener {
     /// Bytes that may wait unsent in the kernel: beyond that a socket counts as not writable and messages wait in our queue.
     private static let unsentBytes = 64 << 10
-    /// In how many turns all are pinged, so that they do not answer all at once.
-    private static let pingTurns: UInt64 = 10
+    private static let stopping = HTTPRefusal(
+        status: 503, code: "shutting_down", detail: "The server is shutting down.")
+    private static let tooMany = HTTPRefusal(
+        status: 503, code: "too_many_sockets", detail: "This address has as many WebSockets open as it may.")
 
     /// An upgrade request on a WebSocket path: asks the route, then upgrades or answers.
     func considerUpgrade(_ connection: HTTPConnection, _ route: WebSocketRoute, _ parameters: [String: String]) {
@@ -38,6 +40,12 @@ extension HTTPListener {
 
     /// The connection speaks WebSocket from now on; the response that says so leaves first.
     func upgrade(_ connection: HTTPConnection, _ upgrade: WebSocketUpgrade) {
+        // One that was not there when all were told to go would stay.
+        if isDraining { return refuse(connection, Self.stopping) }
+        if webSockets.isFull(for: connection.client) {
+            reached(.addressWebSockets, "an address has as many WebSockets as it may")
+            return refuse(connection, Self.tooMany)
+        }
         let limits = configuration.webSocket
         let id = connection.id
         let socket = WebSocketConnection(
@@ -45,7 +53,7 @@ extension HTTPListener {
             requestFlush: { [flushRequests] in _ = flushRequests.post(id) })
         let session = WebSocketSession(connection: socket, stream: connection.stream, limits: limits)
         plain.leave(id)
-        webSockets.insert(id)
+        webSockets.enter(id, connection.client)
         counters.change {
             $0.requestsInWork -= 1
             $0.responses[1] += 1
@@ -85,22 +93,11 @@ extension HTTPListener {
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, _ session: WebSocketSession) {
-        session.receive(bytes, at: now, deliver: { deliver($0, to: session) }, failed: { count($0) })
-    }
-
-    private func count(_ failure: WebSocketClose) {
-        guard failure.code == 1008 || failure.code == 1009 else { return }
+        let received = session.receive(bytes, at: now)
+        counters.change { $0.messagesReceived += received.messages }
+        guard let failure = received.failure, [1008, 1009].contains(failure.close.code) else { return }
         counters.change { $0.webSocketLimitsHit += 1 }
-        if failure.code == 1008 {
-            reached(.controlFrames, "a WebSocket sends frames without end that bring no message")
-        }
-    }
-
-    private func deliver(_ message: WebSocketMessage, to session: WebSocketSession) {
-        counters.change { $0.messagesReceived += 1 }
-        guard !session.connection.deliver(message) else { return }
-        counters.change { $0.webSocketLimitsHit += 1 }
-        session.connection.closeNow(WebSocketClose(code: 1008, reason: "too many messages wait"))
+        if let limit = failure.limit { reached(limit, "a WebSocket is closed: \(failure.close.reason)") }
     }
 
     /// Writes what other threads have queued.
@@ -124,7 +121,7 @@ extension HTTPListener {
         let outcome = session.write(messages: &messages)
         if messages > 0 { counters.change { $0.messagesSent += messages } }
         if outcome == .ended { return end(connection) }
-        if !session.connection.isOpen, connection.deadline == .distantFuture {
+        if !session.connection.isOpen, !connection.timeout.isSet {
             schedule(connection, now + configuration.webSocket.closeTimeout)
         }
         watch(connection)
@@ -134,13 +131,12 @@ extension HTTPListener {
     private func startPinging() {
         guard !isPinging, !webSockets.isEmpty else { return }
         isPinging = true
-        deadlines.add(now + configuration.webSocket.pingInterval / Int64(Self.pingTurns), Mark.pings)
+        deadlines.add(now + configuration.webSocket.pingInterval / Int64(OpenWebSockets.turns), Mark.pings)
     }
 
     func pingSome() {
         isPinging = false
-        pingTurn = (pingTurn + 1) % Self.pingTurns
-        for id in webSockets where id % Self.pingTurns == pingTurn {
+        for id in webSockets.nextTurn() {
             guard let connection = connections[id], case .webSocket(let session) = connection.phase else { continue }
             if session.ping() { writeWebSocket(connection, session) } else { end(connection) }
         }
@@ -149,7 +145,7 @@ extension HTTPListener {
 
     /// Takes a socket that is over from the books.
     func endWebSocket(_ connection: HTTPConnection, _ session: WebSocketSession) {
-        webSockets.remove(connection.id)
+        webSockets.leave(connection.id)
         session.connection.finish(session.outcome)
         if isDraining { session.task?.cancel() }
         counters.change { $0.webSockets -= 1 }

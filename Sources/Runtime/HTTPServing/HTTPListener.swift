@@ -6,14 +6,14 @@ import Synchronization
 
 /// The sockets of one server and all that hangs on them: the actor of the HTTP thread, whose loop is its executor.
 actor HTTPListener {
-    /// Who is meant by a mark of the readiness set or an owner of a deadline; connections have numbers above these.
+    /// Who is meant by a mark of the readiness set or an owner of a deadline; connections and work have numbers above these.
     enum Mark {
         static let wake: UInt64 = 0
         static let listening: UInt64 = 1
         static let acceptAgain: UInt64 = 2
         static let pings: UInt64 = 3
         static let drained: UInt64 = 4
-        static let firstConnection: UInt64 = 16
+        static let firstNumber: UInt64 = 16
     }
 
     /// Connections that the kernel completes while the loop is busy: a class joining in one second.
@@ -30,11 +30,12 @@ actor HTTPListener {
     nonisolated let flushRequests: Mailbox<UInt64>
     nonisolated let readiness: ReadinessSet
 
+    private nonisolated let clock: @Sendable () -> MonotonicTime
     /// The time of this turn.
-    private(set) var now = MonotonicClock.now()
+    private(set) var now: MonotonicTime
     var deadlines = Deadlines()
     var connections: [UInt64: HTTPConnection] = [:]
-    var lastID = Mark.firstConnection
+    private var lastNumber = Mark.firstNumber
     var listening: TCPSocket?
     var tls: TLSContext?
     /// Whether accepting waits for a descriptor.
@@ -44,14 +45,9 @@ actor HTTPListener {
     /// Those that wait for a request, the only ones that are closed for others.
     var waiting = Stage()
     var bodies: Stage
-    var handlers: Stage
-    /// Requests that wait for a handler, because there are as many as there may be, and because their address has its share.
-    var queued = Stage()
-    var queuedByAddress = Stage()
+    var slots: HandlerSlots
     var encoder = HTTPResponseEncoder()
-    var webSockets: Set<UInt64> = []
-    /// Which tenth of them is pinged next.
-    var pingTurn: UInt64 = 0
+    var webSockets: OpenWebSockets
     var isPinging = false
     var limitLog = LimitLog()
     /// Set when the listener stops: responses close their connections.
@@ -63,7 +59,8 @@ actor HTTPListener {
 
     init(
         configuration: HTTPServerConfiguration, routes: [WebSocketRoute], admission: @escaping HTTPAdmission,
-        handler: @escaping HTTPHandler, counters: ServerCounters, logger: Logger
+        handler: @escaping HTTPHandler, counters: ServerCounters, logger: Logger,
+        clock: @escaping @Sendable () -> MonotonicTime
     ) throws(SystemError) {
         executor = try LoopExecutor()
         readiness = try ReadinessSet()
@@ -73,13 +70,16 @@ actor HTTPListener {
         self.handler = handler
         self.counters = counters
         self.logger = logger
+        self.clock = clock
+        now = clock()
         webSocketRoutes = routes.map { (PathPattern($0.pattern), $0) }
         let isBehindProxy = configuration.trustsForwardedFields
         plain = Stage(limitPerAddress: isBehindProxy ? .max : configuration.maximumConnectionsPerAddress)
         bodies = Stage(limit: configuration.maximumBodies, limitPerAddress: configuration.maximumBodiesPerAddress)
-        handlers = Stage(
+        slots = HandlerSlots(
             limit: configuration.maximumConcurrentRequests,
             limitPerAddress: configuration.maximumConcurrentRequestsPerAddress)
+        webSockets = OpenWebSockets(limitPerAddress: configuration.maximumWebSocketsPerAddress)
     }
 
     /// Binds and listens; the port.
@@ -121,8 +121,8 @@ actor HTTPListener {
         var ready: [ReadinessSet.Ready] = []
         var next: MonotonicTime? = .zero
         while let deadline = next {
-            readiness.wait(into: &ready, until: deadline, now: MonotonicClock.now())
-            assumeIsolated { $0.now = MonotonicClock.now() }
+            readiness.wait(into: &ready, until: deadline, now: clock())
+            assumeIsolated { $0.now = clock() }
             if ready.contains(where: { $0.mark == Mark.wake }) { executor.runJobs() }
             let events = ready
             next = assumeIsolated { $0.turn(events) }
@@ -132,6 +132,9 @@ actor HTTPListener {
 
     /// Lets the loop end after the turn in progress.
     func requestStop() { isStopping = true }
+
+    /// Runs in a turn of the loop that has not begun.
+    func passTurn() {}
 
     /// What the loop does each time it wakes; when to wake next at the latest.
     private func turn(_ ready: [ReadinessSet.Ready]) -> MonotonicTime? {
@@ -143,32 +146,30 @@ actor HTTPListener {
                 if let connection = connections[event.mark] { serve(connection, event) }
             }
         }
-        while let owner = deadlines.removeDue(at: now) { due(owner) }
+        while let (moment, owner) = deadlines.removeDue(at: now) { due(owner, moment) }
         return isStopping ? nil : deadlines.next
     }
 
-    private func due(_ owner: UInt64) {
+    private func due(_ owner: UInt64, _ moment: MonotonicTime) {
         switch owner {
         case Mark.acceptAgain: resumeAccepting()
         case Mark.pings: pingSome()
         case Mark.drained: endDrain()
         default:
-            guard let connection = connections[owner] else { return }
-            connection.scheduled = .distantFuture
-            if connection.deadline <= now {
-                expire(connection)
-            } else {
-                schedule(connection, connection.deadline)
-            }
+            guard let connection = connections[owner] else { return workIsLost(owner) }
+            if connection.timeout.isOver(at: moment, now: now, of: owner, in: &deadlines) { expire(connection) }
         }
     }
 
     /// Gives a connection until `deadline`.
     func schedule(_ connection: HTTPConnection, _ deadline: MonotonicTime) {
-        connection.deadline = deadline
-        guard deadline < connection.scheduled else { return }
-        connection.scheduled = deadline
-        deadlines.add(deadline, connection.id)
+        connection.timeout.set(deadline, of: connection.id, in: &deadlines)
+    }
+
+    /// A number that nothing else has or had.
+    func newNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
     }
 
     /// Stops listening, says goodbye to WebSockets, and waits a moment for requests in work.

@@ -17,6 +17,8 @@ struct HTTPRequestHead: Sendable, Hashable {
     let body: Body
     /// Whether the client may send another request on the connection.
     let isPersistent: Bool
+    /// Whether the client asks for a WebSocket (RFC 6455 section 4.1).
+    let asksForWebSocket: Bool
     /// Whether the client waits for "100 Continue" before it sends the body (RFC 9110 section 10.1.1).
     let expectsContinue: Bool
 
@@ -28,7 +30,8 @@ struct HTTPRequestHead: Sendable, Hashable {
         guard parts.count == 3, !parts[0].isEmpty, parts[0].allSatisfy(Self.isToken) else {
             throw Self.malformed("The request line must be a method, a target and a version.")
         }
-        guard parts[1].allSatisfy({ $0 > 0x20 && $0 < 0x7f }), !parts[1].isEmpty else {
+        // A fragment is the client's own (RFC 9110 section 7.1).
+        guard parts[1].allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }), !parts[1].isEmpty else {
             throw Self.malformed("The target holds bytes that must be percent-encoded.")
         }
         let isOld = try Self.isOldVersion(parts[2])
@@ -36,18 +39,12 @@ struct HTTPRequestHead: Sendable, Hashable {
         method = HTTPMethod(rawValue: String(decoding: parts[0], as: UTF8.self))
         try Self.checkSingle(headers)
         let host = try Self.host(headers, isOld: isOld)
-        (target, authority) = Self.originForm(String(decoding: parts[1], as: UTF8.self), host: host)
+        (target, authority) = try Self.originForm(String(decoding: parts[1], as: UTF8.self), host: host)
         body = try Self.body(headers, isOld: isOld)
-        isPersistent = !isOld && !Self.list(headers, "Connection").contains("close")
+        isPersistent = !isOld && !headers.list("Connection", contains: "close")
+        // An HTTP/1.0 client cannot (RFC 9110 section 7.8).
+        asksForWebSocket = !isOld && method == .get && headers.list("Upgrade", contains: "websocket")
         expectsContinue = try Self.expectsContinue(headers, isOld: isOld)
-    }
-
-    /// Whether the client asks for a WebSocket (RFC 6455 section 4.1).
-    var asksForWebSocket: Bool { method == .get && Self.list(headers, "Upgrade").contains("websocket") }
-
-    /// The entries of a field that is a comma-separated list, in lower case.
-    static func list(_ headers: HTTPHeaders, _ name: String) -> [String] {
-        headers.values(name).flatMap { $0.split(separator: ",") }.map { trimmed(String($0)).lowercased() }
     }
 
     static func malformed(_ detail: String) -> HTTPRefusal {
@@ -71,6 +68,9 @@ struct HTTPRequestHead: Sendable, Hashable {
         }
     }
 
+    /// Browsers send 15 to 25, and proxies add a dozen.
+    private static let maximumFields = 100
+
     /// Section 5: a name right before its colon, no folded lines, no control characters.
     private static func fields(_ rest: inout ArraySlice<UInt8>) throws(HTTPRefusal) -> HTTPHeaders {
         var headers = HTTPHeaders()
@@ -83,8 +83,12 @@ struct HTTPRequestHead: Sendable, Hashable {
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
                 throw malformed("A header field holds a control character.")
             }
+            guard headers.fields.count < maximumFields else {
+                throw HTTPRefusal(
+                    status: 431, code: "headers_too_large", detail: "There may be \(maximumFields) header fields.")
+            }
             headers.add(
-                String(decoding: line[..<colon], as: UTF8.self), trimmed(String(decoding: value, as: UTF8.self)))
+                String(decoding: line[..<colon], as: UTF8.self), String(decoding: trimmed(value), as: UTF8.self))
         }
         return headers
     }
@@ -101,7 +105,7 @@ struct HTTPRequestHead: Sendable, Hashable {
     /// Fields that are no lists: of two of them one reader takes the first and another the last (RFC 9110 section 5.3).
     private static func checkSingle(_ headers: HTTPHeaders) throws(HTTPRefusal) {
         let single = [
-            "Host", "Content-Length", "Transfer-Encoding", "Authorization", "Content-Type", "Expect",
+            "Host", "Content-Length", "Transfer-Encoding", "Authorization", "Content-Type", "Expect", "Origin",
             "Sec-WebSocket-Key", "Sec-WebSocket-Version",
         ]
         for name in single where headers.values(name).count > 1 {
@@ -115,19 +119,44 @@ struct HTTPRequestHead: Sendable, Hashable {
             guard isOld else { throw malformed("The field Host is missing.") }
             return ""
         }
-        guard host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !#"/?#@,\<>"{}|^`"#.utf8.contains($0) }) else {
+        guard host.isEmpty || isAuthority(host) else {
             throw malformed("The field Host is not a host name with an optional port.")
         }
         return host
     }
 
+    /// Whether a text is a host with an optional port, and nothing that another reader could find more in (RFC 3986 section 3.2).
+    private static func isAuthority(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard !bytes.isEmpty, bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f && !#"/?#@,\<>"{}|^`"#.utf8.contains($0) })
+        else {
+            return false
+        }
+        let end: Int
+        if bytes[0] == UInt8(ascii: "[") {
+            guard let bracket = bytes.firstIndex(of: UInt8(ascii: "]")) else { return false }
+            end = bracket + 1
+        } else {
+            end = bytes.firstIndex(of: UInt8(ascii: ":")) ?? bytes.endIndex
+        }
+        let port = bytes[end...]
+        return end > 0 && (port.isEmpty || port.first == UInt8(ascii: ":") && port.dropFirst().allSatisfy(isDigit))
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
     /// The path and the authority of an absolute target ("http://host/path"), which counts instead of Host; any other target as it is.
-    private static func originForm(_ target: String, host: String) -> (target: String, authority: String) {
+    private static func originForm(
+        _ target: String, host: String
+    ) throws(HTTPRefusal) -> (target: String, authority: String) {
         for scheme in ["http://", "https://"] where target.lowercased().hasPrefix(scheme) {
             let rest = target.dropFirst(scheme.count)
             let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-            let path = String(rest[end...])
-            return (path.hasPrefix("/") ? path : "/" + path, String(rest[..<end]))
+            let (path, authority) = (String(rest[end...]), String(rest[..<end]))
+            guard isAuthority(authority) else {
+                throw malformed("The target's host is not a host with an optional port.")
+            }
+            return (path.hasPrefix("/") ? path : "/" + path, authority)
         }
         return (target, host)
     }
@@ -147,7 +176,7 @@ struct HTTPRequestHead: Sendable, Hashable {
             return .chunked
         }
         guard let length else { return .none }
-        guard !length.isEmpty, length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+        guard !length.isEmpty, length.utf8.allSatisfy(isDigit) else {
             throw malformed("Content-Length must be one number in decimal digits.")
         }
         // A number that no Int holds is a body that no limit allows.
@@ -163,13 +192,4 @@ struct HTTPRequestHead: Sendable, Hashable {
         }
         return true
     }
-}
-
-/// Text without spaces and tabs at its ends.
-func trimmed(_ text: String) -> String {
-    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-    let bytes = text.utf8
-    guard let start = bytes.firstIndex(where: { !isBlank($0) }), let end = bytes.lastIndex(where: { !isBlank($0) })
-    else { return "" }
-    return String(text[start...end])
 }

@@ -14,10 +14,13 @@ struct HTTPResponseEncoder {
         for field in response.headers.fields where Self.mayWrite(field) { text += "\(field.name): \(field.value)\r\n" }
         text += "Date: \(dateText(wallMilliseconds / 1_000))\r\n"
         // RFC 9110 section 8.6: a response that cannot have a body has no length either.
-        if status != 204, status != 304 { text += "Content-Length: \(response.body.count)\r\n" }
+        if Self.mayHaveBody(status) { text += "Content-Length: \(response.body.count)\r\n" }
         if closes { text += "Connection: close\r\n" }
         return Array((text + "\r\n").utf8)
     }
+
+    /// Whether a response of this status has a body (RFC 9110 section 6.4.1).
+    static func mayHaveBody(_ status: Int) -> Bool { status != 204 && status != 304 }
 
     /// A field whose name and value are single lines and which is not the server's own business.
     private static func mayWrite(_ field: HTTPHeaders.Field) -> Bool {

@@ -1,5 +1,6 @@
 public import Logging
 import NetworkIO
+import Primitives
 import Synchronization
 
 /// Why a listener did not start.
@@ -32,13 +33,20 @@ public final class HTTPServer: Sendable {
 
     private let configuration: HTTPServerConfiguration
     private let logger: Logger
+    private let clock: @Sendable () -> MonotonicTime
     private let phase = Mutex(Phase.idle)
     private let counters = ServerCounters()
 
     /// A server that does not listen yet.
-    public init(configuration: HTTPServerConfiguration, logger: Logger) {
+    public convenience init(configuration: HTTPServerConfiguration, logger: Logger) {
+        self.init(configuration: configuration, logger: logger, clock: MonotonicClock.now)
+    }
+
+    /// A server in the time of `clock`, which its loop reads once a turn.
+    init(configuration: HTTPServerConfiguration, logger: Logger, clock: @escaping @Sendable () -> MonotonicTime) {
         self.configuration = configuration
         self.logger = logger
+        self.clock = clock
     }
 
     /// Listens and serves. Requests go to `handler`, but for those on the paths of `webSockets`; `admission` sees those that have a body before it is
@@ -76,7 +84,7 @@ public final class HTTPServer: Sendable {
         do throws(SystemError) {
             let listener = try HTTPListener(
                 configuration: configuration, routes: webSockets, admission: admission, handler: handler,
-                counters: counters, logger: logger)
+                counters: counters, logger: logger, clock: clock)
             return (listener, try LoopThread(name: "http", cpu: nil) { listener.run() })
         } catch {
             throw .cannotListen(String(describing: error))
@@ -90,6 +98,16 @@ public final class HTTPServer: Sendable {
 
     /// Counters and gauges.
     public var statistics: HTTPServerStatistics { counters.statistics }
+
+    /// Returns when all has been done that was due when it was called, by the sockets and by the clock: for tests.
+    ///
+    /// The loop may be in a turn that read the clock before; it ends that one, then has one that begins later, and does not begin a third before that.
+    func finishTurn() async {
+        let listener = phase.withLock { phase -> HTTPListener? in
+            if case .running(let listener, _, _) = phase { listener } else { nil }
+        }
+        for _ in 0..<3 { await listener?.passTurn() }
+    }
 
     /// Stops listening, closes WebSockets with 1001, gives requests in work a moment, ends the thread.
     public func stop() async {

@@ -42,6 +42,8 @@ public struct HTTPServerConfiguration: Sendable {
     /// Connections of one address (of one IPv6 /64) that are no WebSockets: a school behind one address loads the page at once. The one of them
     /// that has waited the longest is closed for each new one. No bound behind a trusted proxy, which is one address.
     public var maximumConnectionsPerAddress = 1_024
+    /// WebSockets of one address: a company behind one address has fewer viewers, and none keeps all others out.
+    public var maximumWebSocketsPerAddress = 10_000
     /// Requests whose body has come in part: at most 256 MiB. The one that has taken the longest is answered 408 for each new one.
     public var maximumBodies = 256
     /// Those of one address.
@@ -88,6 +90,8 @@ public struct WebSocketLimits: Sendable, Hashable {
     public var maximumMessageBytes = 256 << 10
     /// Messages of a client that wait to be handled; one more closes the socket with 1008.
     public var maximumIncomingMessages = 256
+    /// Bytes of messages that wait to be handled: four of the largest; more close the socket with 1008.
+    public var maximumIncomingBytes = 1 << 20
     /// Frames that one message may be made of; one more closes the socket with 1008. Browsers make one of 128 kB.
     public var maximumFragments = 256
     /// Pings and pongs that a client may send per second, and at once; more close the socket with 1008. Libraries send one in 20 s.

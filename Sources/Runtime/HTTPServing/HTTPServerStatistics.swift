@@ -4,6 +4,8 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case connections
     /// The connections of one address.
     case addressConnections = "address_connections"
+    /// The WebSockets of one address: 503.
+    case addressWebSockets = "address_websockets"
     /// The system had no descriptor or memory left for a connection.
     case descriptors
     /// The head of a request took too long.
@@ -24,6 +26,8 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case responseTime = "response_time"
     /// A WebSocket's control frames: 1008.
     case controlFrames = "control_frames"
+    /// The messages of a WebSocket that waited to be handled: 1008.
+    case messages
 }
 
 /// Counters and gauges of one listener.

@@ -1,9 +1,16 @@
 /// Percent-encoding of paths and queries (RFC 3986 section 2.1). Hostile input: nil for anything broken.
 enum PercentCoding {
+    /// Our longest path has six parts, our longest query five: more cost time and mean nothing.
+    private static let maximumSegments = 32
+    private static let maximumParameters = 64
+
     /// The decoded parts between the slashes of an absolute path.
     static func segments(ofPath path: Substring) -> [String]? {
         var segments: [String] = []
-        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+        let parts = path.dropFirst().split(
+            separator: "/", maxSplits: maximumSegments, omittingEmptySubsequences: false)
+        guard parts.count <= maximumSegments else { return nil }
+        for part in parts {
             guard let segment = decode(part, plusIsSpace: false) else { return nil }
             segments.append(segment)
         }
@@ -13,7 +20,9 @@ enum PercentCoding {
     /// `a=b&c=d`, decoded; of a name that comes twice the first value counts.
     static func query(_ text: Substring) -> [String: String]? {
         var result: [String: String] = [:]
-        for pair in text.split(separator: "&") {
+        let pairs = text.split(separator: "&", maxSplits: maximumParameters)
+        guard pairs.count <= maximumParameters else { return nil }
+        for pair in pairs {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = decode(sides[0], plusIsSpace: true),
                 let value = decode(sides.count > 1 ? sides[1] : "", plusIsSpace: true)

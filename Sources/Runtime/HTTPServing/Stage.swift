@@ -5,7 +5,7 @@ struct Stage {
     let limit: Int
     /// How many of one address there may be.
     let limitPerAddress: Int
-    private var members: [UInt64: Member] = [:]
+    private var entries: [UInt64: Member] = [:]
     private var all = Order()
     private var byAddress: [UInt64: (count: Int, order: Order)] = [:]
     private var lastTicket: UInt64 = 0
@@ -20,47 +20,53 @@ struct Stage {
         self.limitPerAddress = limitPerAddress
     }
 
+    /// Who is here, in no order.
+    var members: some Sequence<UInt64> { entries.keys }
     /// How many there are.
-    var count: Int { members.count }
+    var count: Int { entries.count }
     /// Whether there are as many as there may be.
     var isFull: Bool { count >= limit }
 
     /// Whether an address has as many as it may.
     func isFull(for address: UInt64) -> Bool { byAddress[address]?.count ?? 0 >= limitPerAddress }
 
-    func contains(_ id: UInt64) -> Bool { members[id] != nil }
+    func contains(_ id: UInt64) -> Bool { entries[id] != nil }
 
     /// Adds the connection `id` of `address` as the youngest; one that is here already becomes so.
     mutating func enter(_ id: UInt64, _ address: UInt64) {
         leave(id)
         lastTicket += 1
-        members[id] = Member(address: address, ticket: lastTicket)
-        let isCurrent = { [members] (id: UInt64, ticket: UInt64) in members[id]?.ticket == ticket }
-        all.append(id, lastTicket, live: members.count, isCurrent)
+        entries[id] = Member(address: address, ticket: lastTicket)
+        let isCurrent = { [entries] (id: UInt64, ticket: UInt64) in entries[id]?.ticket == ticket }
+        all.append(id, lastTicket, live: entries.count, isCurrent)
         var own = byAddress.removeValue(forKey: address) ?? (0, Order())
         own.count += 1
         own.order.append(id, lastTicket, live: own.count, isCurrent)
         byAddress[address] = own
     }
 
-    /// Removes the connection `id` if it is here.
-    mutating func leave(_ id: UInt64) {
-        guard let member = members.removeValue(forKey: id), let count = byAddress[member.address]?.count else { return }
+    /// Removes the connection `id`; its address, or nil when it is not here.
+    @discardableResult
+    mutating func leave(_ id: UInt64) -> UInt64? {
+        guard let member = entries.removeValue(forKey: id), let count = byAddress[member.address]?.count else {
+            return nil
+        }
         if count == 1 {
             byAddress[member.address] = nil
         } else {
             byAddress[member.address]?.count = count - 1
         }
+        return member.address
     }
 
     /// The one that has been here the longest.
     mutating func oldest() -> UInt64? {
-        all.first { [members] in members[$0]?.ticket == $1 }
+        all.first { [entries] in entries[$0]?.ticket == $1 }
     }
 
     /// The one of an address that has been here the longest.
     mutating func oldest(of address: UInt64) -> UInt64? {
-        byAddress[address]?.order.first { [members] in members[$0]?.ticket == $1 }
+        byAddress[address]?.order.first { [entries] in entries[$0]?.ticket == $1 }
     }
 
     /// Numbers in the order in which they came. Those that have left since are skipped when they come up, so leaving costs nothing.

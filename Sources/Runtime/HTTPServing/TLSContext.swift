@@ -13,17 +13,22 @@ final class TLSContext {
         ERR_clear_error()
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw .invalidCertificate(Self.reason()) }
         self.context = context
-        // RFC 9325: 1.2 and 1.3, without renegotiation and compression.
+        // RFC 9325: 1.2 and 1.3, without renegotiation and compression; of 1.2 the ciphers of its section 4.2 and their like.
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
         SSL_CTX_set_options(context, COPENSSL_TLS_OPTIONS)
+        SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20")
+        // Sessions are resumed by tickets, which clients keep; 20,000 kept here would hold memory that attackers fill.
+        SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
         // A connection that waits keeps no record buffers: two of 17 kB each. A write that was cut goes on from where it stood.
         let modes = SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(modes), nil)
+        // Records that bring no bytes (key updates, alerts) end a read, so that a client cannot keep the loop in one.
+        SSL_CTX_ctrl(context, SSL_CTRL_CLEAR_MODE, Int(SSL_MODE_AUTO_RETRY), nil)
         guard SSL_CTX_use_certificate_chain_file(context, files.certificatePath) == 1,
             SSL_CTX_use_PrivateKey_file(context, files.keyPath, SSL_FILETYPE_PEM) == 1,
             SSL_CTX_check_private_key(context) == 1
         else { throw .invalidCertificate(Self.reason()) }
-        // RFC 7301: of the protocols that a client offers, HTTP/1.1 is spoken.
+        // RFC 7301 section 3.2: of the protocols that a client offers HTTP/1.1 is spoken; one that does not offer it would speak another.
         SSL_CTX_set_alpn_select_cb(context, selectHTTP, nil)
     }
 
@@ -65,7 +70,7 @@ private func selectHTTP(
         }
         index += 1 + length
     }
-    return SSL_TLSEXT_ERR_NOACK
+    return SSL_TLSEXT_ERR_ALERT_FATAL
 }
 
 /// TLS on one connection.

@@ -62,13 +62,14 @@ public final class WebSocketConnection: Sendable {
     /// Sends what is queued, then a close frame. The first call wins.
     public func close(code: UInt16 = 1000, reason: String = "") {
         let reason = Self.shortened(reason)
-        let needsFlush = state.withLock { state -> Bool in
+        let isFirst = state.withLock { state -> Bool in
             guard case .open = state.phase else { return false }
             state.phase = .closing(WebSocketClose(code: code, reason: reason))
-            defer { state.isFlushing = true }
-            return !state.isFlushing
+            state.isFlushing = true
+            return true
         }
-        if needsFlush { requestFlush() }
+        // Also where a flush is under way: it may wait for a client that reads nothing, and the time to close begins now.
+        if isFirst { requestFlush() }
     }
 
     /// Whether the socket takes messages.
@@ -158,12 +159,13 @@ extension WebSocketConnection {
         }
     }
 
-    /// Hands a message to the reader; false when too many wait already.
-    func deliver(_ message: WebSocketMessage) -> Bool {
+    /// Hands a message to the reader; how many wait then, or nil when there are too many already.
+    func deliver(_ message: WebSocketMessage) -> Int? {
         switch incoming.yield(message) {
-        case .enqueued, .terminated: true
-        case .dropped: false
-        @unknown default: false
+        case .enqueued(let remaining): limits.maximumIncomingMessages - remaining
+        case .terminated: 0
+        case .dropped: nil
+        @unknown default: nil
         }
     }
 

@@ -105,19 +105,22 @@ struct WebSocketDecoder {
     }
 
     private mutating func unmask(_ part: Slice<UnsafeRawBufferPointer>, _ frame: inout Frame) {
-        let mask = frame.mask
-        var phase = frame.phase
-        let clear = part.lazy.map { byte -> UInt8 in
-            defer { phase = (phase + 1) & 3 }
-            return byte ^ UInt8(truncatingIfNeeded: mask >> UInt32(24 - 8 * phase))
-        }
         if frame.opcode.isControl {
-            for byte in clear { control.append(byte) }
+            Self.append(part, to: &control, &frame)
         } else {
-            message.reserveCapacity(message.count + part.count)
-            for byte in clear { message.append(byte) }
+            Self.append(part, to: &message, &frame)
         }
-        frame.phase = phase
+    }
+
+    private static func append(
+        _ part: Slice<UnsafeRawBufferPointer>, to bytes: inout [UInt8], _ frame: inout Frame
+    ) {
+        let start = bytes.count
+        bytes += part
+        for index in start..<bytes.count {
+            bytes[index] ^= UInt8(truncatingIfNeeded: frame.mask >> UInt32(24 - 8 * frame.phase))
+            frame.phase = (frame.phase + 1) & 3
+        }
     }
 
     private mutating func finish(_ frame: Frame, _ events: inout [Event]) {

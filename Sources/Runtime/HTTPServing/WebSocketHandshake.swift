@@ -11,7 +11,7 @@ struct WebSocketHandshake: Sendable {
         func refusal(_ detail: String) -> HTTPRefusal {
             HTTPRefusal(status: 400, code: "bad_handshake", detail: detail)
         }
-        guard HTTPRequestHead.list(headers, "Connection").contains("upgrade") else {
+        guard headers.list("Connection", contains: "upgrade") else {
             throw refusal("The field Connection must name Upgrade.")
         }
         guard headers["Sec-WebSocket-Version"] == "13" else { throw refusal("Only WebSocket version 13 is spoken.") }

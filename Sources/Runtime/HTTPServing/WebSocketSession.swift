@@ -15,6 +15,7 @@ final class WebSocketSession {
     private var silentPings = 0
 
     private var decoder: WebSocketDecoder
+    private var backlog: MessageBacklog
     private var events: [WebSocketDecoder.Event] = []
     /// Frames that bring no message: what a client may send of them without end costs nobody but itself.
     private var idleFrames: FrameBudget
@@ -31,6 +32,7 @@ final class WebSocketSession {
         self.connection = connection
         decoder = WebSocketDecoder(
             maximumMessageBytes: limits.maximumMessageBytes, maximumFragments: limits.maximumFragments)
+        backlog = MessageBacklog(limit: limits.maximumIncomingBytes)
         idleFrames = FrameBudget(
             perSecond: limits.maximumControlFramesPerSecond, burst: limits.maximumControlFramesAtOnce)
     }
@@ -40,23 +42,30 @@ final class WebSocketSession {
         receivedClose ?? failure ?? sentClose ?? WebSocketClose(code: 1006, reason: "")
     }
 
-    /// Takes bytes of the client; each message goes to `deliver`.
-    func receive(
-        _ bytes: UnsafeRawBufferPointer, at now: MonotonicTime, deliver: (WebSocketMessage) -> Void,
-        failed: (WebSocketClose) -> Void
-    ) {
+    /// What came of some bytes.
+    struct Received {
+        var messages: UInt64 = 0
+        /// The rule that the client broke now, and the bound, where it is one.
+        var failure: (close: WebSocketClose, limit: HTTPLimit?)?
+    }
+
+    /// Takes bytes of the client; its messages go to the connection.
+    func receive(_ bytes: UnsafeRawBufferPointer, at now: MonotonicTime) -> Received {
         wasHeard = true
-        guard failure == nil else { return }
+        var received = Received()
+        guard failure == nil else { return received }
         decoder.receive(bytes, events: &events)
         for event in events {
-            guard failure == nil else { break }
+            guard received.failure == nil else { break }
             switch event {
-            case .message(let message): deliver(message)
+            case .message(let message):
+                received.messages += 1
+                received.failure = deliver(message)
             case .ping(let payload):
                 pong = payload
-                spendFrame(at: now, failed)
-            case .pong: spendFrame(at: now, failed)
-            case .failure(let close): fail(close, failed)
+                received.failure = spendFrame(at: now)
+            case .pong: received.failure = spendFrame(at: now)
+            case .failure(let close): received.failure = (close, close.code == 1008 ? .controlFrames : nil)
             case .close(let close):
                 receivedClose = close
                 // Echoed, unless ours is on its way already.
@@ -64,18 +73,22 @@ final class WebSocketSession {
             }
         }
         events.removeAll(keepingCapacity: true)
+        if let failure = received.failure {
+            self.failure = failure.close
+            pong = nil
+            connection.closeNow(failure.close)
+        }
+        return received
     }
 
-    private func spendFrame(at now: MonotonicTime, _ failed: (WebSocketClose) -> Void) {
-        guard !idleFrames.spend(at: now) else { return }
-        pong = nil
-        fail(WebSocketClose(code: 1008, reason: "too many control frames"), failed)
+    private func deliver(_ message: WebSocketMessage) -> (close: WebSocketClose, limit: HTTPLimit?)? {
+        if let waiting = connection.deliver(message), backlog.add(message.size, waiting: waiting) { return nil }
+        return (WebSocketClose(code: 1008, reason: "too many messages wait"), .messages)
     }
 
-    private func fail(_ close: WebSocketClose, _ failed: (WebSocketClose) -> Void) {
-        failure = close
-        failed(close)
-        connection.closeNow(close)
+    private func spendFrame(at now: MonotonicTime) -> (close: WebSocketClose, limit: HTTPLimit?)? {
+        if idleFrames.spend(at: now) { return nil }
+        return (WebSocketClose(code: 1008, reason: "too many control frames"), .controlFrames)
     }
 
     /// Writes what waits, control frames first; adds the number of messages that began to leave. `.ended` when it is over.
@@ -154,5 +167,24 @@ struct FrameBudget {
         guard left > 0 else { return false }
         left -= 1
         return true
+    }
+}
+
+/// The bytes of messages that wait to be handled.
+struct MessageBacklog {
+    private let limit: Int
+    private var sizes: [Int] = []
+    private var bytes = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Adds a message behind which so many wait, itself included; false when they are too large together.
+    mutating func add(_ size: Int, waiting: Int) -> Bool {
+        sizes.append(size)
+        bytes += size
+        let handled = sizes.count - min(waiting, sizes.count)
+        bytes -= sizes[..<handled].reduce(0, +)
+        sizes.removeFirst(handled)
+        return bytes <= limit
     }
 }
