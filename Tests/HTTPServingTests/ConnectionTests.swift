@@ -49,6 +49,7 @@ struct ConnectionTests {
         let clock = ManualClock()
         try await ServerFixture.with(clock: clock) { server in
             let slow = try TCPClient(port: server.port)
+            await server.finishTurn()
             for byte in "GET / HTT" {
                 try await slow.send(String(byte))
                 await clock.advance(by: .seconds(1), server)
