@@ -60,7 +60,7 @@ extension Scenario {
             utilisation: utilisation(from: from, wanted: wanted),
             queueDelay: waits.isEmpty ? 0 : waits[Int(Double(waits.count - 1) * 0.95)],
             loss: Double(total.overflowed) / Double(max(total.datagrams + total.overflowed, 1)),
-            freeze: views.map { $0.frames.longestFreeze.seconds * 1e3 }.max() ?? 0,
+            freeze: views.map { $0.frames.longestFreeze(until: end(of: $0)).seconds * 1e3 }.max() ?? 0,
             rightLayer: layer.flatMap { layer in views.indices.compactMap { timeToLayer(layer, view: $0) }.min() },
             switches: views.indices.map { switches(from: from, view: $0) }.max() ?? 0,
             estimateMean: shares.isEmpty ? .nan : shares.reduce(0, +) / Double(shares.count),
@@ -68,6 +68,9 @@ extension Scenario {
             estimateHigh: shares.isEmpty ? .nan : shares[Int(Double(shares.count - 1) * 0.95)],
             probes: Double(statistics?.probeBytes ?? 0) * 8 / 1e3 / max(seconds, 1))
     }
+
+    /// Until when a view should have shown frames.
+    private func end(of view: View) -> MonotonicTime { view.description.track.flatMap { mutes[$0] } ?? world.now }
 
     /// Holds the figures to the limits, prints them and draws the run where a report is wanted.
     @discardableResult

@@ -57,7 +57,7 @@ struct HouseholdTests {
         outcome.mostIn2Seconds =
             requests.map { first in requests.filter { $0 >= first && $0 - first < .seconds(2) }.count }.max() ?? 0
         outcome.changes = viewers.map { $0.view.frames.layers.filter { $0.time >= start }.count }.reduce(0, +)
-        outcome.longestFreeze = viewers.map { $0.view.frames.longestFreeze.seconds }.max() ?? 0
+        outcome.longestFreeze = viewers.map { $0.view.frames.longestFreeze(until: end).seconds }.max() ?? 0
         #expect(world.faults == [])
         return outcome
     }

@@ -70,12 +70,18 @@ final class Scenario {
     }
 
     /// Its publisher mutes a track, or unmutes it: a change that the largest layer is waited for after.
-    func mute(_ publication: Publication) { world.apply(.setTrackMuted(publication.description.id, true)) }
+    func mute(_ publication: Publication) {
+        world.apply(.setTrackMuted(publication.description.id, true))
+        mutes[publication.description.id] = world.now
+    }
 
     func unmute(_ publication: Publication) {
         world.apply(.setTrackMuted(publication.description.id, false))
+        mutes[publication.description.id] = nil
         lastChange = seconds
     }
+    /// Since when tracks are muted: their views stand still from then on, and are not frozen.
+    private(set) var mutes: [TrackID: MonotonicTime] = [:]
 
     func run(_ seconds: Double) {
         let steps = Int((seconds * 10).rounded())

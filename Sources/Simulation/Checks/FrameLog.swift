@@ -9,8 +9,10 @@ public struct FrameLog: Sendable {
     /// When the first and the last were shown.
     public private(set) var firstTime: MonotonicTime?
     public private(set) var lastTime: MonotonicTime?
-    /// The longest time between two frames shown so far; time since the last one does not count.
-    public private(set) var longestFreeze = TimeInterval.zero
+    /// The longest time between two frames shown so far.
+    private var longestPause = TimeInterval.zero
+    /// When it was subscribed to.
+    private let start: MonotonicTime
     /// The layer shown, by rank of the stream or in it, each time it changed.
     public private(set) var layers: [(time: MonotonicTime, layer: Int)] = []
 
@@ -29,10 +31,14 @@ public struct FrameLog: Sendable {
     /// What frames refer to, held against what was shown.
     var references = ReferenceChecker()
 
-    init() {}
+    init(at now: MonotonicTime) { start = now }
 
     /// The beginning of a keyframe has come, so that there is something to go on from.
     private(set) var hasBegun = false
+
+    /// The longest time without a new frame from the first one on, and until `now`: a freeze that has not ended counts. What never showed
+    /// a frame is frozen since it was subscribed to.
+    public func longestFreeze(until now: MonotonicTime) -> TimeInterval { max(longestPause, now - (lastTime ?? start)) }
 
     /// Takes a new packet.
     mutating func take(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {
@@ -62,7 +68,7 @@ public struct FrameLog: Sendable {
             guard let layer = frame.layer else { continue }
             decoded += 1
             if frame.isKey { keyframes += 1 }
-            if let lastTime { longestFreeze = max(longestFreeze, now - lastTime) }
+            if let lastTime { longestPause = max(longestPause, now - lastTime) }
             firstTime = firstTime ?? now
             lastTime = now
             if layers.last?.layer != layer { layers.append((now, layer)) }

@@ -12,7 +12,7 @@ public final class View {
     /// What must always be true of the stream.
     public var checker: StreamChecker
     /// What could be shown of it.
-    public internal(set) var frames = FrameLog()
+    public internal(set) var frames: FrameLog
     /// When the last packet came, new or not.
     public private(set) var lastArrival: MonotonicTime?
     /// The longest time between two packets so far, repairs included.
@@ -58,9 +58,10 @@ public final class View {
     /// By payload type: what it carries, and whether it is a repair.
     private let codecs: [UInt8: (codec: Codec, repairs: Bool)]
 
-    /// `spatialLayers`: of the track, inside its stream.
-    init(_ description: SubscriptionDescription, spatialLayers: Int) {
+    /// `spatialLayers`: of the track, inside its stream; `now`: when it is subscribed to.
+    init(_ description: SubscriptionDescription, spatialLayers: Int, at now: MonotonicTime) {
         self.description = description
+        frames = FrameLog(at: now)
         checker = StreamChecker(kind: description.kind)
         frames.references.spatialLayers = spatialLayers
         checker.allowedTracks = Set(description.track.map { [$0.rawValue] } ?? [])

@@ -86,7 +86,7 @@ extension VirtualClient {
             formats: formats.map { SessionTerms.accepted($0, hasRTX: settings.hasRTX) }, extensions: extensions,
             feedback: kinds, paused: paused,
             preference: preference)
-        let view = View(description, spatialLayers: publication.video?.spatialLayers ?? 1)
+        let view = View(description, spatialLayers: publication.video?.spatialLayers ?? 1, at: world.now)
         views.append(view)
         viewBySSRC[description.ssrc] = view
         if let rtx = description.rtxSSRC { viewBySSRC[rtx] = view }
@@ -125,7 +125,7 @@ extension VirtualClient {
         world.apply(.setSubscriptionPaused(view.id, paused), on: node)
     }
 
-    /// Another track behind the same section (WHEP follow mode, C8); nil: none.
+    /// Another track behind the same section (WHEP follow mode); nil: none.
     public func show(_ publication: Publication?, in view: View) {
         if let publication { view.checker.allowedTracks.insert(publication.id.rawValue) }
         world.apply(.switchSubscription(view.id, to: publication?.id), on: node)
