@@ -23,6 +23,7 @@ uint64_t cinstruments_live_bytes(void) {
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
 
 int cinstruments_is_counting(void) { return 0; }
+int64_t cinstruments_thread_bytes(void) { return 0; }
 void cinstruments_trace(int what) { (void)what; }
 
 #else
@@ -30,6 +31,9 @@ void cinstruments_trace(int what) { (void)what; }
 int cinstruments_is_counting(void) { return 1; }
 
 static __thread int tracing;
+static __thread int64_t bytes;
+
+int64_t cinstruments_thread_bytes(void) { return bytes; }
 
 void cinstruments_trace(int what) { tracing = what; }
 
@@ -48,6 +52,11 @@ static void trace(void) {
     counts.allocations++; \
     if (__builtin_expect(tracing == 1, 0)) trace()
 
+static void *counted(void *block) {
+    if (block) bytes += (int64_t)malloc_usable_size(block);
+    return block;
+}
+
 // glibc's allocator under the names that it exports for those who wrap it.
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -57,22 +66,26 @@ void __libc_free(void *);
 
 void *malloc(size_t size) {
     COUNT_ALLOCATION;
-    return __libc_malloc(size);
+    return counted(__libc_malloc(size));
 }
 
 void *calloc(size_t number, size_t size) {
     COUNT_ALLOCATION;
-    return __libc_calloc(number, size);
+    return counted(__libc_calloc(number, size));
 }
 
 void *realloc(void *block, size_t size) {
     COUNT_ALLOCATION;
-    return __libc_realloc(block, size);
+    int64_t before = block ? (int64_t)malloc_usable_size(block) : 0;
+    void *result = __libc_realloc(block, size);
+    // What could not grow is still there; what shrank to nothing is not.
+    if (result || size == 0) bytes -= before;
+    return counted(result);
 }
 
 void *memalign(size_t alignment, size_t size) {
     COUNT_ALLOCATION;
-    return __libc_memalign(alignment, size);
+    return counted(__libc_memalign(alignment, size));
 }
 
 void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
@@ -85,7 +98,10 @@ int posix_memalign(void **block, size_t alignment, size_t size) {
 }
 
 void free(void *block) {
-    if (block) counts.frees++;
+    if (block) {
+        counts.frees++;
+        bytes -= (int64_t)malloc_usable_size(block);
+    }
     __libc_free(block);
 }
 

@@ -4,7 +4,7 @@ import dataclasses
 
 @dataclasses.dataclass
 class Bounds:
-    """What a row is held to (checks H1 to H11); None: nothing."""
+    """What a case is held to; None: nothing."""
     freeze: float | None = None  # the longest, seconds
     right: float | None = None  # seconds until the right size, at each change
     share: float | None = None  # of the time at the right size
@@ -50,16 +50,16 @@ def jitter(milliseconds, reorder):
 
 # (name, what it is, seconds, link, steps, right, bounds): as a Chromium and as a Firefox watches it.
 BROWSERS = [
-    ("clean", "H1, H11: no limit", 30, FAR, [], [(0, 720)], Bounds(freeze=0.5, right=3, share=0.9, changes=1)),
-    ("step", "H2: 3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((20, 500), (40, 3000)), [(10, 720), (20, 360), (40, 720)],
+    ("clean", "no limit", 30, FAR, [], [(0, 720)], Bounds(freeze=0.5, right=3, share=0.9, changes=1)),
+    ("step", "3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((20, 500), (40, 3000)), [(10, 720), (20, 360), (40, 720)],
      Bounds(freeze=0.5, right=8, changes=4)),
-    ("600", "H1: 600 kbit/s", 40, FAR + ["ab", "rate", 600], [], [(10, 360)], Bounds(freeze=0.5, right=1, share=0.8, changes=1)),
+    ("600", "600 kbit/s", 40, FAR + ["ab", "rate", 600], [], [(10, 360)], Bounds(freeze=0.5, right=1, share=0.8, changes=1)),
     ("hiccup", "60 kbit/s for 3 s", 40, FAR + ["ab", "rate", 3000], steps((20, 60), (23, 3000)), [(10, 720), (23, 720)], Bounds(right=4)),
-    ("sawtooth", "H2: 2.5 and 0.8 Mbit/s, 8 s each", 58, FAR + ["ab", "rate", 2500], sawtooth(800, 2500, 8, 58),
+    ("sawtooth", "2.5 and 0.8 Mbit/s, 8 s each", 58, FAR + ["ab", "rate", 2500], sawtooth(800, 2500, 8, 58),
      [(second, 720 if n % 2 else 360) for n, second in enumerate(range(10, 58, 8))], Bounds(freeze=0.5, right=8, changes=7)),
-    ("jitter-30", "H4: 30 ms of jitter, 1 % reordered", 30, jitter(30, 1), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
-    ("jitter-60", "H4: 60 ms of jitter, 5 % reordered", 30, jitter(60, 5), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
-    ("jitter-100", "H4: 100 ms of jitter, 5 % reordered", 30, jitter(100, 5), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
+    ("jitter-30", "30 ms of jitter, 1 % reordered", 30, jitter(30, 1), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
+    ("jitter-60", "60 ms of jitter, 5 % reordered", 30, jitter(60, 5), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
+    ("jitter-100", "100 ms of jitter, 5 % reordered", 30, jitter(100, 5), [], [(5, 720)], Bounds(freeze=0.5, right=3, share=0.8)),
 ]
 
 CASES = [
@@ -68,23 +68,23 @@ CASES = [
     for name, about, seconds, link, when, right, bounds in BROWSERS for browser in ("chromium", "firefox")
 ] + [
     # Chromium's two lower spatial layers take 390 to 430 kbit/s at half of the frames, 550 at all: 500 would be on the edge.
-    Case("step-vp9-svc", "H2 with VP9 L3T3_KEY", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="VP9", svc="L3T3_KEY",
+    Case("step-vp9-svc", "The same with VP9 L3T3_KEY", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="VP9", svc="L3T3_KEY",
          right=[(10, 720), (20, 360), (40, 720)]),
-    Case("step-av1-svc", "H2 with AV1 L3T3", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="AV1", svc="L3T3",
+    Case("step-av1-svc", "The same with AV1 L3T3", 60, FAR + ["ab", "rate", 3000], steps((20, 700), (40, 3000)), codec="AV1", svc="L3T3",
          right=[(10, 720), (20, 360), (40, 720)]),
-    Case("loss-2", "H3: 2 % random loss", 30, FAR + ["ab", "loss", 2], servers=BOTH, right=[(10, 720)]),
-    Case("loss-10", "H3: 10 % random loss", 30, FAR + ["ab", "loss", 10], servers=BOTH, right=[(10, 720)]),
-    Case("outage", "H4: nothing for 3 s", 40, FAR + ["ab", "rate", 3000], [(20, "both loss 100"), (23, "both loss 0")],
+    Case("loss-2", "2 % random loss", 30, FAR + ["ab", "loss", 2], servers=BOTH, right=[(10, 720)]),
+    Case("loss-10", "10 % random loss", 30, FAR + ["ab", "loss", 10], servers=BOTH, right=[(10, 720)]),
+    Case("outage", "nothing for 3 s", 40, FAR + ["ab", "rate", 3000], [(20, "both loss 100"), (23, "both loss 0")],
          right=[(10, 720)]),
     Case("narrow", "250 kbit/s from the start", 40, FAR + ["ab", "rate", 250], right=[(10, 180)]),
     Case("wifi", "stalls of 150 ms twice a second", 40, FAR + ["ab", "rate", 5000],
          [(10 + n / 2 + shift, f"ab delay {delay}") for n in range(40) for shift, delay in ((0, 175), (0.15, 25))], right=[(10, 720)]),
-    Case("ten-minutes-clean", "H9: no change of layer", 600, FAR, right=[(10, 720)], together="ten"),
-    Case("ten-minutes-600", "H9: 600 kbit/s", 600, FAR + ["ab", "rate", 600], right=[(10, 360)], together="ten"),
+    Case("ten-minutes-clean", "no change of layer", 600, FAR, right=[(10, 720)], together="ten"),
+    Case("ten-minutes-600", "600 kbit/s", 600, FAR + ["ab", "rate", 600], right=[(10, 360)], together="ten"),
 ]
 
 # The same for the load generator's peers, all of whom are behind the link: seconds count from their joining.
 PEERS = [
-    Case("peers-step", "H2: 3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((25, 500), (45, 3000))),
-    Case("peers-loss", "H3: 5 % random loss", 30, FAR + ["ab", "loss", 5]),
+    Case("peers-step", "3 Mbit/s, 0.5, and 3 again", 60, FAR + ["ab", "rate", 3000], steps((25, 500), (45, 3000))),
+    Case("peers-loss", "5 % random loss", 30, FAR + ["ab", "loss", 5]),
 ]

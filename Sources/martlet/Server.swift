@@ -133,7 +133,7 @@ struct Server {
         }
     }
 
-    /// What members were told leaves by their sockets' own tasks, which close behind it: sockets that are closed first tell nothing (K2). One that
+    /// What members were told leaves by their sockets' own tasks, which close behind it: sockets that are closed first tell nothing. One that
     /// never joined holds nobody up for long.
     private func waitForGoodbyes() async {
         let end = MonotonicClock.now() + .seconds(1)

@@ -40,11 +40,21 @@ struct SourceTree {
 
     /// Every Swift file below `folder`.
     static func files(in folder: String) throws -> [File] {
-        let base = root.appendingPathComponent(folder)
-        guard let walk = FileManager.default.enumerator(atPath: base.path) else { return [] }
-        return try walk.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.sorted().map { name in
-            let text = try String(contentsOf: base.appendingPathComponent(name), encoding: .utf8)
-            return File(path: "\(folder)/\(name)", lines: text.split(separator: "\n", omittingEmptySubsequences: false))
+        try paths(in: folder, kinds: ["swift"]).map { path in
+            File(path: path, lines: try text(path).split(separator: "\n", omittingEmptySubsequences: false))
         }
+    }
+
+    /// Every file below `folder` whose name ends in one of `kinds`, from the project's folder on.
+    static func paths(in folder: String, kinds: [String]) throws -> [String] {
+        guard let walk = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path) else {
+            return []
+        }
+        return walk.compactMap { $0 as? String }
+            .filter { name in kinds.contains { name.hasSuffix(".\($0)") } }.sorted().map { "\(folder)/\($0)" }
+    }
+
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
 }

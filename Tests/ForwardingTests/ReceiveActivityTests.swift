@@ -219,29 +219,4 @@ struct ReceiveActivityTests {
         harness.receive(TestPacket(sequence: 4, timestamp: 6000, payload: TestPacket.vp8Middle), at: at(104))
         #expect(start(at(105)) == 0x10001)
     }
-
-    @Test("A14: sender reports map wall clock to timestamps, whatever the spacing of frames")
-    func senderClock() throws {
-        let harness = harness()
-        var random = RandomSource(seed: 14)
-        for index in 0..<300 {
-            let shake = Int(random.next() % 1440) - 720
-            harness.receive(
-                TestPacket(sequence: UInt16(index), timestamp: UInt32(90_000 + index * 3000 + shake)),
-                at: at(Double(index) * 33.3))
-            guard index % 30 == 0 else { continue }
-            let seconds = Double(index) / 30
-            harness.receiveRTCP(
-                {
-                    $0.beginSenderReport(
-                        ssrc: 0x1111, ntpTimestamp: UInt64((3_900_000_000 + seconds) * 4_294_967_296),
-                        rtpTimestamp: UInt32(90_000 + index * 3000), packetCount: 0, octetCount: 0)
-                }, at: at(Double(index) * 33.3))
-            let known = harness.uplink.tracks[0]?.layer(0).pointee.clock
-            let clock = try #require(known)
-            let wall = Double(clock.ntp >> 32) - 3_900_000_000 + Double(clock.ntp & 0xffff_ffff) / 4_294_967_296
-            let media = Double(clock.timestamp - 0x1_0000_0000 - 90_000) / 90_000
-            #expect(abs(wall - media) < 0.005)
-        }
-    }
 }

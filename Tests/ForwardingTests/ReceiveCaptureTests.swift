@@ -85,7 +85,7 @@ struct ReceiveCaptureTests {
             let hasKeyframe = video.layer(index).pointee.lastKeyframe != nil
             #expect(hasKeyframe, "\(name) layer \(index)")
             let isComplete = video.layer(index).pointee.parameterSets.isComplete
-            #expect(isComplete == (codec == .h264), "E5: parameter sets are kept")
+            #expect(isComplete == (codec == .h264), "parameter sets are kept")
         }
         #expect(seen == layers)
         #expect(outcome.harness.events.contains(.trackStarted(video.description.id, codec)))

@@ -74,7 +74,7 @@ struct ReceiveRepairTests {
         let record = try #require(harness.lastTrack?.stored(0x10000 + 10))
         #expect(record.flags.contains(.repaired))
         #expect(harness.lastTrack?.storedBytes(0x10000 + 10) == packet.bytes)
-        #expect(record.extensions[.videoOrientation] != nil, "B6: orientation survives retransmission")
+        #expect(record.extensions[.videoOrientation] != nil, "the orientation survives retransmission")
         #expect(harness.uplink.roundTripTime == .milliseconds(45))
         let count = harness.nacked.count
         harness.run(to: at(1500))

@@ -23,7 +23,7 @@ async def packets_of_video(page):
 
 
 def test_two_chromium_pages_see_and_hear_each_other(server):
-    """Issue 2 section 6: decoded frames, moving pixels, audio energy; and a normal call leaves no warning in the log."""
+    """Decoded frames, moving pixels, audio energy; and a normal call leaves no warning in the log."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "lobby", "ada")
@@ -32,7 +32,7 @@ def test_two_chromium_pages_see_and_hear_each_other(server):
                 await wait_for_video(page)
                 await until(page, HEARS)
                 await moving_pixels(page)
-            # D9: the server told both of the first packet of each track.
+            # The server told both of the first packet of each track.
             await until(bob, "martlet.room.started.size === 2")
             assert not ada.problems and not bob.problems
 
@@ -117,7 +117,7 @@ def test_muting_stops_the_packets_and_is_told(server):
 
 
 def test_each_simulcast_layer_comes_on_request(server):
-    """Issue 2 section 4: three sizes are received and the one that the viewer asks for is forwarded; a paused one is not.
+    """Three sizes are received and the one that the viewer asks for is forwarded; a paused one is not.
 
     How soon the largest is affordable is the bandwidth estimate's to say, and on a busy machine that is careful.
     """

@@ -74,7 +74,7 @@ def test_D5_D4_F3_a_second_connection_comes_and_goes(server):
                 for (const one of odd) await ice(one);
             })()""")
             await until(ada, "raw.second.connectionState === 'connected' && raw.pub.connectionState === 'connected'")
-            assert {reply["type"] for reply in await ada.evaluate("raw.replies")} <= {"ok", "error"}
+            assert [reply["type"] for reply in await ada.evaluate("raw.replies") if reply["type"] != "ok"] == [], "candidates of every kind are good"
             await wait_for_video(bob, count=2)
             assert (await ada.evaluate("raw.request('bye', { connection: 'second' })"))["type"] == "ok"
             await until(bob, "martlet.received().then((all) => all.filter((r) => r.kind === 'video').length >= 1)")

@@ -13,7 +13,7 @@ def row(name):
 
 
 def test_operators_see_mute_and_remove(development_server):
-    """Issue 2 section 5: rooms and members live; muting and removing work, and whom they meet is told."""
+    """Rooms and members live; muting and removing work, and whom they meet is told."""
     async def run():
         async with chromium() as browser:
             ada = await join_by_form(browser, development_server, "studio", "Ada")
@@ -95,7 +95,7 @@ def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
 
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_pages_rejoin_a_server_that_was_restarted(server, end):
-    """Issue 2 section 6: server killed and restarted, clients rejoin; the camera and a shared screen come back."""
+    """Server killed and restarted, clients rejoin; the camera and a shared screen come back."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "phoenix", "ada")
@@ -115,7 +115,7 @@ def test_pages_rejoin_a_server_that_was_restarted(server, end):
 
 
 def test_a_dropped_socket_is_resumed_without_touching_media(server):
-    """Issue 2 section 5: the session goes on with the events it missed; no connection is made anew, no frame is lost."""
+    """The session goes on with the events it missed; no connection is made anew, no frame is lost."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "drop", "ada")

@@ -1,4 +1,4 @@
-"""What rides beside the payload reaches browsers: how a picture is turned (B6), and audio that carries itself twice (G7)."""
+"""What rides beside the payload reaches browsers: how a picture is turned, and audio that carries itself twice."""
 import asyncio
 
 from support.chromium import chromium, open_room, room_address, until, wait_for_video

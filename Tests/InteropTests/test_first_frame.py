@@ -8,7 +8,7 @@ from support.server import Server
 
 JOINS = 20
 FAR_JOINS = 5
-#: B5 on a machine of its own. A slower one gets so many times what a call of the page with itself takes there: no server, no signalling, one socket.
+#: On a machine of its own. A slower one gets so many times what a call of the page with itself takes there: no server, no signalling, one socket.
 BOUND_MS, TIMES_OWN_CALL = 700, 3
 
 # A call of the page with itself; milliseconds until its first frame is painted.

@@ -16,7 +16,7 @@ private struct ClientView {
     }
 
     mutating func apply(_ event: SequencedEvent) {
-        #expect(event.sequence == lastSequence + 1, "C17: gap")
+        #expect(event.sequence == lastSequence + 1, "a gap")
         lastSequence = event.sequence
         switch event.event {
         case .participantJoined(let info), .participantUpdated(let info): participants[info.sid] = info

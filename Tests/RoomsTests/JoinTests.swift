@@ -200,11 +200,12 @@ struct TimerTests {
         var bench = RoomBench()
         let bob = try bench.join("bob")
         let ada = try bench.join("ada")
-        for _ in 0..<10 {
+        // A day of pings, each ten seconds after the last.
+        for _ in 0..<8_640 {
             bench.advance(by: .seconds(10))
             try bench.step { (room, turn) throws(RoomError) in room.touch(bob, turn: &turn) }
         }
-        #expect(bench.ended == [ada: .timeout])
+        #expect(bench.room.has(bob) && bench.ended == [ada: .timeout])
         #expect(
             bench.takeEvents(bob).count { if case .participantLeft(_, "ada", .timeout) = $0 { true } else { false } }
                 == 1)

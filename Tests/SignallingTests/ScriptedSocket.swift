@@ -74,8 +74,11 @@ final class ScriptedSocket: SignallingSocket {
 /// A message of the server, as JSON members.
 struct Message: @unchecked Sendable {
     let members: [String: Any]
+    /// As it came over the socket.
+    let text: String
 
     init?(_ text: String) {
+        self.text = text
         guard let members = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any] else {
             return nil
         }

@@ -128,6 +128,30 @@ struct BeginningTests {
         #expect(room.world.faults == [])
     }
 
+    @Test("B16: a camera that is enabled again shows a keyframe within a round trip to its publisher and 100 ms")
+    func enabledAgain() throws {
+        let world = try World(seed: Seeds.seed(144))
+        let room = world.openRoom()
+        let publisher = world.join(room, ClientSettings(link: LinkModel(delay: .milliseconds(40))))
+        let viewer = world.join(room, ClientSettings(link: LinkModel(delay: .milliseconds(20))))
+        let camera = publisher.publish(.simulcast()), view = viewer.subscribe(to: camera)
+        view.allowThinning()
+        world.run(for: .seconds(8))
+        for _ in 0..<5 {
+            world.apply(.setTrackMuted(camera.id, true))
+            world.run(for: .seconds(3))
+            let shown = view.frames.decoded, keyframes = view.frames.keyframes, start = world.now
+            world.apply(.setTrackMuted(camera.id, false))
+            while view.frames.decoded == shown, world.now - start < .seconds(2) { world.run(for: .milliseconds(1)) }
+            print("a frame \((world.now - start).milliseconds) ms after the camera was enabled")
+            #expect(view.frames.keyframes == keyframes + 1, "the first frame is a keyframe")
+            // 80 ms to the publisher and back, 20 ms to the viewer.
+            #expect(world.now - start <= .milliseconds(80 + 20 + 100))
+            world.run(for: .seconds(1))
+        }
+        #expect(world.faults == [])
+    }
+
     @Test("Larger layers that begin after the small one are taken when they are known to fit", arguments: [450, 4_000])
     func laterLayers(rate: Int64) throws {
         let room = try Room(publishers: 1, rates: [150, 500, 1_700], downlink: rate, seed: Seeds.seed(143)) { room in

@@ -31,5 +31,9 @@ int cinstruments_count_references(int on);
 // (`bench --trace-retains`).
 void cinstruments_trace(int what);
 
+// Bytes that the calling thread has allocated, less those that it has freed, as glibc's allocator counts them: what other threads
+// do meanwhile is left out. 0 where nothing is counted.
+int64_t cinstruments_thread_bytes(void);
+
 // Bytes that the process has allocated and not freed, as glibc's allocator counts them.
 uint64_t cinstruments_live_bytes(void);

@@ -157,7 +157,7 @@ final class ReceiveStream {
     }
 }
 
-/// Checks that VP8's picture numbers go on without a jump where the packets do (G1).
+/// Checks that VP8's picture numbers go on without a jump where the packets do.
 struct PictureNumbers {
     private var last: (sequence: Int64, picture: UInt16, level: UInt8)?
 

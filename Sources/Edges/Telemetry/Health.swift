@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether the server takes new work. Alive and ready differ (K3): a draining server is alive and not ready.
+/// Whether the server takes new work. Alive and ready differ: a draining server is alive and not ready.
 public final class Health: Sendable {
     private let ready = Atomic<Bool>(false)
 

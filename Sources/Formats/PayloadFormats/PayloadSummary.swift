@@ -109,7 +109,7 @@ extension PayloadCodec {
     /// Summarises `payload` (RTP payload without padding); nil when it is malformed or empty.
     ///
     /// `descriptor` is what a `DependencyDescriptorReader` of the stream made of the packet's extension, if it had one. AV1 and H.264 are then
-    /// summarised by it alone, VP8 takes from it what its payload descriptor leaves out: the payload may be encrypted end to end (G10).
+    /// summarised by it alone, VP8 takes from it what its payload descriptor leaves out: the payload may be encrypted end to end.
     public func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {

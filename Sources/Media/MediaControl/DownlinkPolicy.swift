@@ -6,7 +6,7 @@ public struct DownlinkPolicy: Sendable, Hashable {
     /// What happens to a picture whose lowest layer does not fit. By default it is sent a little beyond the estimate: a first picture
     /// is worth a short queue.
     public var shortage = ShortagePolicy.oversend(.kilobitsPerSecond(60))
-    /// Most pictures sent at a time (C8); nil: no limit.
+    /// Most pictures sent at a time; nil: no limit.
     public var maximumVideos: Int?
     /// Cap on all video of the peer; nil: none.
     public var maximumBitrate: Bitrate?
@@ -62,7 +62,7 @@ public enum TrackPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable {
 public enum ContentHint: String, Sendable, Hashable, Codable, CaseIterable {
     /// A camera or a game: a smaller picture rather than a slower one.
     case motion
-    /// A screen with pictures: a slower picture rather than a smaller one (A10).
+    /// A screen with pictures: a slower picture rather than a smaller one.
     case detail
     /// A screen with text: as `detail`.
     case text

@@ -10,7 +10,7 @@ public enum MediaCommand: Sendable, Hashable {
     case addPeer(PeerDescription)
     /// First answer to a server offer, or new credentials after a peer's ICE restart.
     case setRemoteTransport(PeerID, RemoteTransport)
-    /// New local credentials; the old ones stay valid until a check with the new ones has been answered (B21).
+    /// New local credentials; the old ones stay valid until a check with the new ones has been answered.
     case restartICE(PeerID, local: ICECredentials)
     /// Ends a peer with its tracks and subscriptions; a DTLS close_notify is sent.
     case removePeer(PeerID)
@@ -18,7 +18,7 @@ public enum MediaCommand: Sendable, Hashable {
     /// Renegotiated formats, extensions or encodings of a track that goes on.
     case updateTrack(TrackDescription)
     case removeTrack(TrackID)
-    /// A muted track's packets are dropped at once, whatever the client sends (C6).
+    /// A muted track's packets are dropped at once, whatever the client sends.
     case setTrackMuted(TrackID, Bool)
     case setTrackMaximumBitrate(TrackID, Bitrate?)
     case subscribe(SubscriptionDescription)
@@ -27,7 +27,7 @@ public enum MediaCommand: Sendable, Hashable {
     case unsubscribe(SubscriptionID)
     case setSubscriptionPaused(SubscriptionID, Bool)
     case setLayerPreference(SubscriptionID, LayerPreference)
-    /// Puts another track behind a section without renegotiation (WHEP follow mode, C8); nil: nothing.
+    /// Puts another track behind a section without renegotiation (WHEP follow mode); nil: nothing.
     case switchSubscription(SubscriptionID, to: TrackID?)
     case requestKeyframe(TrackID)
     /// How the peer's bandwidth is shared out.

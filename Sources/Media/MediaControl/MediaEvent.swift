@@ -10,18 +10,18 @@ public enum MediaEvent: Sendable, Hashable {
     case peerMoved(PeerID)
     /// First packet of a track, and which format it uses.
     case trackStarted(TrackID, Codec)
-    /// No packets for `TrackActivity` limits: paused by the publisher (A6, A16). Not a fault.
+    /// No packets for `TrackActivity` limits: paused by the publisher. Not a fault.
     case trackSilent(TrackID)
     /// Packets again after `trackSilent`.
     case trackResumed(TrackID)
-    /// The picture size of a layer became known or changed (A12, D10). Layers count from 0, the smallest.
+    /// The picture size of a layer became known or changed. Layers count from 0, the smallest.
     case trackDimensions(TrackID, layer: Int, width: Int, height: Int)
     /// Which layers of a video somebody wants, in the order of its description, or of its only stream the spatial layers from the smallest; told
-    /// when it changes, all are wanted at first (H10).
+    /// when it changes, all are wanted at first.
     case layersWanted(TrackID, [Bool])
-    /// The first packet of a subscription was forwarded (D9).
+    /// The first packet of a subscription was forwarded.
     case subscriptionStarted(SubscriptionID)
-    /// The subscriber accepts none of the formats that the track uses (A8); nothing is forwarded.
+    /// The subscriber accepts none of the formats that the track uses; nothing is forwarded.
     case subscriptionHasNoCommonCodec(SubscriptionID)
     /// Who speaks, loudest first; told when the list changes.
     case speakersChanged(RoomID, [SpeakerLevel])

@@ -73,7 +73,7 @@ public struct PeerStatistics: Sendable {
     public var probeBytes: UInt64 = 0
     /// Packets are sent to it and nothing is heard of them.
     public var isSilent = false
-    /// Downlink machinery that exists for this peer: 0 for publish-only (B3).
+    /// Downlink machinery that exists for this peer: 0 for publish-only.
     public var downlinkStateBytes = 0
 
     public init(peer: PeerID) { self.peer = peer }
@@ -140,7 +140,7 @@ public struct SubscriptionStatistics: Sendable {
     public var isPaused = false
     /// Fraction of packets lost as last reported by the subscriber, 0 to 1.
     public var fractionLost = 0.0
-    /// The subscriber did not negotiate the video-orientation extension although the track uses it (B6).
+    /// The subscriber did not negotiate the video-orientation extension although the track uses it.
     public var orientationNotNegotiated = false
 
     public init(subscription: SubscriptionID) { self.subscription = subscription }

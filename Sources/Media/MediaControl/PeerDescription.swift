@@ -35,7 +35,7 @@ public struct RemoteTransport: Sendable, Hashable {
 public enum PeerProfile: Sendable, Hashable {
     /// Publishes and receives.
     case full
-    /// Publishes only: no subscriptions, no downlink estimator, pacer or renumbering (B1 to B3).
+    /// Publishes only: no subscriptions, no downlink estimator, pacer or renumbering.
     case publishOnly
 }
 
@@ -70,7 +70,7 @@ public enum PeerEndReason: String, Sendable, Hashable, CaseIterable {
     case iceTimeout
     /// Checks stopped for longer than the consent timeout (RFC 7675).
     case consentLost
-    /// The certificate did not match the fingerprint in the SDP (F6).
+    /// The certificate did not match the fingerprint in the SDP.
     case fingerprintMismatch
     /// The DTLS handshake failed: no common version, cipher or SRTP profile.
     case dtlsFailed

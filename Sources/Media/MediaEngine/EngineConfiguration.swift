@@ -9,7 +9,7 @@ public struct EngineConfiguration: Sendable, Hashable {
     /// Peers a worker serves; one more ends at once with `overloaded`. Tables grow as needed, so that memory alone bounds them, and the control plane
     /// keeps count of it for all workers together.
     public var maximumPeers = Int.max
-    /// STUN checks from unknown addresses that are looked at in one second, beside twenty for each peer; a check costs 1.3 us (F8).
+    /// STUN checks from unknown addresses that are looked at in one second, beside twenty for each peer; a check costs 1.3 us.
     public var strangerChecksPerSecond = 20_000
     /// The only hosts that peers may come from, whatever the port; empty: any. A development server names the addresses of
     /// its own machine.

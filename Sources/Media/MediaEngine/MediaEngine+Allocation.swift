@@ -120,7 +120,7 @@ extension MediaEngine {
         isCounted: Bool
     ) -> LayerBound {
         switch decision.reason {
-        // It may be one too many (C8).
+        // It may be one too many.
         case .blocked(.notSent) where isCounted: .undecided
         // Nothing was measured yet: begin low where bandwidth may be short.
         case .blocked(.notSent): isLimited ? .upTo(spatial: 0, temporal: .max) : .unlimited

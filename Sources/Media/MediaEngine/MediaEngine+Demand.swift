@@ -2,7 +2,7 @@ import Forwarding
 import MediaControl
 import Primitives
 
-// Which layers of a video somebody wants, so that its publisher may stop the others (H10).
+// Which layers of a video somebody wants, so that its publisher may stop the others.
 //
 // What viewers ask for counts, not what they are sent: a layer that bandwidth keeps from them may be theirs any moment, and stopping it
 // would restart the encoder of all layers whenever an estimate wavers. Layers below a wanted one are wanted too: they are what is left

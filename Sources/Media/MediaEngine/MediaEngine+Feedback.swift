@@ -54,7 +54,7 @@ extension MediaEngine {
         }
     }
 
-    /// A NACK is answered at the end of the turn (G3).
+    /// A NACK is answered at the end of the turn.
     private func receive(_ nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
         guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)],
             let downlink = tables.peers[peer].pointee.downlink

@@ -100,7 +100,7 @@ extension MediaEngine {
     public func knows(_ source: SocketAddress) -> Bool { whereabouts.owner(of: source) != nil }
 
     /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
-    /// and only so many a second (F5, F8): see `StrangerLimits`. nil: dropped and counted.
+    /// and only so many a second: see `StrangerLimits`. nil: dropped and counted.
     private func findByUfrag(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
     ) -> Int? {

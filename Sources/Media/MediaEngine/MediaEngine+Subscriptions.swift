@@ -166,7 +166,7 @@ extension MediaEngine {
         for state in tables.subscriptions(ofPeer: peer) { state.pointee.isReady = false }
     }
 
-    /// Whether the subscriber will see turned pictures unturned, because it did not negotiate their orientation (B6).
+    /// Whether the subscriber will see turned pictures unturned, because it did not negotiate their orientation.
     private func noteOrientation(_ index: Int) {
         let state = tables.subscriptions[index]
         guard state.pointee.track >= 0 else { return }

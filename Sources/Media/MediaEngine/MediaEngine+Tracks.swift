@@ -62,7 +62,7 @@ extension MediaEngine {
         }
     }
 
-    /// Mutes at once: what came in this turn is not forwarded either (C6). Video comes back with a keyframe.
+    /// Mutes at once: what came in this turn is not forwarded either. Video comes back with a keyframe.
     func setMuted(_ index: Int, _ muted: Bool, at now: MonotonicTime) {
         let state = tables.tracks[index]
         let track = state.pointee.track
@@ -89,7 +89,7 @@ extension MediaEngine {
         }
     }
 
-    /// Asks the publisher for a keyframe of `layer`; it leaves with this turn, unless one was asked for just before (G5).
+    /// Asks the publisher for a keyframe of `layer`; it leaves with this turn, unless one was asked for just before.
     func requestKeyframe(_ index: Int, layer: Int) {
         tables.tracks[index].pointee.track.requestKeyframe(layer: layer)
         touch(tables.tracks[index].pointee.peer)

@@ -7,7 +7,7 @@ extension PeerTransport {
     /// Takes a datagram; RTP and RTCP are decrypted in place.
     ///
     /// RFC 7983 section 7: the first byte says what it is. DTLS and SRTP are looked at only from addresses that an
-    /// ICE check has validated (F5).
+    /// ICE check has validated.
     ///
     /// ```text
     ///          +----------------+

@@ -142,7 +142,7 @@ public final class PeerTransport {
         return ice.maySend(length + Self.protectionOverhead, to: address) ? address : nil
     }
 
-    /// New local credentials; the old ones stay valid until a check with the new ones has been answered (B21).
+    /// New local credentials; the old ones stay valid until a check with the new ones has been answered.
     public func restartICE(local: ICECredentials, at now: MonotonicTime) {
         ice.restart(local: ICECredential(ufrag: local.ufrag, password: local.password))
     }

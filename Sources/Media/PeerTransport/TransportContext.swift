@@ -6,7 +6,7 @@ public import SRTP
 
 /// Limits and choices that hold for all peers of a worker.
 public struct TransportSettings: Sendable, Hashable {
-    /// A peer without a sign of life for so long is gone (RFC 7675 section 5.1 allows 30 s at most; F4, B18).
+    /// A peer without a sign of life for so long is gone (RFC 7675 section 5.1 allows 30 s at most).
     public var consentTimeout = TimeInterval.seconds(15)
     /// A peer that has not finished ICE for so long after its description was set is given up.
     public var setupTimeout = TimeInterval.seconds(30)

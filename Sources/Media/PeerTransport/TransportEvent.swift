@@ -29,7 +29,7 @@ public enum TransportEvent: Sendable, Hashable {
     /// The selected address changed after `connected` (NAT rebinding, network switch). While a peer settles on one of
     /// its candidates nothing is told.
     case moved(SocketAddress)
-    /// Checks with the new local credentials have arrived: the old user name fragment is no longer this peer's (B21).
+    /// Checks with the new local credentials have arrived: the old user name fragment is no longer this peer's.
     case ufragReleased(String)
     /// Nothing more will come; the engine forgets the peer with its addresses and ufrags. Told once.
     case ended(PeerEndReason)

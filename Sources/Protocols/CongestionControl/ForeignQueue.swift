@@ -1,6 +1,6 @@
 import Primitives
 
-/// Whether the queue on the path is somebody else's, so that to wait until it drains is to starve (H5).
+/// Whether the queue on the path is somebody else's, so that to wait until it drains is to starve.
 ///
 /// One's own queue drains as soon as less is sent than the path carries. So an alarm notes what came through, which is what the path carries if
 /// the queue is one's own, and each second at half of that must then shorten it by half a second. Once it would be gone with room to spare and is

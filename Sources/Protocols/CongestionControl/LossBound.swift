@@ -2,7 +2,7 @@
 ///
 /// After libwebrtc's `LossBasedBweV2`: the link is a pair of a bandwidth and a share of packets that it loses whatever is sent. Of a few
 /// candidate bandwidths the one is taken under which the losses seen over the last seconds are the likeliest. So random loss of a radio link,
-/// the same at every rate, lowers nothing (H3), and loss that comes with more rate does. Differences: windows by arrival of feedback, one Newton step
+/// the same at every rate, lowers nothing, and loss that comes with more rate does. Differences: windows by arrival of feedback, one Newton step
 /// as there, and the loss that is put down to the link may be larger, because repeats repair it and delay sees congestion first.
 struct LossBound: Sendable {
     private struct Observation {

@@ -39,7 +39,7 @@ struct ProbePlanner: Sendable {
     /// A queue that is gone within this was no lack of bandwidth.
     private static let patience = TimeInterval.milliseconds(1_500)
     private static let recovered = 0.85
-    /// Falls that follow each other within this are none to be taken back, whatever made them: pictures would flap (H9).
+    /// Falls that follow each other within this are none to be taken back, whatever made them: pictures would flap.
     private static let peace = TimeInterval.seconds(5)
 
     init() {}

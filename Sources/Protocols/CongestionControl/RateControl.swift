@@ -6,7 +6,7 @@ import Primitives
 /// - a decrease goes by what the last quarter second delivered (`DeliveryWindow`), and deeper the longer the queue already is, because a
 ///   router cannot slow an encoder down, only change the layer once;
 /// - where the link delivers as fast as is sent, a decrease is a step of the estimate itself and never below what is delivered: a router sends
-///   what layers happen to cost, usually far below the estimate, and a false alarm must not make that the estimate (H7).
+///   what layers happen to cost, usually far below the estimate, and a false alarm must not make that the estimate.
 struct RateControl: Sendable {
     enum State: Sendable { case hold, increase, decrease }
 
@@ -127,7 +127,7 @@ struct RateControl: Sendable {
         } else {
             step = max(bitsPerSecond * 0.08 * elapsed, 1_000 * elapsed)
         }
-        // Slower where packets already wait; never so slow that a flow that fills queues takes all (H5).
+        // Slower where packets already wait; never so slow that a flow that fills queues takes all.
         let patience = min(max(1 - Double(input.queueDelay - 20_000) / 60_000, 0.25), 1)
         bitsPerSecond = min(min(bitsPerSecond + step * patience, limit), most)
     }

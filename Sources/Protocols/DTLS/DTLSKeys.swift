@@ -29,7 +29,7 @@ public struct DTLSKeys: Sendable, Hashable {
 
 /// Why an association ended.
 public enum DTLSEnd: Sendable, Hashable {
-    /// The peer's certificate is not the one of its SDP (F6).
+    /// The peer's certificate is not the one of its SDP.
     case fingerprintMismatch
     /// No common version, cipher or SRTP profile, or a broken peer; OpenSSL's words for the log.
     case handshakeFailed(String)

@@ -12,7 +12,7 @@ public enum ICEEvent: Sendable, Hashable {
     case nominated(SocketAddress)
     /// Datagrams go to this address from now on. `isMove`: the peer was settled at another one, and its network changed.
     case selected(SocketAddress, isMove: Bool)
-    /// A check with the new local credentials came; the old user name fragment is free (B21).
+    /// A check with the new local credentials came; the old user name fragment is free.
     case credentialsReplaced(oldUfrag: [UInt8])
     /// No address was nominated in time.
     case setupTimedOut
@@ -116,7 +116,7 @@ public struct ICELiteAgent {
         local = credential
     }
 
-    /// A check with the newest credentials came: the restart is through (B21).
+    /// A check with the newest credentials came: the restart is through.
     private mutating func adoptCredentials() {
         if let old = previousLocal {
             previousLocal = nil

@@ -24,7 +24,7 @@ public struct HTTPServerConfiguration: Sendable {
     public var tls: TLSFiles?
     /// Believes X-Forwarded-For, -Proto and -Host of the one proxy in front.
     public var trustsForwardedFields = false
-    /// Answers 403 to clients that are not on this machine (C16).
+    /// Answers 403 to clients that are not on this machine.
     public var servesLoopbackOnly = false
 
     /// The largest body: an SDP of a large room is below 200 kB.

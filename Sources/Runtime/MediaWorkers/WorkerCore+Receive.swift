@@ -55,7 +55,7 @@ extension WorkerCore {
     }
 
     /// Whether a datagram is a handshake's that waits until this turn's media has left. Strangers' never wait: they are dropped
-    /// unread (F5), and must not take the places of those that are expected.
+    /// unread, and must not take the places of those that are expected.
     private mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
         if handshakes.count == 0, handshakesDone < HandshakeQueue.perTurn {

@@ -26,7 +26,7 @@ public struct AddressPrefix: Sendable, Hashable {
     private static func mask(_ bits: Int) -> UInt64 { bits == 0 ? 0 : UInt64.max << UInt64(64 - bits) }
 }
 
-/// Which of the machine's addresses clients are told (F2).
+/// Which of the machine's addresses clients are told.
 public struct AddressFilter: Sendable, Hashable {
     /// Names of interfaces, "eth0" or "eth*"; empty: all.
     public var interfaces: [String]

@@ -14,10 +14,10 @@ struct NetworkConditions: Sendable, Hashable {
     /// How much of what it wants fits its path, 0 to 1; what a policy holds back is not wanted.
     var servedShare = 1.0
 
-    /// The network as 0 to 5 (I7), as the common SDKs count: 5 excellent, 3 usable, 1 bad, 0 nothing arrives.
+    /// The network as 0 to 5, as the common SDKs count: 5 excellent, 3 usable, 1 bad, 0 nothing arrives.
     ///
     /// The worst of its parts decides. Only what the network does counts: a quiet microphone, a 2 fps screen or a muted camera is not a
-    /// bad network (A11). A long way, a queue or a lack of bandwidth alone is never as bad as packets that do not arrive.
+    /// bad network. A long way, a queue or a lack of bandwidth alone is never as bad as packets that do not arrive.
     var quality: Int {
         guard isConnected, !isSilent else { return 0 }
         let byLoss = loss < 0.01 ? 5 : loss < 0.03 ? 4 : loss < 0.08 ? 3 : loss < 0.2 ? 2 : 1

@@ -44,7 +44,7 @@ extension RoomService {
         }
     }
 
-    /// Ends one connection, not the member (D5).
+    /// Ends one connection, not the member.
     public func bye(_ session: SessionID, connection: String) async throws(RoomError) {
         try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
             room.touch(session, turn: &turn)

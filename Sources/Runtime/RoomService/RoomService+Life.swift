@@ -3,7 +3,7 @@ import Primitives
 import Rooms
 
 extension RoomService {
-    /// How often deadlines are looked at: members learn of a changed room within 300 ms (D14).
+    /// How often deadlines are looked at: members learn of a changed room within 300 ms.
     static let tickInterval = Duration.milliseconds(100)
     /// How often all deadlines are looked at where nothing has changed: they are of seconds and longer.
     private static let quietInterval = TimeInterval.seconds(1)

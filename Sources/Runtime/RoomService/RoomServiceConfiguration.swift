@@ -4,7 +4,7 @@ public import Rooms
 
 /// How rooms are made and how much one server takes.
 public struct RoomServiceConfiguration: Sendable {
-    /// Where a join without any room name goes (B4).
+    /// Where a join without any room name goes.
     public var defaultRoom = "Broadcast"
     /// A join may create its room; otherwise rooms come from the control API only.
     public var autoCreateRooms = true
@@ -24,7 +24,7 @@ public struct RoomServiceConfiguration: Sendable {
     public var maxJoinsPerSecond = 500
     /// A dropped socket may be resumed for this long; media goes on.
     public var resumeWindow = TimeInterval.seconds(30)
-    /// A signalling session without a sign of life ends after this long (D6).
+    /// A signalling session without a sign of life ends after this long.
     public var keepAliveTimeout = TimeInterval.seconds(30)
     /// After a room was deleted, or a participant removed, tokens issued before are refused for this long; zero: they are not. An hour outlasts
     /// the meeting that somebody was removed from, and most tokens that are made for one.

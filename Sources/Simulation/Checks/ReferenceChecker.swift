@@ -42,7 +42,7 @@ struct FrameReferences: Sendable {
 }
 
 /// Holds a stream with layers inside to what a decoder needs: whatever a frame refers to was shown before, under the number by which the
-/// frame calls it; and each picture has an end (G1, G8).
+/// frame calls it; and each picture has an end.
 public struct ReferenceChecker: Sendable {
     /// What went wrong; at most a few sentences.
     public private(set) var faults: [String] = []

@@ -3,7 +3,7 @@ import PayloadFormats
 public import Primitives
 import RTP
 
-/// Holds one SSRC, as its subscriber receives it, to what must always be true (G1, E4, E7).
+/// Holds one SSRC, as its subscriber receives it, to what must always be true.
 ///
 /// It sees every packet as the server sends it, before the link does anything to it. What must be true of two packets is looked at
 /// as soon as both are there, in whichever order they leave; so it also holds for packets that were repaired.
@@ -13,7 +13,7 @@ public struct StreamChecker: Sendable {
     /// Packets sent once more.
     public private(set) var repeats = 0
     /// Pictures that end in the middle, before a keyframe: the rest of them was lost on the publisher's way when the layer was left,
-    /// or the view was paused amid them. Without loss or pause there must be none (E7).
+    /// or the view was paused amid them. Without loss or pause there must be none.
     public private(set) var framesCut = 0
     /// What went wrong; at most a few sentences.
     public private(set) var faults: [String] = []
@@ -32,7 +32,7 @@ public struct StreamChecker: Sendable {
     /// Pictures of higher temporal layers may be left out.
     public var allowsThinning = false
     /// Media time may differ from sending time by this much between neighbours; nil: timestamps may
-    /// jump (A5).
+    /// jump.
     public var paceTolerance: TimeInterval? = .milliseconds(150)
 
     private static let maximumFaults = 6
@@ -84,12 +84,12 @@ public struct StreamChecker: Sendable {
 
     private mutating func checkStart(_ packet: PacketFacts) {
         guard kind == .video, !packet.startsKeyframe, !mayStartAnywhere else { return }
-        fault("the stream does not start with a keyframe (E4)")
+        fault("the stream does not start with a keyframe")
     }
 
     private mutating func checkOrigin(_ packet: PacketFacts) {
         guard let origin = packet.trace?.origin else {
-            // Only parameter sets are of the server's own making (E5).
+            // Only parameter sets are of the server's own making.
             if !packet.isOwn { fault("packet \(packet.sequenceNumber) is nobody's") }
             return
         }
@@ -136,7 +136,7 @@ public struct StreamChecker: Sendable {
         if w &- v != expected { fault("TL0PICIDX goes from \(v) to \(w) at \(b.number)") }
     }
 
-    /// A spatial layer has all lower ones under it (G8).
+    /// A spatial layer has all lower ones under it.
     private mutating func checkSpatialLayers(_ a: PacketFacts, _ b: PacketFacts, isNewFrame: Bool) {
         guard isNewFrame else {
             if b.spatialLayer > a.spatialLayer + 1 { fault("spatial layer \(b.spatialLayer) on \(a.spatialLayer)") }

@@ -9,7 +9,7 @@ public final class Publication {
     public let description: TrackDescription
     /// One a layer, in the publisher's order.
     public var streams: [OutgoingStream]
-    /// Sends by its plan's clock. While false nothing is sent, as when a camera stops or a call interrupts (A6, A16).
+    /// Sends by its plan's clock. While false nothing is sent, as when a camera stops or a call interrupts.
     public var isSending = true
     unowned let client: VirtualClient
     var source: Source
@@ -58,7 +58,7 @@ public final class Publication {
     /// All moments at which any of its layers was asked for a keyframe.
     public var keyframeRequests: [MonotonicTime] { streams.flatMap(\.keyframeRequests).sorted() }
 
-    /// Moves a microphone's media clock by `ticks` (A5).
+    /// Moves a microphone's media clock by `ticks`.
     public func jump(by ticks: UInt32) {
         guard case .audio(var audio) = source else { return }
         audio.jump(by: ticks)
@@ -77,7 +77,7 @@ public final class Publication {
         }
     }
 
-    /// Another camera under the same stream (A15): its first frame is a keyframe of the new plan's size.
+    /// Another camera under the same stream: its first frame is a keyframe of the new plan's size.
     public func replaceSource(_ plan: VideoPlan) {
         video = plan
         makeKeyframes()

@@ -115,7 +115,7 @@ public final class VirtualClient {
         world.addresses[address] = index
     }
 
-    /// Restarts ICE with new credentials on both sides, after a signalling round trip (B21).
+    /// Restarts ICE with new credentials on both sides, after a signalling round trip.
     public func restartICE(signalling: TimeInterval = .milliseconds(50)) {
         restarts += 1
         credentials = Self.credentials(of: id, generation: restarts)

@@ -80,10 +80,10 @@ public struct VideoPlan: Sendable {
 
 /// What a simulated microphone sends. May be changed while it sends.
 public struct AudioPlan: Sendable {
-    /// Sound in one packet (A4: 10 to 120 ms are legal).
+    /// Sound in one packet (10 to 120 ms are legal).
     public var packetDuration = TimeInterval.milliseconds(20)
     /// Sound in one callback of the capturer, used in turn; the packets that are full by then leave at once. Empty: one packet a
-    /// callback. Long callbacks make bursts (B10), odd ones uneven spacing (B11).
+    /// callback. Long callbacks make bursts, odd ones uneven spacing.
     public var callbacks: [TimeInterval] = []
     /// Silence behind each packet, which is not sent (DTX, RFC 7587 section 3.1.3); the media clock goes on. Not with ``callbacks``.
     public var pause = TimeInterval.zero

@@ -135,7 +135,7 @@ struct AudioSource: Sendable {
         nextCallback = time
     }
 
-    /// Moves the media clock (A5).
+    /// Moves the media clock.
     mutating func jump(by ticks: UInt32) { timestamp &+= ticks }
 
     /// The packets of the callback that is due.

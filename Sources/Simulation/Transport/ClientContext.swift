@@ -19,7 +19,7 @@ public final class ClientContext {
         case srtp(SRTPLibrary.StartError)
     }
 
-    /// `profiles` in OpenSSL's form, for example "SRTP_AES128_CM_SHA1_80" for a client without GCM (F6).
+    /// `profiles` in OpenSSL's form, for example "SRTP_AES128_CM_SHA1_80" for a client without GCM.
     public init(
         certificate: Certificate, profiles: String = ClientContext.chromiumProfiles,
         maximumDatagram: Int = 1_200

@@ -22,7 +22,7 @@ struct Configuration: Sendable {
     var tlsKeyPath: String?
     /// A proxy in front terminates TLS; its X-Forwarded fields are trusted.
     var trustedProxy = false
-    /// Serves other machines without TLS, knowingly (C16).
+    /// Serves other machines without TLS, knowingly.
     var insecure = false
     var allowedOrigins = ["*"]
     /// API key name -> secret.

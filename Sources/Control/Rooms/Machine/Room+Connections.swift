@@ -70,7 +70,7 @@ extension Room {
         }
     }
 
-    /// Ends one connection, not the member (D5).
+    /// Ends one connection, not the member.
     public mutating func bye(_ session: SessionID, connection id: String, turn: inout RoomTurn) throws(RoomError) {
         _ = try connection(id, of: session)
         for subscription in members[session]?.subscriptions ?? [] where subscriptions[subscription]?.connection == id {
@@ -103,7 +103,7 @@ extension Room {
     }
 
     /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are only looked at for their size: late,
-    /// early, doubled and malformed ones do no harm (D4).
+    /// early, doubled and malformed ones do no harm.
     public func checkCandidate(_ text: String?, session: SessionID) throws(RoomError) {
         _ = try member(session)
         guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "candidate is too long") }
@@ -114,7 +114,7 @@ extension Room {
         try connection(id, of: session).ice.ufrag
     }
 
-    /// A trickled fragment (RFC 8840). New credentials in it restart ICE (B21): the server's fragment comes back.
+    /// A trickled fragment (RFC 8840). New credentials in it restart ICE: the server's fragment comes back.
     public mutating func fragment(
         _ session: SessionID, connection id: String, text: String, turn: inout RoomTurn
     ) throws(RoomError) -> (fragment: String, iceTag: String)? {

@@ -2,7 +2,7 @@ public import AccessTokens
 import Primitives
 
 extension Room {
-    /// Lets somebody in. A session of the same identity ends first (B18). `isSignalled`: there is a socket on which
+    /// Lets somebody in. A session of the same identity ends first. `isSignalled`: there is a socket on which
     /// events can be told and which must show signs of life.
     public mutating func join(
         _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn

@@ -57,7 +57,7 @@ extension Room {
         trackChanged(id, &turn)
     }
 
-    /// D10: the size of the largest layer is the track's.
+    /// The size of the largest layer is the track's.
     private mutating func setDimensions(
         _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
     ) {
@@ -71,7 +71,7 @@ extension Room {
         trackChanged(id, &turn)
     }
 
-    /// H10: the publisher learns which layers somebody wants. Whether it stops the others is up to it.
+    /// The publisher learns which layers somebody wants. Whether it stops the others is up to it.
     private mutating func setWanted(_ id: TrackID, _ flags: [Bool], _ turn: inout RoomTurn) {
         guard let track = tracks[id] else { return }
         let encodings = track.description.encodings.isEmpty ? [EncodingDescription()] : track.description.encodings
@@ -83,7 +83,7 @@ extension Room {
         tell(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
     }
 
-    /// A8: said aloud, never a black picture without a word.
+    /// Said aloud, never a black picture without a word.
     private mutating func hasNoCommonCodec(_ id: SubscriptionID, _ turn: inout RoomTurn) {
         guard let subscription = subscriptions[id] else { return }
         let track = subscription.track.flatMap { tracks[$0]?.info.sid }

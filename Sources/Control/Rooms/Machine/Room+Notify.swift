@@ -1,6 +1,6 @@
 import Primitives
 
-// Telling sessions: numbering is gap-free for each (C17), and who is told what is decided here only.
+// Telling sessions: numbering is gap-free for each, and who is told what is decided here only.
 
 extension Room {
     /// Tells one session, whoever it is.

@@ -140,7 +140,7 @@ extension Room {
         if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
     }
 
-    /// Mutes or unmutes; forwarding stops at once (C6).
+    /// Mutes or unmutes; forwarding stops at once.
     mutating func setMuted(_ id: TrackID, _ muted: Bool, _ turn: inout RoomTurn) {
         guard let track = tracks[id], track.info.muted != muted else { return }
         tracks[id]?.info.muted = muted

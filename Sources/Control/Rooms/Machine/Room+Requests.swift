@@ -131,7 +131,7 @@ extension Room {
         tell(target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
     }
 
-    /// A member that joined without a roster asks for it (B20).
+    /// A member that joined without a roster asks for it.
     private mutating func giveRoster(_ session: SessionID, _ turn: inout RoomTurn) {
         guard members[session]?.options.hasRoster == false else { return }
         members[session]?.options.hasRoster = true

@@ -84,7 +84,7 @@ extension Room {
 
     private func sending(of subscription: Subscription) -> LocalSending {
         if let slot = subscription.slot {
-            // Voice keeps the parameters of whoever is followed first (A3); pictures may change codec with the person.
+            // Voice keeps the parameters of whoever is followed first; pictures may change codec with the person.
             let track = subscription.kind == .audio ? subscription.track.flatMap { tracks[$0] } : nil
             return LocalSending(
                 kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,

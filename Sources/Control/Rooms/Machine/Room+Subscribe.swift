@@ -40,7 +40,7 @@ extension Room {
         for id in member.subscriptions where subscriptions[id]?.track == track.id {
             throw RoomError(.invalidRequest, "already subscribed")
         }
-        // Which of many are sent is decided from moment to moment by the worker (C8); of none there is nothing to decide.
+        // Which of many are sent is decided from moment to moment by the worker; of none there is nothing to decide.
         if track.info.kind == .video, settings(of: member).maxVideoSubscriptions?.value == 0 {
             throw RoomError(.limitExceeded, "no video subscriptions are allowed")
         }
@@ -107,7 +107,7 @@ extension Room {
         requestOffer(subscription.member)
     }
 
-    /// Paused by its own request or with all video of its member (C10).
+    /// Paused by its own request or with all video of its member.
     func isPaused(_ subscription: Subscription) -> Bool {
         subscription.paused
             || subscription.kind == .video && (members[subscription.member]?.allVideoPaused ?? false)

@@ -79,7 +79,7 @@ extension Room {
         subscribe(member.session, to: track.id, quietly: false, &turn)
     }
 
-    /// C10: one message stops all video, and one lets it go on where it was.
+    /// One message stops all video, and one lets it go on where it was.
     private mutating func pauseAllVideo(_ member: Member, _ paused: Bool, _ turn: inout RoomTurn) {
         guard member.allVideoPaused != paused else { return }
         members[member.session]?.allVideoPaused = paused
@@ -89,7 +89,7 @@ extension Room {
         }
     }
 
-    /// C7: no video from now on, or an upgrade by renegotiation.
+    /// No video from now on, or an upgrade by renegotiation.
     private mutating func setAudioOnly(_ member: Member, _ enabled: Bool, _ turn: inout RoomTurn) {
         members[member.session]?.options.audioOnly = enabled || policy.audioOnly
         if enabled {

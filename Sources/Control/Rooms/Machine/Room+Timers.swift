@@ -3,7 +3,7 @@ public import Primitives
 // Signs of life and deadlines.
 
 extension Room {
-    /// A sign of life of a signalled session (D6).
+    /// A sign of life of a signalled session.
     public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
         members[session]?.lastSign = turn.now
     }
@@ -37,7 +37,7 @@ extension Room {
     }
 
     /// Ends whom nobody has heard of for long, WHIP and WHEP sessions that do not connect, and a room in which nobody is for long. A room with one participant is
-    /// not empty (A7).
+    /// not empty.
     public mutating func advance(turn: inout RoomTurn) {
         guard !isEnded else { return }
         let silent = order.filter { session in members[session].map { deadline(of: $0) <= turn.now } ?? false }

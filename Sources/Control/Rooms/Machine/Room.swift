@@ -42,7 +42,7 @@ public struct Room: Sendable {
     /// more.
     public internal(set) var reservedConnections = 0
     var emptySince: MonotonicTime?
-    /// The room as members were told of it last, and whether it may have changed since (D14).
+    /// The room as members were told of it last, and whether it may have changed since.
     var toldInfo: RoomInfo?
     var mayHaveChanged = false
     var wasOccupied = false

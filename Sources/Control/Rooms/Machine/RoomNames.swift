@@ -1,4 +1,4 @@
-/// Which room a join goes to (B4).
+/// Which room a join goes to.
 public enum RoomNames {
     /// The token's room; a join that asks for another one is refused. Without one in the token, the asked room; neither: the standard
     /// room. An empty asked name asks for none where the token has one, else for a generated name.

@@ -10,7 +10,7 @@ struct PublishedTrack: Sendable {
     var info: TrackInfo
     /// As the worker was told.
     var description: TrackDescription
-    /// The publisher's formats with their parameters, which subscribers' sections repeat (A3).
+    /// The publisher's formats with their parameters, which subscribers' sections repeat.
     var formats: [NegotiatedFormat]
     var packetTime: Int?
     /// In the order of subscription.

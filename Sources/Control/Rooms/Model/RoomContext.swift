@@ -37,7 +37,7 @@ public struct RoomLimits: Sendable, Hashable {
     public var connectTimeout = TimeInterval.seconds(45)
     /// The longest that a dropped socket may be resumed after.
     public var resumeWindow = TimeInterval.seconds(30)
-    /// A signalling session without a sign of life ends after this (D6).
+    /// A signalling session without a sign of life ends after this.
     public var keepAliveTimeout = TimeInterval.seconds(30)
 
     /// The defaults.

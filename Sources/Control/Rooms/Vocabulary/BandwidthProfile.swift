@@ -6,11 +6,11 @@ public import Primitives
 public struct BandwidthProfile: Sendable, Hashable {
     /// How what is left after everybody has something is shared.
     public var mode: AllocationMode?
-    /// Most videos that it is sent at a time (C8): pinned ones, screens and whoever dominates first.
+    /// Most videos that it is sent at a time: pinned ones, screens and whoever dominates first.
     public var maxVideoSubscriptions: Int?
     /// Cap on all video that it is sent.
     public var maxDownlinkBitrate: Bitrate?
-    /// Cap on all video that it sends (B13).
+    /// Cap on all video that it sends.
     public var maxUplinkBitrate: Bitrate?
     /// What happens to a picture whose lowest layer does not fit.
     public var shortage: ShortagePolicy?

@@ -11,7 +11,7 @@ public struct TrackInfo: Sendable, Hashable {
     public var source: TrackSource
     /// The publisher muted it (or was muted); nothing is forwarded.
     public var muted = false
-    /// No packets come although it is not muted: the publisher paused (A6, A16).
+    /// No packets come although it is not muted: the publisher paused.
     public var silent = false
     /// What the publisher sends, once known.
     public var codec: Codec?
@@ -23,7 +23,7 @@ public struct TrackInfo: Sendable, Hashable {
     /// The publisher's `a=mid` and msid track id, by which its client finds the track again.
     public var mid: String
     public var clientTrackID: String?
-    /// What the publisher says of it (A10).
+    /// What the publisher says of it.
     public var hint: ContentHint?
     public var priority = TrackPriority.standard
 
@@ -75,7 +75,7 @@ public struct ParticipantInfo: Sendable, Hashable {
         self.joinedAt = joinedAt
     }
 
-    /// What the member shows and sounds (C13): flags per resource, true where a track of that kind is live and unmuted.
+    /// What the member shows and sounds: flags per resource, true where a track of that kind is live and unmuted.
     public var resources: ResourceFlags {
         var flags = ResourceFlags()
         for track in tracks where !track.muted {
@@ -89,7 +89,7 @@ public struct ParticipantInfo: Sendable, Hashable {
     }
 }
 
-/// `{audio, video, screen}` of one member (C13).
+/// `{audio, video, screen}` of one member.
 public struct ResourceFlags: Sendable, Hashable {
     public var audio = false
     public var video = false
@@ -151,7 +151,7 @@ public struct SubscriptionInfo: Sendable, Hashable {
         case pending
         /// Negotiated; packets may flow.
         case active
-        /// The subscriber accepts none of the track's codecs (A8).
+        /// The subscriber accepts none of the track's codecs.
         case noCommonCodec = "no_common_codec"
     }
 

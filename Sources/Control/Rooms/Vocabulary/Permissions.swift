@@ -60,7 +60,7 @@ extension TrackSource {
 public enum ParticipantProfile: String, Sendable, Hashable, CaseIterable {
     /// Publishes and receives.
     case full
-    /// Publishes and is sent nothing but what its own stream needs: no roster, no others' events, no media (B1 to B3).
+    /// Publishes and is sent nothing but what its own stream needs: no roster, no others' events, no media.
     case publishOnly
     /// Receives only (WHEP).
     case viewer

@@ -19,7 +19,7 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case subscriptionsWaiting(limit: Int, waiting: Int)
     /// What one offered on a section is not published. `track` is the client's own name of the track, where it gave one.
     case publicationRefused(connection: String, mid: String, track: String?, code: RoomError.Code)
-    /// The first packet of a subscription was forwarded (D9).
+    /// The first packet of a subscription was forwarded.
     case subscriptionStarted(subscription: String, track: String?)
     /// The server offers on one's own connection; `tracks` tells which track each mid shows.
     case offer(connection: String, sdp: String, tracks: [String: String])
@@ -31,7 +31,7 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case dominantSpeakerChanged(participant: String?)
     /// Network quality of members that changed; to sessions with a roster.
     case qualityChanged([ParticipantQuality])
-    /// Which layers of one's own track somebody wants; all of them, whenever it changes (H10).
+    /// Which layers of one's own track somebody wants; all of them, whenever it changes.
     case layersWanted(track: String, layers: [WantedLayer])
     /// An opaque payload from another member (rooms with policy `peerToPeer`).
     case relayed(from: String, identity: String, payload: String)
@@ -42,7 +42,7 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case ended(LeaveReason)
 }
 
-/// An event with its place in the session's gap-free order (C17); the first has number 1.
+/// An event with its place in the session's gap-free order; the first has number 1.
 public struct SequencedEvent: Sendable, Hashable {
     public var sequence: UInt64
     public var event: RoomEvent
@@ -110,9 +110,9 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case left
     /// An operator or moderator removed the participant.
     case removed
-    /// A newer session joined with the same identity (B18).
+    /// A newer session joined with the same identity.
     case duplicateIdentity = "duplicate_identity"
-    /// No sign of life for the keep-alive time, or a dropped socket was not resumed in time (D6).
+    /// No sign of life for the keep-alive time, or a dropped socket was not resumed in time.
     case timeout
     /// The only transport of a WHIP or WHEP session ended.
     case connectionLost = "connection_lost"

@@ -14,18 +14,18 @@ public struct RoomPolicy: Sendable, Hashable {
     public var topology = Topology.routed
     /// nil: no limit other than the server's.
     public var maxParticipants: Int?
-    /// Whether hidden and publish-only members count towards `maxParticipants` (C12).
+    /// Whether hidden and publish-only members count towards `maxParticipants`.
     public var countsHidden = false
     public var countsPublishOnly = true
     public var maxPublishers: Int?
-    /// What holds for each participant's bandwidth, up and down (B13, C8).
+    /// What holds for each participant's bandwidth, up and down.
     public var bandwidth = BandwidthProfile()
-    /// Codecs allowed, most wanted first (A9); empty: all, in the publisher's order.
+    /// Codecs allowed, most wanted first; empty: all, in the publisher's order.
     public var audioCodecs: [Codec] = []
     public var videoCodecs: [Codec] = []
     /// No video at all in this room.
     public var audioOnly = false
-    /// Cap of each published video track (B13).
+    /// Cap of each published video track.
     public var maxVideoBitrate: Bitrate?
     /// A room in which nobody has been for this long ends.
     public var emptyTimeout = TimeInterval.seconds(300)

@@ -14,7 +14,7 @@ public struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible
 
 /// What a joining client wishes beside what its token says.
 public struct JoinRequest: Sendable, Hashable {
-    /// The token's claims; its room wins over `room` (B4).
+    /// The token's claims; its room wins over `room`.
     public var claims: AccessClaims
     /// The asked room; nil: the configured default room; empty: a generated name.
     public var room: String?
@@ -24,9 +24,9 @@ public struct JoinRequest: Sendable, Hashable {
     public var profile = ParticipantProfile.full
     /// Every track of others is subscribed without asking.
     public var autoSubscribe = true
-    /// No video of others is ever offered to it (C7).
+    /// No video of others is ever offered to it.
     public var audioOnly = false
-    /// A publish-only member gets the roster and events of others only when it asks (B20).
+    /// A publish-only member gets the roster and events of others only when it asks.
     public var wantsRoster: Bool?
     /// Speaker lists; dominant speaker changes come with the roster.
     public var wantsSpeakers = false
@@ -59,9 +59,9 @@ public enum SessionRequest: Sendable, Hashable {
     case setView(track: String, TrackView)
     /// All that a participant says about its bandwidth; what is not named goes back to its standard.
     case setBandwidth(BandwidthProfile)
-    /// No video at all while set (C10).
+    /// No video at all while set.
     case pauseAllVideo(Bool)
-    /// No video from now on (true), or upgrade by renegotiation (C7).
+    /// No video from now on (true), or upgrade by renegotiation.
     case setAudioOnly(Bool)
     /// nil leaves a field as it is.
     case setMetadata(name: String?, metadata: String?)
@@ -70,7 +70,7 @@ public enum SessionRequest: Sendable, Hashable {
     case requestKeyframe(track: String)
     /// Moderators only.
     case remove(participant: String)
-    /// Roster and others' events for a publish-only member that asks late (B20).
+    /// Roster and others' events for a publish-only member that asks late.
     case requestRoster
     case wantSpeakers(Bool)
 }
@@ -84,7 +84,7 @@ public struct TrackAnnouncement: Sendable, Hashable {
     public var muted: Bool?
     public var width: Int?
     public var height: Int?
-    /// What matters in the picture when not everything can be sent; by its source where nothing is said (A10).
+    /// What matters in the picture when not everything can be sent; by its source where nothing is said.
     public var hint: ContentHint?
     /// How much it matters to its viewers, as far as they do not say otherwise.
     public var priority: TrackPriority?

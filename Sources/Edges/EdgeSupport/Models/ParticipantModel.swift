@@ -71,7 +71,7 @@ public struct PermissionsModel: Codable, Sendable, Hashable {
     }
 }
 
-/// What is live and not muted, as JSON shows it (C13).
+/// What is live and not muted, as JSON shows it.
 public struct ResourcesModel: Codable, Sendable, Hashable {
     /// A microphone.
     public var audio: Bool

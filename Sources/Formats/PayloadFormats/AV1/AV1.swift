@@ -106,7 +106,7 @@ public enum AV1 {
     }
 
     /// Summarises a payload; nil when it is malformed. Where there is a descriptor the payload is not looked at, because it may be encrypted end to
-    /// end (G10). Without one only layers in OBU extensions are known, and the start of a frame is a guess.
+    /// end. Without one only layers in OBU extensions are known, and the start of a frame is a guess.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor?
     ) -> PayloadSummary? {

@@ -45,7 +45,7 @@ public struct Opus: Sendable, Hashable {
     /// Samples of the packet at 48 kHz: by how much timestamps advance (RFC 7587 section 4.1).
     public var sampleCount: Int { frameCount * samplesPerFrame }
 
-    /// Summarises a payload; nil when it is empty. What breaks the rules may be encrypted end to end, and passes (G10).
+    /// Summarises a payload; nil when it is empty. What breaks the rules may be encrypted end to end, and passes.
     public static func summary(of payload: RawSpan) -> PayloadSummary? {
         payload.byteCount > 0 ? .sound(samples: Opus(payload)?.sampleCount ?? 0) : nil
     }

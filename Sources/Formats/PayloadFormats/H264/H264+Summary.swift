@@ -43,7 +43,7 @@ extension H264 {
         return summary
     }
 
-    /// What the descriptor says. The payload may be encrypted end to end (G10), so it is looked at for one thing only, which encrypted bytes do not
+    /// What the descriptor says. The payload may be encrypted end to end, so it is looked at for one thing only, which encrypted bytes do not
     /// show by chance: parameter sets in an aggregation whose lengths add up, at the start of a keyframe.
     private static func summary(
         of payload: RawSpan, marker: Bool, by descriptor: DependencyDescriptor

@@ -21,7 +21,7 @@ public enum VP8 {
     ///
     /// A sender that uses the dependency descriptor extension leaves picture id and layers out of the payload
     /// (libwebrtc does): then they come from `descriptor`. So does whether a keyframe starts, because what is behind the payload descriptor may be
-    /// encrypted end to end (G10).
+    /// encrypted end to end.
     public static func summary(
         of payload: RawSpan, marker: Bool, descriptor: DependencyDescriptor? = nil
     ) -> PayloadSummary? {

@@ -180,7 +180,7 @@ public struct AbsoluteCaptureTime: Sendable, Hashable {
     }
 }
 
-/// What the video shows (video-content-type): screens are treated for clarity (A10).
+/// What the video shows (video-content-type): screens are treated for clarity.
 public struct VideoContentType: Sendable, Hashable {
     /// Bytes of the value.
     public static let length = 1

@@ -83,7 +83,7 @@ struct FormatChooser {
 
     /// Feedback that both sides have. Transport-wide feedback means nothing without its header extension (GStreamer
     /// offers the one without the other). Beside it REMB stays for what the client sends: by it a publisher is told a cap while
-    /// the call goes on (B13).
+    /// the call goes on.
     private func accepted(_ offered: FeedbackSet, reading: SectionReading) -> FeedbackSet {
         var feedback = offered.intersection(policy.feedback)
         let hasSequence =
@@ -133,7 +133,7 @@ enum FormatMatcher {
         }
     }
 
-    /// Opus: what the publisher says about its stream goes over what the subscriber said (A3). Video parameters
+    /// Opus: what the publisher says about its stream goes over what the subscriber said. Video parameters
     /// describe the receiver's decoder and stay the subscriber's.
     static func merged(_ match: NegotiatedFormat, from publisher: NegotiatedFormat) -> FormatParameters {
         guard match.codec == .opus else { return match.parameters }

@@ -55,7 +55,7 @@ public struct ICEFragment: Sendable, Hashable {
 public struct FragmentOutcome: Sendable, Hashable {
     /// The fragment as it stood.
     public var fragment: ICEFragment
-    /// The remote has new credentials: call `restartICE`, then answer with `makeFragment()` (B21).
+    /// The remote has new credentials: call `restartICE`, then answer with `makeFragment()`.
     public var iceRestarted: Bool
     /// The remote end after the fragment.
     public var transport: TransportFacts

@@ -109,7 +109,7 @@ extension NegotiatedFormat {
         case .opus:
             if sends { return parameters }
             var kept = FormatParameters(parameters.parameters.filter { !$0.name.lowercased().hasPrefix("sprop-") })
-            // The publisher says that it will send stereo: the router likes to receive it (A3).
+            // The publisher says that it will send stereo: the router likes to receive it.
             if parameters["sprop-stereo"] == "1" { kept["stereo"] = "1" }
             return kept
         case .red: return parameters

@@ -17,7 +17,7 @@ public struct NegotiationError: Error, Sendable, Hashable {
         case sectionRemoved = "sdp_section_removed"
         case sectionReplaced = "sdp_section_replaced"
         case sectionsMismatch = "sdp_answer_sections_mismatch"
-        /// Several tracks in one m-section, told apart by SSRC only (D15).
+        /// Several tracks in one m-section, told apart by SSRC only.
         case planB = "sdp_plan_b_unsupported"
         // Transport.
         case rtcpMuxRequired = "sdp_rtcp_mux_required"
@@ -28,7 +28,7 @@ public struct NegotiationError: Error, Sendable, Hashable {
         /// An answer that splits what was offered as one bundle.
         case bundleRequired = "sdp_bundle_required"
         case iceLitePeer = "sdp_ice_lite_peer"
-        /// Keys in the SDP (RFC 4568) instead of DTLS (D15).
+        /// Keys in the SDP (RFC 4568) instead of DTLS.
         case sdesUnsupported = "sdp_sdes_unsupported"
         case missingFingerprint = "sdp_missing_fingerprint"
         /// Fingerprints, but none made with SHA-256.

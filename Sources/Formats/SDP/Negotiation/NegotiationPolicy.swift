@@ -15,9 +15,9 @@ public struct NegotiationPolicy: Sendable, Hashable {
         }
     }
 
-    /// Opus first, RED accepted behind it (A1); put `.red` first to ask publishers for redundancy.
+    /// Opus first, RED accepted behind it; put `.red` first to ask publishers for redundancy.
     public var audio = Codecs([.opus, .red], order: .policy)
-    /// The client's own order unless the room prefers one (A9).
+    /// The client's own order unless the room prefers one.
     public var video = Codecs([.vp8, .h264, .vp9, .av1], order: .offer)
     /// False: an answer names one codec (with its retransmission format, and RED beside Opus), so that the publisher
     /// cannot switch codecs under its subscribers. True: all that are allowed, the preferred one first.

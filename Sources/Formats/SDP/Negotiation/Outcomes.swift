@@ -10,7 +10,7 @@ public struct SectionAnswer: Sendable, Hashable {
     public var rejects = false
     /// Allowed codecs in order of preference, instead of the policy's.
     public var codecs: [CodecName]?
-    /// Cap for what the remote sends, as `b=AS` and `b=TIAS` (B13).
+    /// Cap for what the remote sends, as `b=AS` and `b=TIAS`.
     public var maximumBitrate: Bitrate?
 
     /// An answer that sends `sending`.

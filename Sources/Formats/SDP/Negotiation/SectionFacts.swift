@@ -64,7 +64,7 @@ public struct LocalSending: Sendable, Hashable {
     public var streamID: String
     public var trackID: String
     /// What the publisher sends (payload types do not matter): only formats that can decode one of these are agreed,
-    /// under the publisher's variant and with its parameters (A3, A8). nil where it is not known yet or changes
+    /// under the publisher's variant and with its parameters. nil where it is not known yet or changes
     /// (follow mode): all that the policy allows.
     public var formats: [NegotiatedFormat]?
     /// `a=ptime` in milliseconds of the publisher.
@@ -101,7 +101,7 @@ public struct AgreedSending: Sendable, Hashable {
 public enum SectionRefusal: String, Sendable, Hashable {
     /// The remote offered or answered it with port 0.
     case rejectedByRemote = "rejected_by_remote"
-    /// No codec, profile or packetization mode that both sides have (A8).
+    /// No codec, profile or packetization mode that both sides have.
     case noCommonCodec = "no_common_codec"
     /// Not RTP over DTLS-SRTP, and not data channels.
     case unsupportedProtocol = "unsupported_protocol"
@@ -158,7 +158,7 @@ public struct OfferOutcome: Sendable, Hashable {
     public var sections: [OfferedSection]
     /// nil where every section is refused.
     public var transport: TransportFacts?
-    /// The remote asks for an ICE restart: call `restartICE` with new credentials before `makeAnswer` (B21).
+    /// The remote asks for an ICE restart: call `restartICE` with new credentials before `makeAnswer`.
     public var iceRestarted: Bool
 }
 

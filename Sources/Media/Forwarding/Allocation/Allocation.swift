@@ -10,12 +10,12 @@ import Primitives
 ///    max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
 ///
 /// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, and with more after attempts that
-/// failed, so that a layer whose bitrate wavers does not come and go (H9).
+/// failed, so that a layer whose bitrate wavers does not come and go.
 public enum Allocation {
     /// Share of a step's bitrate that must be free beyond it before it is climbed: VP8's rate strays by a tenth from second to second (measured).
     static let riseMargin = 0.1
     /// Share of the budget by which a sum that is already being sent may exceed it before somebody steps down: the estimate
-    /// itself wavers by as much on a steady link (H1 asks for 85 to 105 %).
+    /// itself wavers by as much on a steady link (85 to 105 % of it).
     public static let staySlack = 0.05
     /// The same just after a step down: an estimate that falls further while the queue empties asks for no second one. It fell to 0.9 of what the
     /// lower step took (Chromium, 600 kbit/s), and is as much lower again in a worse moment.
@@ -61,7 +61,7 @@ private struct AllocationRound {
         for index in Importance.order(of: requests, mode: rules.mode) where blocked[index] == nil { admit(index) }
     }
 
-    /// Finds who gets nothing whatever the bandwidth. Of too many, the dominant speaker stays even in a grid (C8).
+    /// Finds who gets nothing whatever the bandwidth. Of too many, the dominant speaker stays even in a grid.
     private mutating func block() {
         var count = 0
         for index in Importance.order(of: requests, mode: .collaboration) {

@@ -5,7 +5,7 @@ public import Primitives
 public struct AllocationRequest: Sendable, Hashable {
     /// Why nothing may be sent, whatever the bandwidth.
     public enum Blocked: Sendable, Hashable {
-        /// The viewer paused it, or pauses all video (C10).
+        /// The viewer paused it, or pauses all video.
         case paused
         /// The viewer does not show it.
         case hidden
@@ -30,7 +30,7 @@ public struct AllocationRequest: Sendable, Hashable {
     public var blocked: Blocked?
     /// What is forwarded now; nil when nothing is.
     public var current: CurrentLayer?
-    /// False for some time after a step down: rising again would flap (H9). The caller keeps the time.
+    /// False for some time after a step down: rising again would flap. The caller keeps the time.
     public var mayRise: Bool
     /// It came down a moment ago: what it came down for is still in the queue, and the estimate says so once more.
     public var isDraining = false
@@ -39,7 +39,7 @@ public struct AllocationRequest: Sendable, Hashable {
     /// The step that was lately risen to and left again; nil: none.
     public var failed: FailedStep?
 
-    /// A step that did not hold (H9): it and those above it wait for longer, and for more room.
+    /// A step that did not hold: it and those above it wait for longer, and for more room.
     public struct FailedStep: Sendable, Hashable {
         public var layer: CurrentLayer
         /// It is too soon for another attempt.
@@ -120,11 +120,11 @@ public struct AllocationRules: Sendable, Hashable {
 
     public var mode: Mode
     public var shortage: Shortage
-    /// Most pictures sent at a time (C8); nil: no limit.
+    /// Most pictures sent at a time; nil: no limit.
     public var maximumVideos: Int?
     /// The estimate of the path, less what audio takes.
     public var estimate: Bitrate
-    /// The policy's cap on all video of the viewer (B13); nil: none.
+    /// The policy's cap on all video of the viewer; nil: none.
     public var cap: Bitrate?
     /// Queues or losses say that the path carries no more. Without a sign of that the estimate only tells how much was tried: what flows already
     /// is not taken back for it, or every picture that grows would be (measured: Chromium going from 360p to 720p outran the estimate, and paused).

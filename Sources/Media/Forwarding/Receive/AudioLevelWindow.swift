@@ -1,7 +1,7 @@
 public import Primitives
 
 /// The loudness of one audio track over the last second, on a grid of 20 ms of *media* time, whatever the packet size
-/// (A4) and however bursty the arrival (B10).
+/// and however bursty the arrival.
 ///
 /// ```text
 ///  media time   |--20 ms--|--20 ms--|--20 ms--|--20 ms--|--20 ms--|
@@ -67,7 +67,7 @@ public struct AudioLevelWindow: Sendable {
         noteGap(now - lastArrival, at: now)
         lastArrival = now
         var distance = slot &- lastSlot
-        // A route change steps the timestamp (A5): go on with the next slot. A late packet tells nothing new.
+        // A route change steps the timestamp: go on with the next slot. A late packet tells nothing new.
         if distance < 0 && distance > -Int64(Self.slots) { return }
         if distance < 0 || distance > 500 { distance = 1 }
         lastSlot = slot

@@ -29,7 +29,7 @@ struct ArrivalList: ~Copyable {
     private(set) var count = 0
 
     init() {
-        // 26 packets are an iOS audio burst (B10); tracks with larger turns grow once or twice.
+        // 26 packets are an iOS audio burst; tracks with larger turns grow once or twice.
         allocated = 32
         storage = .allocate(capacity: allocated)
     }

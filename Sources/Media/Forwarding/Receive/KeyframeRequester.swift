@@ -1,6 +1,6 @@
 internal import Primitives
 
-/// When to ask one layer's sender for a keyframe, however many subscribers want one (G5).
+/// When to ask one layer's sender for a keyframe, however many subscribers want one.
 ///
 /// A wish stays until a keyframe has begun. Requests are at least `interval` apart; after four without an answer the
 /// distance doubles up to 4 s, because a sender that cannot answer (paused, in the background) is not helped by more. A layer that is no

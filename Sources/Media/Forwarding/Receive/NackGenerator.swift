@@ -1,7 +1,7 @@
 internal import Primitives
 
 /// Which packets of one stream to ask for again (RFC 4585 section 6.2.1): each missing number once per round trip, until
-/// it comes, ten times have been in vain, or it is too old to be of use; then one keyframe is asked for instead (G4).
+/// it comes, ten times have been in vain, or it is too old to be of use; then one keyframe is asked for instead.
 struct NackGenerator: ~Copyable {
     /// Most numbers waited for. More missing at once is an outage, which a keyframe mends and repeats would prolong.
     static let capacity = 256

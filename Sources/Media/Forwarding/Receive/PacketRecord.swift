@@ -73,7 +73,7 @@ public struct PacketRecord: Sendable {
         public static let newTimeline = Self(rawValue: 8)
         /// RFC 6464 voice activity bit.
         public static let voiceActivity = Self(rawValue: 16)
-        /// The payload is not what its format says, so it is encrypted end to end (G10): whole or not at all.
+        /// The payload is not what its format says, so it is encrypted end to end: whole or not at all.
         public static let opaque = Self(rawValue: 32)
     }
 

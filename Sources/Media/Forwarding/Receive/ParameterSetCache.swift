@@ -1,9 +1,9 @@
 internal import Primitives
 
-/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them once only (E5).
+/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them once only.
 ///
-/// A decoder can start only with SPS and PPS before the IDR (E4). Sets are kept by what they are (type and id), so a new
-/// one replaces its forerunner (E6).
+/// A decoder can start only with SPS and PPS before the IDR. Sets are kept by what they are (type and id), so a new
+/// one replaces its forerunner.
 public struct ParameterSetCache: Sendable {
     /// Bytes of all sets together. Real ones are 10 to 60 bytes; a stream whose sets do not fit one packet is refused.
     static let maximumBytes = 1000

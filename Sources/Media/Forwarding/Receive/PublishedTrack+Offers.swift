@@ -40,7 +40,7 @@ extension PublishedTrack {
                         bitrate: rates.bitrate(
                             spatial: spatial, temporal: temporal,
                             announced: announced.bitsPerSecond(stream: 0, upTo: spatial), at: now),
-                        // Where nothing is told, spatial layers double in size (RFC 9628, AV1's L2 and L3 modes).
+                        // Where nothing is told, spatial layers double in size (RFC 9628, AV1's modes of two and three).
                         height: announced.height(stream: 0, spatial: spatial)
                             ?? layerStorage[0].height >> max(layerStorage[0].spatialLayers - 1 - spatial, 0),
                         framesPerSecond: frames * rates.shareOfFrames(temporal: temporal, at: now)))

@@ -58,7 +58,7 @@ public final class PublishedTrack {
     /// Forgets `arrivals`, after all subscribers have been served.
     @inline(__always) public func endTurn() { state.pointee.arrivals.removeAll() }
 
-    /// A subscriber of `layer` cannot decode without a keyframe. Throttling and repeating are done here (G5).
+    /// A subscriber of `layer` cannot decode without a keyframe. Throttling and repeating are done here.
     public func requestKeyframe(layer: Int) {
         guard !isMuted, asksForKeyframes else { return }
         layerStorage[layer].keyframes.request()
@@ -105,7 +105,7 @@ extension PublishedTrack {
     /// The format that packets use now; nil before the first.
     public var format: PayloadFormat? { _read { yield state.pointee.format } }
 
-    /// Packets are dropped at once (C6).
+    /// Packets are dropped at once.
     @inline(__always) public var isMuted: Bool { state.pointee.isMuted }
 
     /// No packets for longer than `TrackActivity.limit`.

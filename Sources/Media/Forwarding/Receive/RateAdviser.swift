@@ -7,7 +7,7 @@ internal import Primitives
 /// - a publisher without transport-wide feedback has nothing else to go by. It gets a rate that grows by a tenth a second
 ///   from 1 Mbit/s, at most to half as much again as it really sends, holds while 2 to 10 % are lost, and falls with more
 ///   (the loss part of Google's congestion control, draft-ietf-rmcat-gcc-02 section 6);
-/// - a track with a maximum (B13) is told that maximum, also beside transport-wide feedback: senders take the smaller.
+/// - a track with a maximum is told that maximum, also beside transport-wide feedback: senders take the smaller.
 struct RateAdviser: Sendable {
     static let start: Double = 1_000_000
     /// Below this video is useless and audio is in danger.

@@ -104,7 +104,7 @@ struct FrameMeter: Sendable {
     mutating func frame(at now: MonotonicTime) {
         if last != .zero {
             let distance = now - last
-            // A change of cadence by more than half is a new cadence (B8), a small one is smoothed.
+            // A change of cadence by more than half is a new cadence, a small one is smoothed.
             let isNew = distance > spacing + spacing / 2 || distance < spacing / 2
             spacing = spacing == .zero || isNew ? distance : spacing + (distance - spacing) / 4
         }

@@ -7,7 +7,7 @@ extension ReceiveLayer {
     /// Counts the frame that a packet belongs to, once.
     mutating func noteFrame(_ record: PacketRecord, at now: MonotonicTime) {
         let distance = record.timestamp &- countedFrame
-        // Packets of an older frame come late; a step far back is a new time line (A5).
+        // Packets of an older frame come late; a step far back is a new time line.
         guard countedFrame == .min || distance > 0 || distance < -900_000 else { return }
         countedFrame = record.timestamp
         frameCount &+= 1

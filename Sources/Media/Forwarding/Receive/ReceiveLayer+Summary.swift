@@ -3,9 +3,9 @@ public import PayloadFormats
 internal import Primitives
 
 extension ReceiveLayer {
-    /// What packet `sequence` says about its frame; nil when it is malformed. Keeps what passes by: parameter sets (E5).
+    /// What packet `sequence` says about its frame; nil when it is malformed. Keeps what passes by: parameter sets.
     ///
-    /// With a dependency descriptor the payload of H.264 and AV1 decides nothing: it may be encrypted end to end (G10).
+    /// With a dependency descriptor the payload of H.264 and AV1 decides nothing: it may be encrypted end to end.
     mutating func summarize(
         _ sequence: Int64, _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool,
         _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer

@@ -37,7 +37,7 @@ public struct ReceiveLayer: ~Copyable {
     /// Spatial layers inside the stream by its last keyframe, and the most that it ever had.
     public internal(set) var spatialLayers = 1
     public internal(set) var mostSpatialLayers = 1
-    /// H.264 parameter sets in force (E5).
+    /// H.264 parameter sets in force.
     public internal(set) var parameterSets = ParameterSetCache()
     /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.
     public internal(set) var descriptors = DependencyDescriptorReader()

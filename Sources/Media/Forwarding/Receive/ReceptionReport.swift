@@ -51,7 +51,7 @@ struct ReceptionCounters: Sendable {
     /// Updates the jitter with a packet that was sent once and in order.
     ///
     /// Only the first packet of each timestamp counts: the others of a frame are spread by the sender's pacer, which is
-    /// not jitter. A jump of the timestamp (route change, A5) starts anew instead of being counted as jitter.
+    /// not jitter. A jump of the timestamp (route change) starts anew instead of being counted as jitter.
     @inline(__always) mutating func measureJitter(timestamp: Int64, at now: MonotonicTime, clockRate: Int64) {
         guard timestamp != lastTimestamp else { return }
         lastTimestamp = timestamp

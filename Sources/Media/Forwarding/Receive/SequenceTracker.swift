@@ -4,7 +4,7 @@ public import Primitives
 /// (RFC 3550 appendix A.1, with the limits below instead of its 3,000 and 100).
 ///
 /// The stream is authenticated, so a jump is never garbage: it is believed at once where that can be told, because the
-/// first packet after a pause must not wait for the second (A6).
+/// first packet after a pause must not wait for the second.
 public struct SequenceTracker: ~Copyable {
     /// What a packet's number means.
     public enum Verdict: Hashable, Sendable {

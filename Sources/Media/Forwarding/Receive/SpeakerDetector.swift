@@ -10,7 +10,7 @@ public final class SpeakerDetector {
     static let interval = TimeInterval.milliseconds(300)
     /// While nobody has sent audio for a while.
     static let idleInterval = TimeInterval.seconds(1)
-    /// How much more active than the dominant speaker another must be, in each interval (C1, C2, C3 of the paper).
+    /// How much more active than the dominant speaker another must be, in each interval (its three thresholds in the paper).
     static let requiredLead = SpeechActivity(immediate: 3, medium: 2, long: 0)
     /// A room where nobody has spoken for this long has no dominant speaker.
     static let forgetting = TimeInterval.seconds(30)

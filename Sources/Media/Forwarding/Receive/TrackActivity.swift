@@ -1,10 +1,10 @@
 public import Primitives
 
-/// Whether a track and its layers are being sent. Silence is not a fault: cameras stop in the background (A16), calls are
-/// interrupted (A6).
+/// Whether a track and its layers are being sent. Silence is not a fault: cameras stop in the background, calls are
+/// interrupted.
 public enum TrackActivity {
-    /// No packets for this long: silent. Two frame distances of the slowest healthy sender, one frame in 2 s (A11), and
-    /// within the 2 to 5 s that a viewer may wait for the notice (A16). Audio with DTX sends every 400 ms.
+    /// No packets for this long: silent. Two frame distances of the slowest healthy sender, one frame in 2 s, and
+    /// within the 2 to 5 s that a viewer may wait for the notice. Audio with DTX sends every 400 ms.
     public static let limit = TimeInterval.seconds(4)
     /// A simulcast layer counts as stopped earlier, when another layer of the track goes on: after this long …
     static let layerLimit = TimeInterval.seconds(1)

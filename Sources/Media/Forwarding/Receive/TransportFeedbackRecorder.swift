@@ -45,7 +45,7 @@ struct TransportFeedbackRecorder: ~Copyable {
 
     deinit { times?.deallocate() }
 
-    /// A publish-only peer's downlink is to be next to nothing: 5 kbit/s with its reports (B2).
+    /// A publish-only peer's downlink is to be next to nothing: 5 kbit/s with its reports.
     mutating func setBudget(_ profile: PeerProfile) { budget = profile == .publishOnly ? 3_300 : nil }
 
     /// The packet with transport-wide number `number` came.

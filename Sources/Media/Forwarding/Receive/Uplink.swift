@@ -80,13 +80,13 @@ public final class Uplink {
         state.pointee.sourceChanges += gone
     }
 
-    /// Packets of a muted track are dropped on arrival (C6).
+    /// Packets of a muted track are dropped on arrival.
     public func setMuted(_ id: TrackID, _ muted: Bool) {
         guard let slot = slot(of: id) else { return }
         tracks[slot]?.setMuted(muted)
     }
 
-    /// Caps what the publisher should send on the track; told to it by REMB (B13).
+    /// Caps what the publisher should send on the track; told to it by REMB.
     public func setMaximumBitrate(_ id: TrackID, _ bitrate: Bitrate?) {
         guard let slot = slot(of: id) else { return }
         tracks[slot]?.setMaximumBitrate(bitrate)

@@ -1,7 +1,7 @@
 import MediaControl
 import Primitives
 
-/// The numbers that a frame carries in front of its payload, which must go on without a jump when the source changes (G1).
+/// The numbers that a frame carries in front of its payload, which must go on without a jump when the source changes.
 ///
 /// ```text
 /// VP8 (RFC 7741 section 4.2)              VP9 (RFC 9628 section 4.2)           dependency descriptor, first 3 bytes

@@ -44,7 +44,7 @@ struct LayerSelector {
     /// Packets from before that are missing at the receiver.
     var wantsRefresh = false
 
-    /// A frame that is amid when another layer's keyframe comes gets this long to end before it is given up (E7). Frames of all
+    /// A frame that is amid when another layer's keyframe comes gets this long to end before it is given up. Frames of all
     /// layers leave a simulcast sender within a few milliseconds.
     static let patience = TimeInterval.milliseconds(30)
     /// Layers come and go in seconds; looking ten times a second is soon enough.
@@ -181,7 +181,7 @@ struct LayerSelector {
         if bound != .max { spatialTarget = min(spatialTarget, UInt8(clamping: Int(bound))) }
     }
 
-    /// Spatial layers double in size (RFC 9628, AV1's L2 and L3 modes): the lowest whose height is enough.
+    /// Spatial layers double in size (RFC 9628, AV1's modes of two and three): the lowest whose height is enough.
     private static func spatialLayer(reaching height: Int, of track: PublishedTrack) -> UInt8 {
         let full = track.layer(0).pointee.height
         guard full > 0, height > 0 else { return .max }

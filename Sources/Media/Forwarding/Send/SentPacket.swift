@@ -12,7 +12,7 @@ public struct SentPacket: Sendable {
         @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The place was used; an all-zero place was not.
         public static let used = Self(rawValue: 1)
-        /// Cached parameter sets instead of a stored packet (E5).
+        /// Cached parameter sets instead of a stored packet.
         public static let parameterSets = Self(rawValue: 2)
         /// A number that the publisher spent on padding: sent as padding, so that no gap stays open.
         public static let filler = Self(rawValue: 4)

@@ -28,7 +28,7 @@ extension Subscription {
         }
         guard isBound, kind == .video, !isPaused else { return false }
         if isHeldBack {
-            // Not amid a frame: `plan` stops at its end (E7).
+            // Not amid a frame: `plan` stops at its end.
             if !wasHeldBack, selector.active < 0 || tail.isFrameComplete { stop(track) }
             return false
         }

@@ -33,7 +33,7 @@ extension Subscription {
         tail.codec = mapping.codec
     }
 
-    /// The parameter sets go ahead of the keyframe as a packet of their own (E5).
+    /// The parameter sets go ahead of the keyframe as a packet of their own.
     private mutating func appendParameterSets(
         format: UInt8, layer: UInt8, timestamp: UInt32, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
@@ -47,7 +47,7 @@ extension Subscription {
         append(sent, at: now, into: &list)
     }
 
-    /// What must be added to the new source's timestamps, so that time goes on as it did at the publisher (G1, A5).
+    /// What must be added to the new source's timestamps, so that time goes on as it did at the publisher.
     ///
     /// In order of trust: the same stream's own clock, the sender reports of one publisher, the clock of arrivals. The first two are
     /// believed only where they are within a second of the third.

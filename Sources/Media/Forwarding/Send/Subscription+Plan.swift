@@ -76,7 +76,7 @@ extension Subscription {
         return []
     }
 
-    /// The track's format is none of the subscriber's (A8); told once a binding.
+    /// The track's format is none of the subscriber's; told once a binding.
     private mutating func refuse() -> Signals {
         isRefused = true
         guard !toldNoCommonCodec else { return [] }
@@ -144,7 +144,7 @@ extension Subscription {
         selector.pendingSince = now
     }
 
-    /// Where forwarding of a waited-for layer can begin; nil while it cannot (E4).
+    /// Where forwarding of a waited-for layer can begin; nil while it cannot.
     private func keyframeStart(
         of layer: UnsafeMutablePointer<ReceiveLayer>, arrival: Arrival, record: UnsafePointer<PacketRecord>,
         at now: MonotonicTime
@@ -171,7 +171,7 @@ extension Subscription {
             let mapping = formats[record.pointee.format]
             guard mapping.isMapped else { return nil }
             if record.pointee.summary.startsKeyframe {
-                // An IDR without parameter sets is of no use before the sets have been seen (E4, E5).
+                // An IDR without parameter sets is of no use before the sets have been seen.
                 let lacksSets = mapping.codec == .h264 && !record.pointee.summary.containsParameterSets
                 return lacksSets && !layer.pointee.parameterSets.isComplete ? nil : sequence
             }

@@ -40,7 +40,7 @@ extension Subscription {
         return writePadding(padding, stamp: stamp, into: slot)
     }
 
-    /// None is sent twice within this (G3).
+    /// None is sent twice within this.
     private static let probeDistance = TimeInterval.milliseconds(500)
 
     /// The packet of the last sixteen whose length is nearest to `wanted`, never twice as long, and none that was repeated a moment ago.

@@ -1,7 +1,7 @@
 import MediaControl
 public import Primitives
 
-// Retransmission: from the track's history, within the turn in which the NACK came (G3).
+// Retransmission: from the track's history, within the turn in which the NACK came.
 
 /// What becomes of one number of a NACK.
 public enum RepeatVerdict: Sendable, Hashable {

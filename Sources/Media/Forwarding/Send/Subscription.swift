@@ -19,9 +19,9 @@ public struct Subscription: ~Copyable {
         public init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The target layer should send a keyframe.
         public static let wantsKeyframe = Self(rawValue: 1)
-        /// The first packet of the subscription is on its way (D9).
+        /// The first packet of the subscription is on its way.
         public static let started = Self(rawValue: 2)
-        /// The track's format is none that the subscriber accepts (A8); told once a binding.
+        /// The track's format is none that the subscriber accepts; told once a binding.
         public static let noCommonCodec = Self(rawValue: 4)
         /// Packets begin that nothing was decided about yet.
         public static let wantsDecision = Self(rawValue: 8)
@@ -111,7 +111,7 @@ public struct Subscription: ~Copyable {
     /// Age up to which a keyframe in the history serves a newcomer.
     public var replayAge: TimeInterval { selector.replayLimit }
 
-    /// Whether the subscriber negotiated the video orientation (B6).
+    /// Whether the subscriber negotiated the video orientation.
     public var hasOrientation: Bool { wire.extensions[.videoOrientation] != 0 }
 
     /// New formats, extensions or mid of a section that goes on; SSRCs and numbering stay.
@@ -146,7 +146,7 @@ public struct SubscriptionTotals: Sendable {
     public init() {}
 }
 
-/// The subscriber's view of the last packet, from which the next source goes on without a jump (G1).
+/// The subscriber's view of the last packet, from which the next source goes on without a jump.
 struct OutputTail {
     var timestamp: UInt32 = 0
     /// Extended source timestamp and sequence number, and the layer and format they are of.

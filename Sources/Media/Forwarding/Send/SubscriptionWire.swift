@@ -69,7 +69,7 @@ struct FormatMapping: Equatable {
     var rtxPayloadType: UInt8 = FormatMapping.unmapped
     /// The codec that is sent.
     var codec: Codec = .otherAudio
-    /// RED comes in and its primary block goes out (G7).
+    /// RED comes in and its primary block goes out.
     var stripsRED = false
     /// What the blocks inside RED are called in the subscriber's session.
     var redBlockPayloadType: UInt8 = FormatMapping.unmapped
@@ -77,11 +77,11 @@ struct FormatMapping: Equatable {
 
     static let unmapped: UInt8 = 0xff
     @inline(__always) var isMapped: Bool { payloadType != Self.unmapped }
-    /// Whether the subscriber takes a packet of the format. Nobody can strip what is encrypted end to end (G10).
+    /// Whether the subscriber takes a packet of the format. Nobody can strip what is encrypted end to end.
     @inline(__always)
     func takes(_ flags: PacketRecord.Flags) -> Bool { isMapped && !(stripsRED && flags.contains(.opaque)) }
 
-    /// The mapping of a publisher's `format`; unmapped when the subscriber has nothing that takes it (A8).
+    /// The mapping of a publisher's `format`; unmapped when the subscriber has nothing that takes it.
     init(of format: PayloadFormat, among accepted: [PayloadFormat]) {
         codec = format.codec
         clockRate = format.clockRateHz

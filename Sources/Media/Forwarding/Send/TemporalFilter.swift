@@ -7,7 +7,7 @@ import Primitives
 /// temporal layer   0  2  1  2  0  2  1  2  0      target 2 -> 0 here: nothing but 0 follows, at once
 /// may climb        *        *  *                  target 0 -> 2: first 1, where a picture of it needs no earlier 1; then 2
 /// ```
-/// A picture is judged once, by its timestamp, so that it is never cut (E7).
+/// A picture is judged once, by its timestamp, so that it is never cut.
 struct TemporalFilter {
     /// The highest temporal layer being forwarded.
     private(set) var cap: UInt8 = .max

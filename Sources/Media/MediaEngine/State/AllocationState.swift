@@ -62,7 +62,7 @@ struct PictureState {
     /// What the layer cost when it was risen to.
     var riseCost = Bitrate.zero
 
-    /// Rising again waits so long (H9: at most one change in 5 s), twice as long where a rise has failed …
+    /// Rising again waits so long (at most one change in 5 s), twice as long where a rise has failed …
     static let settling = TimeInterval.seconds(5)
     /// … which is one that was followed by a fall within this. The step that failed waits twice as long each time, up to 80 s: each attempt
     /// fills the queue for a second, and the picture below is a good one (seen in ten minutes of Chromium on 600 kbit/s).

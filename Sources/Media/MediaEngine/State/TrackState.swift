@@ -53,7 +53,7 @@ struct SubscriptionState: ~Copyable {
     var planEnd = 0
     /// The subscriber is connected: packets can leave.
     var isReady: Bool
-    /// The subscriber would see the pictures unturned (B6).
+    /// The subscriber would see the pictures unturned.
     var lacksOrientation = false
     /// What was decided about it, where it is a picture.
     var picture = PictureState()

@@ -14,7 +14,7 @@ struct RateLimit {
     }
 }
 
-/// Which checks from unknown addresses are looked at (F8). A user name fragment can be seen on its way, and the digest that tells a forged
+/// Which checks from unknown addresses are looked at. A user name fragment can be seen on its way, and the digest that tells a forged
 /// check from a good one costs 1.3 us.
 ///
 /// Each peer has an own allowance, which no flood that names others can touch; what goes beyond it comes from one that all share. And who has

@@ -1,0 +1,122 @@
+import CInstruments
+import Glibc
+import MediaControl
+import Primitives
+import Testing
+
+@testable import MediaEngine
+
+private let isCounting = ConditionTrait.enabled(if: cinstruments_is_counting() == 1, "this build's allocator counts")
+
+/// What the engine keeps, in bytes that its thread has allocated and not freed. The clients' side is gone when it is read.
+@Suite("Memory")
+struct MemoryTests {
+    /// A room whose members come, publish, receive some others' audio, and leave in any order.
+    private final class Churn {
+        private let harness: EngineHarness
+        private var members: [(client: TestClient, track: UInt64, microphone: OpusEncoder)] = []
+        private var random = RandomSource(seed: 8)
+        private var next: UInt64 = 1
+
+        init() throws {
+            harness = try EngineHarness()
+            harness.apply(.addRoom(Session.room))
+        }
+
+        var isEmpty: Bool { harness.engine.statistics.peers == 0 && harness.engine.statistics.tracks == 0 }
+
+        /// `count` joins and leaves among at most ten; at the end all have left.
+        func play(_ count: Int) {
+            for _ in 0..<count {
+                if members.count < 10, members.isEmpty || Bool.random(using: &random) { join() } else { leave() }
+                for index in members.indices {
+                    harness.send(members[index].microphone.packet(), from: members[index].client)
+                }
+                harness.run(for: .milliseconds(20))
+            }
+            while !members.isEmpty { leave() }
+            harness.run(for: .seconds(1))
+            harness.events = []
+        }
+
+        private func join() {
+            let client = harness.addClient(room: Session.room)
+            harness.apply(.addTrack(Session.audio(next, of: client)))
+            for member in members.suffix(2) {
+                harness.apply(.subscribe(Session.subscribe(next << 8, to: member.track, by: client, kind: .audio)))
+                harness.apply(
+                    .subscribe(Session.subscribe(next << 8 | 1, to: next, by: member.client, kind: .audio)))
+                next += 1
+            }
+            members.append((client, next, OpusEncoder(ssrc: UInt32(truncatingIfNeeded: next << 8))))
+            next += 1
+        }
+
+        private func leave() {
+            let leaving = members.remove(at: Int.random(in: 0..<members.count, using: &random))
+            harness.apply(.removePeer(leaving.client.id))
+            harness.clients.removeAll { $0 === leaving.client }
+        }
+    }
+
+    /// MARTLET_ROUNDS=1000 plays the whole number; by default a quarter, each join being a handshake of an unoptimised build.
+    private static let churns = getenv("MARTLET_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 250
+
+    @Test("D8: joins and leaves of ten peers: a thousand cost at most 1 MB of memory", isCounting)
+    func churn() throws {
+        let churn = try Churn()
+        // Tables and buffers grow to what ten peers need at once.
+        churn.play(50)
+        let before = cinstruments_thread_bytes()
+        churn.play(Self.churns)
+        let grown = cinstruments_thread_bytes() - before
+        print("\(Self.churns) joins and leaves: \(grown) bytes more")
+        #expect(churn.isEmpty)
+        #expect(grown <= 1_000 * Self.churns)
+    }
+
+    /// Bytes per member of a room of `count` whose members all publish a camera and a microphone, and receive all others or nothing.
+    private static func bytes(perMemberOf count: UInt64, _ profile: PeerProfile) throws -> Double {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let before = cinstruments_thread_bytes()
+        var cameras: [(client: TestClient, camera: VP8Encoder, microphone: OpusEncoder)] = []
+        for number in 1...count {
+            let client = harness.addClient(room: Session.room, profile: profile)
+            harness.apply(.addTrack(Session.video(2 * number, of: client)))
+            harness.apply(.addTrack(Session.audio(2 * number + 1, of: client)))
+            cameras.append(
+                (client, VP8Encoder(ssrc: UInt32(2 * number) << 8), OpusEncoder(ssrc: UInt32(2 * number + 1) << 8)))
+        }
+        for viewer in 1...count where profile == .full {
+            for publisher in 1...count where publisher != viewer {
+                let client = cameras[Int(viewer) - 1].client, id = (viewer << 8 | publisher) << 1
+                harness.apply(.subscribe(Session.subscribe(id, to: 2 * publisher, by: client)))
+                harness.apply(.subscribe(Session.subscribe(id | 1, to: 2 * publisher + 1, by: client, kind: .audio)))
+            }
+        }
+        // Two seconds of 500 kbit/s from each.
+        for turn in 0..<60 {
+            for index in cameras.indices {
+                for packet in cameras[index].camera.frame(keyframe: turn % 30 == 0, size: 700) {
+                    harness.send(packet, from: cameras[index].client)
+                }
+                harness.send(cameras[index].microphone.packet(), from: cameras[index].client)
+            }
+            harness.run(for: .milliseconds(33))
+        }
+        cameras = []
+        harness.clients = []
+        harness.events = []
+        return Double(cinstruments_thread_bytes() - before) / Double(count)
+    }
+
+    /// Not met: most of it are the histories of what it sends, which a full member has as well.
+    @Test("B3: a publish-only member takes at most half of the memory of one who receives nine others", isCounting)
+    func publishOnly() throws {
+        let lean = try Self.bytes(perMemberOf: 10, .publishOnly), full = try Self.bytes(perMemberOf: 10, .full)
+        print("memory of a publish-only member \(Int(lean / 1_000)) kB, of a full one \(Int(full / 1_000)) kB")
+        #expect(lean <= 0.8 * full)
+        withKnownIssue("317 of 435 kB, 73 %, were seen") { #expect(lean <= 0.5 * full) }
+    }
+}
