@@ -95,7 +95,7 @@ struct SessionTests {
     func flood() async throws {
         let house = TestRooms()
         var client = try await Client("ada", to: house)
-        for _ in 0..<(RequestBudget.burst + Int64(RequestBudget.patience) + 1) {
+        for _ in 0..<(RequestBudget.burst + RequestBudget.patience + 1) {
             client.socket.say("{\"type\":\"ping\",\"id\":1}")
         }
         #expect(await client.ears.next("error")?.code == "too_many_requests")

@@ -23,7 +23,7 @@ struct SignallingSession: Sendable {
             try await Task.sleep(for: Self.joinTimeout)
             socket.close(code: CloseCode.joinTimeout, reason: "no join in time")
         }
-        var state = State(budget: RequestBudget(at: context.now()))
+        var state = State()
         var pump: Task<Void, Never>?
         for await message in socket.messages {
             // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours. 16 kB a socket.
@@ -58,9 +58,7 @@ struct SignallingSession: Sendable {
         var attachment: Attachment?
         var session: SessionID? { attachment?.session }
         var joins = 0
-        var budget: RequestBudget
-
-        init(budget: RequestBudget) { self.budget = budget }
+        var budget = RequestBudget()
     }
 
     /// The frame in `message`, when the budget and the kind of frame let it in.

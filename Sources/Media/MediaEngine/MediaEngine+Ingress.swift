@@ -2,6 +2,7 @@ import Forwarding
 import MediaControl
 import PeerTransport
 public import Primitives
+import RTP
 
 // Steps 2 to 4 of the way of a packet: whose is it, what is it, and into the track's history with it.
 

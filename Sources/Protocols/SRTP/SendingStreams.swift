@@ -17,64 +17,45 @@ struct SendingStream {
     }
 }
 
-/// The streams of one sender by SSRC. A peer that watches a grid has hundreds, so it is a table and not a list.
+/// The streams of one sender by SSRC. A peer that watches a grid has hundreds, so there is a table and not a list alone.
 struct SendingStreams: ~Copyable {
-    private static let empty: UInt16 = .max
     /// In the order in which they came, then whatever moved into a gap.
     private var streams: UnsafeMutablePointer<SendingStream>
     private var capacity = 2
     private(set) var count = 0
-    /// Open addressing: places in `streams`, twice as many buckets as places.
-    private var buckets: UnsafeMutablePointer<UInt16>
+    /// Places in `streams`.
+    private var places = FlatTable<UInt32>(capacity: 2)
 
-    init() {
-        streams = .allocate(capacity: 2)
-        buckets = .allocate(capacity: 4)
-        buckets.initialize(repeating: Self.empty, count: 4)
-    }
+    init() { streams = .allocate(capacity: 2) }
 
-    deinit {
-        streams.deallocate()
-        buckets.deallocate()
-    }
-
-    private var mask: Int { capacity &* 2 &- 1 }
-
-    /// Knuth's multiplicative hash; SSRCs are random or count up.
-    @inline(__always) private func bucket(_ ssrc: UInt32) -> Int {
-        Int(truncatingIfNeeded: (UInt64(ssrc) &* 0x9e37_79b9_7f4a_7c15) >> 40) & mask
-    }
+    deinit { streams.deallocate() }
 
     /// The stream with this SSRC, made when it is new; valid until the next call.
     @inline(__always) mutating func stream(_ ssrc: UInt32) -> UnsafeMutablePointer<SendingStream> {
-        var position = bucket(ssrc)
-        while buckets[position] != Self.empty {
-            let stream = streams + Int(buckets[position])
-            if stream.pointee.ssrc == ssrc { return stream }
-            position = (position &+ 1) & mask
-        }
+        if let place = places[ssrc] { return streams + place }
         return insert(ssrc)
     }
 
     /// Asks for the table and for the heads of the first streams.
     @inline(__always) func prefetch() {
-        Prefetch.lines(UnsafeRawPointer(buckets), min(capacity &* 4, 128))
+        places.prefetch(bytes: 128)
         Prefetch.lines(UnsafeRawPointer(streams), min(count, 4) &* MemoryLayout<SendingStream>.stride)
     }
 
     private mutating func insert(_ ssrc: UInt32) -> UnsafeMutablePointer<SendingStream> {
         if count == capacity { grow() }
         (streams + count).initialize(to: SendingStream(ssrc: ssrc))
+        places.set(ssrc, to: count)
         count += 1
-        place(count - 1)
         return streams + (count - 1)
     }
 
     mutating func remove(_ ssrc: UInt32) {
-        guard let index = (0..<count).first(where: { streams[$0].ssrc == ssrc }) else { return }
+        guard let place = places.remove(ssrc) else { return }
         count -= 1
-        streams[index] = streams[count]
-        rebuild()
+        guard place < count else { return }
+        streams[place] = streams[count]
+        places.set(streams[place].ssrc, to: place)
     }
 
     private mutating func grow() {
@@ -83,19 +64,5 @@ struct SendingStreams: ~Copyable {
         streams.deallocate()
         streams = grown
         capacity *= 2
-        buckets.deallocate()
-        buckets = .allocate(capacity: capacity * 2)
-        rebuild()
-    }
-
-    private func rebuild() {
-        buckets.initialize(repeating: Self.empty, count: capacity * 2)
-        for index in 0..<count { place(index) }
-    }
-
-    private func place(_ index: Int) {
-        var position = bucket(streams[index].ssrc)
-        while buckets[position] != Self.empty { position = (position + 1) & mask }
-        buckets[position] = UInt16(index)
     }
 }

@@ -18,7 +18,8 @@ extension RoomService {
             guard nameBySession.count < configuration.maxParticipants else {
                 throw RoomError(.overloaded, "the server is full", retryAfter: .seconds(10))
             }
-            guard joinBudget.take(at: media.now()) else {
+            let perSecond = configuration.maxJoinsPerSecond
+            guard joins.take(every: .seconds(1) / Int64(perSecond), atOnce: perSecond, at: media.now()) else {
                 throw RoomError(.rateLimited, "too many joins", retryAfter: .seconds(1))
             }
             if let hosted = rooms[name] { return (hosted, turn) }

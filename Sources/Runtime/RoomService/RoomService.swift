@@ -18,7 +18,7 @@ public actor RoomService {
     var nameBySession: [SessionID: String] = [:]
     var mailboxes: [SessionID: SessionMailbox] = [:]
     var totals = RoomServiceStatistics()
-    var joinBudget: JoinBudget
+    var joins = RateLimit()
     var cutoffs = TokenCutoffs()
     var isDraining = false
     /// Of all rooms together.
@@ -37,7 +37,6 @@ public actor RoomService {
         self.media = media
         self.log = log
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        joinBudget = JoinBudget(perSecond: configuration.maxJoinsPerSecond, now: media.now())
     }
 
     func newTurn() -> RoomTurn {
@@ -92,27 +91,6 @@ public actor RoomService {
     func counted(_ error: RoomError) -> RoomError {
         totals.refusals[error.code.rawValue, default: 0] += 1
         return error
-    }
-}
-
-/// A token bucket for joins: a second's worth at once, then the rate.
-struct JoinBudget {
-    private let perSecond: Int
-    private var left: Double
-    private var updated: MonotonicTime
-
-    init(perSecond: Int, now: MonotonicTime) {
-        self.perSecond = perSecond
-        left = Double(perSecond)
-        updated = now
-    }
-
-    mutating func take(at now: MonotonicTime) -> Bool {
-        left = min(Double(perSecond), left + (now - updated).seconds * Double(perSecond))
-        updated = now
-        guard left >= 1 else { return false }
-        left -= 1
-        return true
     }
 }
 

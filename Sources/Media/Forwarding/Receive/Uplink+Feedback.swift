@@ -83,6 +83,9 @@ extension Uplink {
         return true
     }
 
+    /// Where no round trip was measured: not so short that every packet is asked for twice, nor so long that repair is late.
+    private static var assumedRoundTrip: TimeInterval { .milliseconds(100) }
+
     /// Header and SSRCs, and 32 entries. What does not fit is asked for again a round trip later.
     private static var nackRoom: Int { 12 + 4 * 32 }
 
@@ -90,7 +93,8 @@ extension Uplink {
         _ writer: inout RTCPWriter, _ ssrc: UInt32, _ layer: UnsafeMutablePointer<ReceiveLayer>, at now: MonotonicTime
     ) {
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
-            let due = layer.pointee.nacks.takeDue(at: now, roundTrip: state.pointee.roundTrip.value, into: numbers)
+            let roundTrip = state.pointee.roundTrip.smoothed ?? Self.assumedRoundTrip
+            let due = layer.pointee.nacks.takeDue(at: now, roundTrip: roundTrip, into: numbers)
             if due.gaveUp { layer.pointee.lostForGood = true }
             layer.pointee.totals.nacks &+= UInt64(due.count)
             guard due.count > 0, writer.beginNACK(senderSSRC: feedbackSSRC, mediaSSRC: ssrc) else { return }

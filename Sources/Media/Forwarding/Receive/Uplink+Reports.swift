@@ -44,7 +44,7 @@ extension Uplink {
         if hasBlocks {
             writer.appendSourceDescription(ssrc: feedbackSSRC, cname: Self.cname)
             if asksReference {
-                writer.appendReceiverReferenceTime(ssrc: feedbackSSRC, ntpTimestamp: NTPClock.timestamp(now))
+                writer.appendReceiverReferenceTime(ssrc: feedbackSSRC, ntpTimestamp: NTPTime.at(now))
             }
         }
         if let reference = state.pointee.reports.reference {
@@ -56,7 +56,7 @@ extension Uplink {
                 [
                     .init(
                         ssrc: reference.ssrc, lastReceiverReport: reference.middle,
-                        delay: NTPClock.shortInterval(now - reference.arrival))
+                        delay: NTPTime.shortInterval(now - reference.arrival))
                 ])
         }
     }
@@ -78,9 +78,9 @@ extension Uplink {
                 for index in 0..<answers.count {
                     let answer = answers.item(at: index, in: packet)
                     guard answer.ssrc == feedbackSSRC, answer.lastReceiverReport != 0 else { continue }
-                    let sent = NTPClock.middle(NTPClock.timestamp(now))
+                    let sent = NTPTime.middle(NTPTime.at(now))
                     let elapsed = Int32(bitPattern: sent &- answer.lastReceiverReport &- answer.delay)
-                    state.pointee.roundTrip.measured(NTPClock.interval(elapsed))
+                    state.pointee.roundTrip.measured(NTPTime.interval(elapsed))
                 }
             default: break
             }
@@ -120,24 +120,6 @@ extension ReceiveLayer {
             cumulativeLost: Int32(clamping: lost),
             highestSequence: UInt32(truncatingIfNeeded: sequences.highest), jitter: counters.jitter,
             lastSenderReport: clock?.middle ?? 0,
-            delaySinceLastSenderReport: clock.map { NTPClock.shortInterval(now - $0.arrival) } ?? 0)
+            delaySinceLastSenderReport: clock.map { NTPTime.shortInterval(now - $0.arrival) } ?? 0)
     }
-}
-
-/// Monotonic time in NTP's 32.32 fixed point. Receivers of these only send them back (LSR, LRR) or compare them with each
-/// other, so the epoch does not matter.
-enum NTPClock {
-    static func timestamp(_ moment: MonotonicTime) -> UInt64 {
-        let seconds = UInt64(moment.nanoseconds / 1_000_000_000), rest = UInt64(moment.nanoseconds % 1_000_000_000)
-        return seconds << 32 | (rest << 32) / 1_000_000_000
-    }
-
-    static func middle(_ ntp: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: ntp >> 16) }
-
-    /// In steps of 1/65536 s.
-    static func shortInterval(_ interval: TimeInterval) -> UInt32 {
-        UInt32(clamping: interval.nanoseconds / 1_000 * 65_536 / 1_000_000)
-    }
-
-    static func interval(_ short: Int32) -> TimeInterval { .nanoseconds(Int64(short) * 1_000_000_000 / 65_536) }
 }

@@ -162,18 +162,3 @@ final class FeedbackSchedule {
 
     func set(_ moment: MonotonicTime) { storage.pointee = moment }
 }
-
-/// A smoothed round trip time (RFC 6298's gain).
-struct RoundTrip: Sendable {
-    /// Where nothing was measured: not so short that every packet is asked for twice, nor so long that repair is late.
-    static let assumed = TimeInterval.milliseconds(100)
-
-    private(set) var smoothed: TimeInterval?
-
-    var value: TimeInterval { smoothed ?? Self.assumed }
-
-    mutating func measured(_ sample: TimeInterval) {
-        guard sample >= .zero, sample < .seconds(10) else { return }
-        smoothed = smoothed.map { $0 + (sample - $0) / 8 } ?? sample
-    }
-}

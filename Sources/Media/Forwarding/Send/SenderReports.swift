@@ -1,4 +1,5 @@
 public import Primitives
+import RTP
 
 extension SenderClock {
     /// The moment of an extended RTP timestamp on the publisher's clock, in nanoseconds since the clock's epoch.
@@ -74,22 +75,5 @@ extension Subscription {
             timestamp: UInt32(truncatingIfNeeded: source) &+ ranges.current.pointee.timestampDelta,
             packets: UInt32(truncatingIfNeeded: totals.packets), octets: UInt32(truncatingIfNeeded: totals.payloadBytes)
         )
-    }
-}
-
-/// The server's own NTP clock: the monotonic clock, moved to the year 2024 so that receivers take it for a wall clock.
-public enum NTPTime {
-    /// 1 January 2024 in seconds since 1900.
-    private static let epoch: UInt64 = 3_913_056_000
-
-    /// The moment as 32.32 fixed point.
-    public static func at(_ now: MonotonicTime) -> UInt64 {
-        (epoch << 32) &+ UInt64(bitPattern: fixedPoint(.nanoseconds(now.nanoseconds)))
-    }
-
-    /// A length of time as signed 32.32 fixed point.
-    public static func fixedPoint(_ interval: TimeInterval) -> Int64 {
-        let seconds = interval.nanoseconds / 1_000_000_000, rest = interval.nanoseconds % 1_000_000_000
-        return seconds << 32 &+ (rest << 32) / 1_000_000_000
     }
 }

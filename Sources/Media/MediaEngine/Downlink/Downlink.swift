@@ -32,7 +32,7 @@ struct Downlink: ~Copyable {
     private var firstSubscription = -1
     private(set) var subscriptionCount = 0
     /// Smoothed round trip by receiver reports; nil before the first.
-    private(set) var roundTrip: TimeInterval?
+    private var reportedRoundTrip = RoundTrip()
     /// When sender reports are looked at next.
     private var nextReport = MonotonicTime.distantFuture
     private var lookups = Allowance.lookups
@@ -334,10 +334,10 @@ struct Downlink: ~Copyable {
     /// What became of the probe that ended last; nil where none did since this was asked.
     mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }
 
-    /// Weighs a new measurement by an eighth (RFC 6298's gain).
-    mutating func measured(_ sample: TimeInterval) {
-        roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
-    }
+    var roundTrip: TimeInterval? { reportedRoundTrip.smoothed }
+
+    /// Takes a measurement by a receiver report.
+    mutating func measured(_ sample: TimeInterval) { reportedRoundTrip.measured(sample) }
 
     /// Whether feedback may have `count` numbers looked up.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }

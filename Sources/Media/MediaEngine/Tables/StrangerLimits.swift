@@ -1,19 +1,5 @@
 import Primitives
 
-/// So many in a second, evenly, and some at once. One moment is all its state (the generic cell rate algorithm).
-struct RateLimit {
-    /// When the last of those that were taken would have come if they had come evenly.
-    private var due = MonotonicTime.zero
-
-    /// Takes one; false where there have been too many.
-    mutating func take(every interval: TimeInterval, atOnce burst: Int, at now: MonotonicTime) -> Bool {
-        let start = max(due, now)
-        guard start - now <= interval * Int64(burst - 1) else { return false }
-        due = start + interval
-        return true
-    }
-}
-
 /// Which checks from unknown addresses are looked at. A user name fragment can be seen on its way, and the digest that tells a forged
 /// check from a good one costs 1.3 us.
 ///

@@ -8,12 +8,12 @@ struct Tables: ~Copyable {
     var peers = Slab<PeerState>(capacity: 16)
     var tracks = Slab<TrackState>(capacity: 16)
     var subscriptions = Slab<SubscriptionState>(capacity: 64)
-    var roomIndex = NumberTable()
-    var peerIndex = NumberTable()
-    var trackIndex = NumberTable()
-    var subscriptionIndex = NumberTable()
+    var roomIndex = FlatTable<UInt64>()
+    var peerIndex = FlatTable<UInt64>()
+    var trackIndex = FlatTable<UInt64>()
+    var subscriptionIndex = FlatTable<UInt64>()
     /// Packed peer and SSRC -> subscription, for feedback from subscribers.
-    var sendingStreams = NumberTable()
+    var sendingStreams = FlatTable<UInt64>()
 
     /// The subscriptions of a track, newest first.
     @inline(__always) func subscriptions(ofTrack index: Int) -> SubscriptionChain {

@@ -2,15 +2,15 @@ import Primitives
 
 /// Whose a datagram is, by where it comes from or by the user name fragment of a check.
 struct Whereabouts: ~Copyable {
-    private(set) var addresses: AddressTable
+    private(set) var addresses: FlatTable<SocketAddress>
     /// Peers that have sent checks from an address of another's and have not answered the server's check there yet.
-    private var contenders: AddressTable
-    private(set) var ufrags = NumberTable()
+    private var contenders: FlatTable<SocketAddress>
+    private(set) var ufrags = FlatTable<UInt64>()
 
     /// Two random numbers, so that whoever picks addresses cannot make them collide.
     init(seed: UInt64, _ other: UInt64) {
-        addresses = AddressTable(seed: seed)
-        contenders = AddressTable(seed: other)
+        addresses = FlatTable(capacity: 32, seed: seed)
+        contenders = FlatTable(seed: other)
     }
 
     /// The peer that datagrams from `address` belong to.
@@ -31,7 +31,7 @@ struct Whereabouts: ~Copyable {
 
     /// A peer has answered the server's check from `address`: whoever had it is not there any more, and is returned.
     mutating func take(_ address: SocketAddress, for peer: Int) -> Int? {
-        contenders.remove(address, of: peer)
+        if contenders[address] == peer { contenders.remove(address) }
         guard let owner = addresses[address], owner != peer else { return nil }
         addresses.set(address, to: peer)
         return owner
@@ -39,8 +39,8 @@ struct Whereabouts: ~Copyable {
 
     /// The peer is not at `address` any more.
     mutating func release(_ address: SocketAddress, of peer: Int) {
-        addresses.remove(address, of: peer)
-        contenders.remove(address, of: peer)
+        if addresses[address] == peer { addresses.remove(address) }
+        if contenders[address] == peer { contenders.remove(address) }
     }
 
     // MARK: - User name fragments

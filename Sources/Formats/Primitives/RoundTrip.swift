@@ -1,0 +1,16 @@
+/// A round trip time, each new measurement weighed by an eighth (RFC 6298's gain).
+public struct RoundTrip: Sendable {
+    /// A measurement of more is a clock's fault.
+    private static let most = TimeInterval.seconds(10)
+
+    /// The smoothed time; nil before the first measurement.
+    public private(set) var smoothed: TimeInterval?
+
+    public init() {}
+
+    /// Weighs a measurement; one that cannot be is ignored.
+    public mutating func measured(_ sample: TimeInterval) {
+        guard sample >= .zero, sample < Self.most else { return }
+        smoothed = smoothed.map { $0 + (sample - $0) / 8 } ?? sample
+    }
+}

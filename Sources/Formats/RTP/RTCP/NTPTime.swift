@@ -1,0 +1,29 @@
+public import Primitives
+
+/// The server's own NTP clock (RFC 3550 section 4): the monotonic clock, moved to the year 2024 so that receivers take it for a wall clock.
+public enum NTPTime {
+    /// 1 January 2024 in seconds since 1900.
+    private static let epoch: UInt64 = 3_913_056_000
+
+    /// The moment as 32.32 fixed point.
+    public static func at(_ now: MonotonicTime) -> UInt64 {
+        (epoch << 32) &+ UInt64(bitPattern: fixedPoint(.nanoseconds(now.nanoseconds)))
+    }
+
+    /// A length of time as signed 32.32 fixed point.
+    public static func fixedPoint(_ interval: TimeInterval) -> Int64 {
+        let seconds = interval.nanoseconds / 1_000_000_000, rest = interval.nanoseconds % 1_000_000_000
+        return seconds << 32 &+ (rest << 32) / 1_000_000_000
+    }
+
+    /// The middle 32 bits of a timestamp, as reports quote it (LSR, LRR).
+    public static func middle(_ timestamp: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: timestamp >> 16) }
+
+    /// A delay as reports give it (DLSR, DLRR): in steps of 1/65536 s.
+    public static func shortInterval(_ interval: TimeInterval) -> UInt32 {
+        UInt32(clamping: interval.nanoseconds / 1_000 * 65_536 / 1_000_000)
+    }
+
+    /// A difference of such delays and middles as a length of time.
+    public static func interval(_ short: Int32) -> TimeInterval { .nanoseconds(Int64(short) * 1_000_000_000 / 65_536) }
+}
