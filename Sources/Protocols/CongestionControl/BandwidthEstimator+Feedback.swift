@@ -42,10 +42,11 @@ extension BandwidthEstimator {
         received &+= 1
         if wasLost {
             lost &-= 1
-            if countsLoss { losses.recovered() }
+            if countsLoss { losses.recovered(sent: sent) }
             delivery.recovered(size)
+        } else {
+            losses.take(size, sent: sent, isLost: false)
         }
-        losses.take(size, sent: sent, isLost: false)
         digest.received += 1
         if arrival > digest.newestArrival {
             digest.newestArrival = arrival
@@ -111,7 +112,9 @@ extension BandwidthEstimator {
         }
         if control.bitsPerSecond < 0.7 * before { planner.dropped(from: before, at: now) }
         if queue.newest < Self.drained, digest.groups > 0 { planner.drained(at: now) }
-        losses.update(estimate: control.bitsPerSecond, delivered: acknowledged.bitsPerSecond)
+        losses.update(
+            estimate: control.bitsPerSecond, delivered: acknowledged.bitsPerSecond,
+            straying: jitter.value > ProbeState.mostJitter)
         plan(at: now)
     }
 

@@ -161,7 +161,8 @@ extension BandwidthEstimator {
         // A probe of some milliseconds may fall into a pause of the others'.
         let result = foreign.isForeign ? min(proven, max(foreign.share, before)) : proven
         endProbe(result > before ? .raised : .confirmed)
-        control.probed(result, of: rate)
+        // What jitter makes of a probe is no end of the link.
+        if probe.packetsNeeded == ProbeState.leastPackets { control.probed(result, of: rate) }
         // A probe may find less than is believed only where it found the bottleneck, and then not below what comes through.
         let floor = acknowledged.bitsPerSecond ?? 0
         if result > before {

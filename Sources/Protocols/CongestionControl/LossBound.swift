@@ -10,6 +10,8 @@ struct LossBound: Sendable {
         var lost = 0.0
         /// Bits a second while these packets left.
         var rate = 0.0
+        /// When the first of them left, microseconds.
+        var since: Int64 = .max
     }
 
     private static let window = 20
@@ -28,8 +30,9 @@ struct LossBound: Sendable {
     private var count = 0
     private var position = 0
     private var open = Observation()
+    /// The newest observations that are not judged yet, because what they miss may still come.
+    private var unsettled = 0
     private var openBytes = 0
-    private var openFirst: Int64 = .max
     private var openLast: Int64 = .min
     private var inherent = 0.01
     private var bandwidth: Double?
@@ -46,35 +49,44 @@ struct LossBound: Sendable {
         open.packets += 1
         if isLost { open.lost += 1 }
         openBytes += size
-        openFirst = min(openFirst, sent)
+        open.since = min(open.since, sent)
         openLast = max(openLast, sent)
     }
 
-    /// A packet told as lost came after all.
-    mutating func recovered() {
-        if open.lost >= 1 {
-            open.lost -= 1
-            open.packets -= 1
-        } else if count > 0 {
-            let newest = (position + Self.window - 1) % Self.window
-            observations[newest].lost = max(0, observations[newest].lost - 1)
+    /// A packet told as lost, which left at `sent`, came after all.
+    mutating func recovered(sent: Int64) {
+        guard sent < open.since else {
+            open.lost = max(0, open.lost - 1)
+            return
+        }
+        var observations = observations.mutableSpan
+        var back = 1
+        while back <= count {
+            let index = (position + Self.window - back) % Self.window
+            if sent >= observations[index].since {
+                observations[index].lost = max(0, observations[index].lost - 1)
+                return
+            }
+            back += 1
         }
     }
 
     /// Nothing seen holds any more (outage, another path).
     mutating func forget() { self = LossBound() }
 
-    /// Closes the observation when it is long enough; `estimate` is what delay allows, `delivered` what comes through.
-    mutating func update(estimate: Double, delivered: Double?) {
-        guard open.packets >= Self.leastPackets, openLast - openFirst >= Self.length else { return }
-        open.rate = Double(openBytes) * 8e6 / Double(max(openLast - openFirst, 1))
+    /// Closes the observation when it is long enough; `estimate` is what delay allows, `delivered` what comes through. Where delays stray, what is
+    /// told as lost may only be late: an observation is judged when the next one is complete, a quarter of a second later.
+    mutating func update(estimate: Double, delivered: Double?, straying: Bool) {
+        guard open.packets >= Self.leastPackets, openLast - open.since >= Self.length else { return }
+        open.rate = Double(openBytes) * 8e6 / Double(max(openLast - open.since, 1))
         observations[position] = open
         position = (position + 1) % Self.window
         count = min(count + 1, Self.window)
         open = Observation()
         openBytes = 0
-        openFirst = .max
         openLast = .min
+        unsettled = straying ? 1 : 0
+        guard count > unsettled else { return }
         averageLoss = weighedLoss()
         choose(estimate: estimate, delivered: delivered)
     }
@@ -82,7 +94,7 @@ struct LossBound: Sendable {
     private func weighedLoss() -> Double {
         var packets = 0.0, lost = 0.0, weight = 1.0
         let observations = observations.span
-        for back in 1...count {
+        for back in (1 + unsettled)...count {
             let seen = observations[(position + Self.window - back) % Self.window]
             packets += weight * seen.packets
             lost += weight * seen.lost
@@ -127,7 +139,7 @@ struct LossBound: Sendable {
         var share = min(max(inherent, Self.leastInherent), bound(on: candidate))
         var first = 0.0, second = 0.0, weight = 1.0
         let observations = observations.span
-        for back in 1...count {
+        for back in (1 + unsettled)...count {
             let seen = observations[(position + Self.window - back) % Self.window]
             let p = Self.probability(share, candidate, seen.rate)
             first += weight * ((seen.lost / p) - (seen.packets - seen.lost) / (1 - p))
@@ -143,7 +155,7 @@ struct LossBound: Sendable {
         let preference = averageLoss < 0.15 ? 0.0002 * candidate / 1_000 + 0.02 * Self.log(1 + candidate / 1_000) : 0
         var sum = 0.0, weight = 1.0
         let observations = observations.span
-        for back in 1...count {
+        for back in (1 + unsettled)...count {
             let seen = observations[(position + Self.window - back) % Self.window]
             let p = Self.probability(share, candidate, seen.rate)
             sum +=
