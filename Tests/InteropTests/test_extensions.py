@@ -1,8 +1,10 @@
 """What rides beside the payload reaches browsers: how a picture is turned, and audio that carries itself twice."""
 import asyncio
 
+from support.aiortc_client import Client
 from support.chromium import chromium, open_room, room_address, until, wait_for_video
 from support.firefox import firefox
+from support.tokens import token
 
 # A camera whose frames carry a rotation: the left upper quarter is red, the rest blue. `turn(degrees)` turns it.
 TURNED_CAMERA = """(async () => {
@@ -52,9 +54,17 @@ def test_a_turned_picture_arrives_turned(server):
             for degrees, picture in {0: "wide left upper", 90: "tall right upper", 180: "wide right lower", 270: "tall left lower"}.items():
                 await ada.evaluate(f"turn({degrees})")
                 await until(bob, f"{SEEN} === {picture!r}", 5)
-            _, statistics = server.api("GET", "/v1/rooms/turn/stats")
-            viewer = next(one for one in statistics["participants"] if one["identity"] == "bob")
-            assert [one["orientationNotNegotiated"] for one in viewer["subscriptions"]] == [False]
+            def reported(name):
+                _, statistics = server.api("GET", "/v1/rooms/turn/stats")
+                viewer = next(one for one in statistics["participants"] if one["identity"] == name)
+                return [one["orientationNotNegotiated"] for one in viewer["subscriptions"] if one["kind"] == "video"]
+
+            # aiortc knows no such extension.
+            player = await Client().play(f"{server.url}/whep/turn/ada", token("plain", "turn"))
+            await player.wait_for_frames(video=5)
+            assert "video-orientation" not in player.offer
+            assert (reported("bob"), reported("plain")) == ([False], [True])
+            await player.close()
 
     asyncio.run(run())
 

@@ -1,4 +1,4 @@
-"""Which room a join leads to (B4), spoken plainly over the WebSocket protocol, and what is refused."""
+"""Which room a join leads to, spoken plainly over the WebSocket protocol, and what is refused."""
 import asyncio
 import json
 
@@ -192,3 +192,28 @@ def test_1_7_no_other_page_gets_a_token_of_a_development_server(development_serv
         {"Host": "evil.example"},
     ]:
         assert ask(**headers) == 403, headers
+
+
+def test_C2_fifty_first_joins_at_once_make_one_room(server):
+    """Fifty sockets are open; all join a name that nobody has used, in the same moment."""
+    async def run():
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+            sockets = await asyncio.gather(*(
+                http.ws_connect(f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={token(f'm{n}', 'new')}") for n in range(50)))
+            for socket in sockets:
+                assert (await socket.receive_json())["type"] == "hello"
+            assert server.api("GET", "/v1/rooms")[1]["rooms"] == []
+            await asyncio.gather(*(socket.send_json({"type": "join", "id": 1}) for socket in sockets))
+
+            async def reply(socket):
+                while (message := await socket.receive_json()).get("id") != 1:
+                    pass
+                return message
+
+            replies = await asyncio.gather(*(reply(socket) for socket in sockets))
+            assert {one["type"] for one in replies} == {"joined"}
+            assert len({one["room"]["sid"] for one in replies}) == 1
+            (room,) = server.api("GET", "/v1/rooms")[1]["rooms"]
+            assert room["participants"] == 50
+
+    asyncio.run(run())

@@ -51,7 +51,8 @@ def lossy():
 def test_G3_five_percent_loss_each_way_is_repaired(lossy):
     """G3: 5 % of all packets are lost on each of the two links, each way, and 40 ms of round trip on each.
 
-    At least 99.9 % of the packets are there after repair, and at least 99 % of the frames that were sent are decoded.
+    At least 99.9 % of the packets are there after repair, as far as decoded frames tell, and at least 99 % of the frames that were sent are
+    decoded. The simulator counts each packet.
     """
     lab, server = lossy
 
@@ -105,17 +106,18 @@ def test_G3_five_percent_loss_each_way_is_repaired(lossy):
             frames = grown("framesEncoded", sent_after["video"], sent["video"])
             packets = grown("packetsReceived") + max(0, grown("packetsLost"))
             lost, repeats = max(0, grown("packetsLost")), grown("retransmittedPacketsReceived")
-            delivered = 1 - max(0, lost - repeats) / packets
+            # A browser does not say which repeats repaired something. What was not repaired leaves a frame that is never decoded.
+            broken = frames - grown("framesDecoded")
             up_packets, up_lost = up_after["packetsReceived"] - up["packetsReceived"], up_after["packetsLost"] - up["packetsLost"]
             decoded = grown("framesDecoded") / frames
-            print(f"figures: downlink {packets} packets, {lost} lost, {repeats} repeated, {delivered:.4%} delivered; uplink "
+            print(f"figures: downlink {packets} packets, {lost} lost, {repeats} repeated, {broken} frames never decoded; uplink "
                   f"{up_packets} packets, {up_after['packetsRepaired'] - up['packetsRepaired']} repaired, {up_lost} never seen; "
                   f"{frames} frames sent, {grown('framesDecoded')} decoded ({decoded:.2%}), {grown('framesDropped')} dropped, "
                   f"{grown('freezeCount')} freezes, {grown('pliCount')} PLI, {grown('nackCount')} NACKs; "
                   f"{needless} NACKs in 4 s without loss")
             assert frames > 300 and packets > 500
             assert lost > 20 or repeats > 20, "the link lost nothing, so this proved nothing"
-            assert delivered >= 0.999
+            assert broken <= 0.001 * packets, "at least one packet of each is missing"
             assert up_lost / up_packets <= 0.001
             assert decoded >= 0.99
             assert needless == 0
@@ -450,7 +452,7 @@ def drops(server):
 def test_F8_floods_from_strangers_cost_bounded_work_and_nothing_else(server):
     """F8, F5: garbage, checks for nobody and ClientHellos from unknown ports. A call that is up loses nothing, memory is flat.
 
-    The row says 50,000 packets/s. The two cores here carry the flood, the server, and two clients in Python.
+    50,000 packets/s for 20 s. The two cores here carry the flood, the server, and two clients in Python.
     """
     async def run():
         sender = await Client().publish(f"{server.url}/whip/calm", token("phone", "calm"), MovingPicture(320, 180), Tone())
@@ -461,9 +463,9 @@ def test_F8_floods_from_strangers_cost_bounded_work_and_nothing_else(server):
         before, cpu, rss, received = drops(server), server.cpu_seconds(), server.rss_bytes(), player.tap.packets()
         flooded = time.monotonic()
         kernel = server.metric("martlet_receive_buffer_drops_total")
-        figures = [await flood(server, kind, 50_000, 4) for kind in ("garbage", "stun", "hello")]
+        figures = [await flood(server, kind, 50_000, 5) for kind in ("garbage", "stun", "hello")]
         # In the middle of it newcomers are let in.
-        during = asyncio.create_task(flood(server, "mixed", 50_000, 4))
+        during = asyncio.create_task(flood(server, "mixed", 50_000, 5))
         await asyncio.sleep(0.5)
         started = time.monotonic()
         newcomer = await Client().play(f"{server.url}/whep/calm/phone", token("late", "calm"))
@@ -477,15 +479,18 @@ def test_F8_floods_from_strangers_cost_bounded_work_and_nothing_else(server):
         sent = sum(one["sent"] for one in figures)
         counted = {reason: int(count - before[reason]) for reason, count in after.items() if count > before[reason]}
         grown = (server.rss_bytes() - rss) / 1024
+        cost = (server.cpu_seconds() - cpu) / sent * 1e6
         kernel = int(server.metric("martlet_receive_buffer_drops_total") - kernel)
         print(f"figures: {[one['rate'] for one in figures]} packets/s, {sent} sent, {counted}, {kernel} dropped by the kernel; "
               f"call: {player.tap.packets() - received} packets, {player.tap.missing()} missing, silences of "
               f"{[round(one * 1000) for one in silences]} ms; newcomer connected in "
-              f"{connected * 1000:.0f} ms; server {(server.cpu_seconds() - cpu) / sent * 1e6:.2f} us a packet, RSS {grown:+.0f} KiB")
-        assert min(one["rate"] for one in figures) > 10_000, "too busy a machine for a flood"
+              f"{connected * 1000:.0f} ms; server {cost:.2f} us a packet, RSS {grown:+.0f} KiB")
+        assert min(one["rate"] for one in figures) > 45_000, "too busy a machine for a flood"
         assert sum(counted.values()) + kernel >= sent * 0.999, "every packet is counted under a reason"
         assert kernel == 0 and player.tap.missing() == 0
         assert len(silences) == 2 and max(silences) < 2, "sound and picture both go on"
+        # Half a core at that rate, the call included; 3 to 4 us were seen.
+        assert cost < 10
         assert grown < 2048
         assert player.tap.packets() - received > 300, "the call went on meanwhile"
         assert connected < 5

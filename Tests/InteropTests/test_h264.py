@@ -1,0 +1,109 @@
+"""H.264 whose parameter sets come once, and change: decoded by ffmpeg's decoder (aiortc), encoded by x264."""
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+from aiortc.codecs import h264
+
+from support.aiortc_client import Client, MovingPicture
+from support.tokens import token
+
+SPS, PPS, IDR = 7, 8, 5
+
+
+@pytest.fixture
+def sets_once(monkeypatch):
+    """x264 repeats its parameter sets before each IDR; here they leave only when they are others than the last. Counts what leaves, by type of NAL unit."""
+    split, last, left = h264.H264Encoder._split_bitstream, {}, Counter()
+
+    def once(data):
+        for unit in split(data):
+            kind = unit[0] & 0x1F
+            if kind in (SPS, PPS) and last.get(kind) == unit:
+                continue
+            if kind == SPS:
+                # A picture parameter set belongs to its sequence parameter set, and leaves with it.
+                last.pop(PPS, None)
+            last[kind] = unit
+            left[kind] += 1
+            yield unit
+
+    monkeypatch.setattr(h264.H264Encoder, "_split_bitstream", staticmethod(once))
+    return left
+
+
+class Camera(MovingPicture):
+    """Its size may change while it films."""
+
+    def resize(self, width, height):
+        self._width, self._height = width, height
+
+
+async def publish(server, room, camera):
+    assert server.api("POST", "/v1/rooms", {"name": room, "policy": {"videoCodecs": ["h264"]}})[0] == 201
+    sender = await Client().publish(f"{server.url}/whip/{room}", token("phone", room), camera)
+    await sender.connected()
+    return sender
+
+
+async def player(server, room, name):
+    return await Client().play(f"{server.url}/whep/{room}/phone", token(name, room))
+
+
+async def size(client, height, timeout_s=10):
+    """Waits until the decoder puts out frames of this height; how long it took."""
+    started = time.monotonic()
+    while "video" not in client.last or client.last["video"].height != height:
+        assert time.monotonic() - started < timeout_s, f"no frame of {height} lines, but {client.frames}"
+        await asyncio.sleep(0.02)
+    return time.monotonic() - started
+
+
+def test_E5_who_comes_late_decodes_an_encoder_that_sent_its_sets_once(server, sets_once):
+    async def run():
+        sender = await publish(server, "once", Camera(640, 360))
+        first = await player(server, "once", "first")
+        await first.wait_for_frames(video=15)
+        await asyncio.sleep(1)
+        before = sets_once[IDR]
+        late = await player(server, "once", "late")
+        await late.wait_for_frames(video=15)
+        await late.wait_for_colour(MovingPicture.RED, 5)
+        frames = first.frames["video"]
+        await first.wait_for_frames(video=frames + 15)
+        print(f"figures: NAL units left by type {dict(sets_once)}; decoded {first.frames['video']} frames, by the late one {late.frames['video']}")
+        assert (sets_once[SPS], sets_once[PPS]) == (1, 1), "the encoder sent them once"
+        assert sets_once[IDR] > before, "the late one needed a keyframe"
+        for client in (first, late, sender):
+            await client.close()
+
+    asyncio.run(run())
+
+
+def test_E6_viewers_go_on_when_the_parameter_sets_change(server, sets_once):
+    """640 by 360, 320 by 180, and back: the live viewer decodes each size, and so does who comes in between."""
+    async def run():
+        camera = Camera(640, 360)
+        sender = await publish(server, "resized", camera)
+        live = await player(server, "resized", "live")
+        await size(live, 360)
+        took = []
+        for width, height in ((320, 180), (640, 360)):
+            camera.resize(width, height)
+            took.append(await size(live, height))
+            late = await player(server, "resized", f"late{height}")
+            await size(late, height)
+            await late.wait_for_colour(MovingPicture.RED, 5)
+            await late.close()
+        frames = live.frames["video"]
+        await live.wait_for_frames(video=frames + 15)
+        await live.wait_for_colour(MovingPicture.RED, 5)
+        print(f"figures: each new size decoded after {', '.join(f'{one * 1000:.0f}' for one in took)} ms; "
+              f"NAL units left by type {dict(sets_once)}, {live.tap.missing()} packets missing")
+        assert sets_once[SPS] == 3 and max(took) < 2
+        assert live.tap.missing() == 0
+        for client in (live, sender):
+            await client.close()
+
+    asyncio.run(run())

@@ -1,0 +1,115 @@
+"""What the server counts and says of a call, held against what its clients count."""
+import asyncio
+
+from support.aiortc_client import Client, MovingPicture
+from support.chromium import EXECUTABLE, chromium, open_room, stands_still, until, wait_for_video
+from support.network import SERVER_ADDRESS, Lab
+from support.server import Server
+from support.tokens import token
+
+SENT = """async () => {
+    const all = {};
+    (await martlet.room.pub.getStats()).forEach((one) => { if (one.type === "outbound-rtp") all[one.kind] = one; });
+    return all;
+}"""
+RECEIVED = """async () => {
+    const all = {};
+    (await martlet.room.sub.getStats()).forEach((one) => { if (one.type === "inbound-rtp") all[one.kind] = one; });
+    return all;
+}"""
+#: Nothing is sent any more: what was under way arrives, and both sides have counted the same packets.
+STOP = "() => Promise.all(martlet.room.pub.getSenders().map((one) => one.replaceTrack(null)))"
+SHARE = 0.02
+
+
+async def packets_of_a_phone(server):
+    """Video packets that the server counts of an aiortc publisher, and those that it counts itself."""
+    camera = MovingPicture()
+    phone = await Client().publish(f"{server.url}/whip/alone", token("phone", "alone"), camera)
+    await phone.connected()
+    await asyncio.sleep(2)
+    camera.enabled.clear()
+    await asyncio.sleep(0.5)
+    (sent,) = [one for one in (await phone.peer.getStats()).values() if one.type == "outbound-rtp"]
+    (track,) = server.api("GET", "/v1/rooms/alone/participants/phone/stats")[1]["tracks"]
+    await phone.close()
+    return track["layers"][0]["packetsReceived"], sent.packetsSent
+
+
+def test_I6_the_servers_counts_are_the_browsers(server):
+    """Packets, bytes, frames, keyframes, requests and sizes of a publisher and a viewer, within 2 %."""
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "counts", "ada", simulcast=0)
+            bob = await open_room(browser, server, "counts", "bob", send="nothing")
+            await wait_for_video(bob, frames=90, timeout_s=40)
+            await ada.evaluate(STOP)
+
+            async def arrived():
+                return {kind: one["packetsReceived"] for kind, one in (await bob.evaluate(RECEIVED)).items()}
+
+            await stands_still(arrived)
+            sent, received = await ada.evaluate(SENT), await bob.evaluate(RECEIVED)
+            room = server.api("GET", "/v1/rooms/counts/stats")[1]["participants"]
+            tracks = {one["kind"]: one for one in next(p for p in room if p["identity"] == "ada")["tracks"]}
+            subscriptions = {one["kind"]: one for one in next(p for p in room if p["identity"] == "bob")["subscriptions"]}
+            phone, probeless = await packets_of_a_phone(server)
+            pairs = []
+            for kind in ("audio", "video"):
+                down, seen = subscriptions[kind], received[kind]
+                # Chromium counts what it sends again, and probes made of that, among its packets. What comes in again the server counts apart.
+                again = seen.get("retransmittedPacketsReceived", 0)
+                pairs += [
+                    (f"{kind} packets sent", down["packetsSent"], seen["packetsReceived"] - again),
+                    (f"{kind} bytes sent", down["bytesSent"], seen["bytesReceived"] + seen["headerBytesReceived"]),
+                ]
+            layer, theirs = tracks["audio"]["layers"][0], sent["audio"]
+            pairs += [
+                ("audio packets received", layer["packetsReceived"], theirs["packetsSent"]),
+                ("audio bytes received", layer["bytesReceived"], theirs["bytesSent"] + theirs["headerBytesSent"]),
+                ("video packets received of a client that sends no probes", phone, probeless),
+            ]
+            layer, theirs, down, seen = tracks["video"]["layers"][0], sent["video"], subscriptions["video"], received["video"]
+            pairs += [
+                ("frames received", layer["framesReceived"], theirs["framesEncoded"]),
+                ("keyframes received", layer["keyframesReceived"], theirs["keyFramesEncoded"]),
+                ("keyframe requests sent", layer["keyframeRequestsSent"], theirs["pliCount"] + theirs["firCount"]),
+                ("keyframe requests received", down["keyframeRequestsReceived"], seen["pliCount"] + seen["firCount"]),
+                ("width", layer["width"], theirs["frameWidth"]), ("height", layer["height"], theirs["frameHeight"]),
+                ("lost on the way in", layer["packetsLost"], 0), ("lost on the way out", down["fractionLost"], 0),
+            ]
+            print("figures: " + "; ".join(f"{what} {ours} of {others}" for what, ours, others in pairs))
+            assert all(theirs > 0 for what, _, theirs in pairs if "packets" in what or "bytes" in what or "frames" in what)
+            assert not [pair for pair in pairs if abs(pair[1] - pair[2]) > SHARE * max(pair[1], pair[2])]
+            assert not ada.problems and not bob.problems
+
+    asyncio.run(run())
+
+
+def test_I7_quality_falls_with_losses_and_comes_back():
+    """15 % of what is sent to bob is lost: he and ada are told that his network is bad, and that it is good again."""
+    def shows(tile, condition):
+        return f"(() => {{ const q = Number(document.querySelector('{tile} .quality')?.dataset.quality); return {condition}; }})()"
+
+    with Lab("mqual", 2, "both", "delay", 10) as lab:
+        server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
+
+        async def run():
+            async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as one, chromium(executable=lab.wrapper(2, EXECUTABLE)) as two:
+                ada = await open_room(one, server, "quality", "ada", simulcast=0, token=token("ada", "quality"))
+                bob = await open_room(two, server, "quality", "bob", token=token("bob", "quality"))
+                await wait_for_video(bob, timeout_s=40)
+                pages = [(bob, ".tile.own"), (ada, ".tile:not(.own)")]
+                for page, tile in pages:
+                    await until(page, shows(tile, "q === 5"), 30)
+                lab.set(2, "ab loss 15")
+                for page, tile in pages:
+                    await until(page, shows(tile, "q >= 1 && q <= 2"), 30)
+                lab.set(2, "ab loss 0")
+                for page, tile in pages:
+                    await until(page, shows(tile, "q === 5"), 40)
+
+        try:
+            asyncio.run(run())
+        finally:
+            server.stop()
