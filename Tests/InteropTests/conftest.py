@@ -1,5 +1,4 @@
 import contextlib
-import os
 import pathlib
 import signal
 import sys
@@ -8,8 +7,6 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from support.server import Server  # noqa: E402
-
-SECONDS = int(os.environ.get("TEST_SECONDS", 120))
 
 
 @contextlib.contextmanager
@@ -25,12 +22,12 @@ def running(**options):
 
 @pytest.fixture(autouse=True)
 def bounded():
-    """No test may hang: after two minutes (`make nightly` gives more) it is interrupted where it stands."""
+    """No test may hang: after two minutes it is interrupted where it stands."""
     def expired(*_):
-        raise TimeoutError(f"the test took more than {SECONDS} s")
+        raise TimeoutError("the test took more than 120 s")
 
     previous = signal.signal(signal.SIGALRM, expired)
-    signal.alarm(SECONDS)
+    signal.alarm(120)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, previous)
