@@ -1,3 +1,4 @@
+import HTTPServing
 import Logging
 import NetworkIO
 import RoomService
@@ -13,7 +14,7 @@ struct HeapKeeper {
 
     /// Resident after memory was given back last.
     private var floorBytes: UInt64
-    /// The most connections since then.
+    /// The most connections since then, of media and of HTTP.
     private var peak = 0
 
     init(residentBytes: UInt64) { floorBytes = residentBytes }
@@ -32,11 +33,11 @@ struct HeapKeeper {
     }
 
     /// Looks until the task is cancelled.
-    static func run(_ rooms: RoomService, _ logger: Logger) async {
+    static func run(_ rooms: RoomService, _ listener: HTTPServer, _ logger: Logger) async {
         var keeper = HeapKeeper(residentBytes: MachineMemory.residentBytes())
         while (try? await Task.sleep(for: interval)) != nil {
             let before = MachineMemory.residentBytes()
-            let connections = await rooms.statistics().connections
+            let connections = await rooms.statistics().connections + listener.statistics.connections
             guard keeper.isDue(residentBytes: before, connections: connections) else { continue }
             MachineMemory.giveBack()
             let after = MachineMemory.residentBytes()

@@ -38,17 +38,18 @@ struct Server {
             log: RoomLog(logger: logger.named("rooms")).write)
         let health = Health()
         let roomsTask = Task { await rooms.run() }
-        let keepers = [Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, logger) }]
         let context = EdgeContext(
             rooms: rooms,
             gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
             iceServers: configuration.iceServers,
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
         let listeners = try configuration.listeners(openFiles: openFiles, logger)
+        let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
+        let keepers = [Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) }]
         let server = Server(
             configuration: configuration, workers: workers, rooms: rooms, roomsTask: roomsTask,
             keepers: keepers,
-            publicListener: HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http")),
+            publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
         try await server.listen(context)

@@ -19,7 +19,7 @@ struct BoundsTests {
 
     @Test("Unfinished bodies of one address displace each other, oldest first, and nobody else's request")
     func slowBodies() async throws {
-        try await ServerFixture.with(configure: { $0.maximumBodiesPerAddress = 8 }) { server in
+        try await ServerFixture.with(configure: { $0.maximumUnknownBodiesPerAddress = 8 }) { server in
             var clients: [TCPClient] = []
             for _ in 0..<100 {
                 let client = try TCPClient(port: server.port)
@@ -37,7 +37,7 @@ struct BoundsTests {
     @Test("Unfinished bodies of many addresses displace each other")
     func slowBodiesOfMany() async throws {
         try await ServerFixture.with(configure: {
-            $0.maximumBodies = 8
+            $0.maximumUnknownBodies = 8
             $0.trustsForwardedFields = true
         }) { server in
             var clients: [TCPClient] = []
@@ -78,9 +78,10 @@ struct BoundsTests {
     )
     func admission() async throws {
         var router = Router()
-        router.on(.post, "/room", admission: { $0.headers["Authorization"] == nil ? HTTPResponse(status: 401) : nil }) {
-            HTTPResponse(text: "\($0.body.count)")
+        let admission: HTTPAdmission = { request in
+            request.headers["Authorization"] == nil ? .refuse(HTTPResponse(status: 401)) : .admit(isKnown: true)
         }
+        router.on(.post, "/room", admission: admission) { HTTPResponse(text: "\($0.body.count)") }
         let fixture = HTTPServer(configuration: HTTPServerConfiguration(host: "127.0.0.1", port: 0), logger: .quiet)
         try await fixture.start(
             admission: { [router] in router.admit($0) }, handler: { [router] in await router.handle($0) })

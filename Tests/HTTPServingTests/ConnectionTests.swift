@@ -79,7 +79,7 @@ struct ConnectionTests {
             admission: { _ in
                 began.open()
                 held.wait()
-                return nil
+                return .admit(isKnown: true)
             }
         ) { server in
             let clients = try (0..<300).map { _ in try TCPClient(port: server.port) }

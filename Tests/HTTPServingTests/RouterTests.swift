@@ -73,6 +73,17 @@ struct RouterTests {
         #expect(request.segments == ["p"])
     }
 
+    @Test(
+        "A name is one part of a path, whatever is in it",
+        arguments: [
+            ("Broadcast", "Broadcast"), ("a b", "a%20b"), ("é/~", "%C3%A9%2F~"), ("A-Z_0.9", "A-Z_0.9"),
+            ("%+&", "%25%2B%26"),
+        ])
+    func encoding(_ name: String, _ part: String) {
+        #expect(PercentCoding.encode(name) == part)
+        #expect(HTTPRequest(method: .get, target: "/\(part)")?.segments == [name])
+    }
+
     @Test("Header names compare without regard to case")
     func headers() {
         var headers: HTTPHeaders = ["Link": "<a>", "content-type": "Application/SDP; charset=utf-8"]

@@ -12,7 +12,7 @@ struct ServerFixture {
     init(
         webSockets: [WebSocketRoute] = [], clock: ManualClock? = nil,
         configure: (inout HTTPServerConfiguration) -> Void = { _ in },
-        admission: @escaping HTTPAdmission = { _ in nil },
+        admission: @escaping HTTPAdmission = { _ in .admit(isKnown: false) },
         handler: @escaping HTTPHandler = { request in
             HTTPResponse(text: "\(request.method) \(request.path) \(request.body.count)")
         }
@@ -28,7 +28,7 @@ struct ServerFixture {
     static func with(
         webSockets: [WebSocketRoute] = [], clock: ManualClock? = nil,
         configure: (inout HTTPServerConfiguration) -> Void = { _ in },
-        admission: @escaping HTTPAdmission = { _ in nil },
+        admission: @escaping HTTPAdmission = { _ in .admit(isKnown: false) },
         handler: @escaping HTTPHandler = { request in
             HTTPResponse(text: "\(request.method) \(request.path) \(request.body.count)")
         },

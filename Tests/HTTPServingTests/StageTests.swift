@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServing
 
-@Suite("Stages, slots, budgets and deadlines")
+@Suite("Stages, slots, backlogs and deadlines")
 struct StageTests {
     @Test("A stage knows its oldest, all in all and of an address, whoever has come and gone since")
     func stage() {
@@ -26,32 +26,79 @@ struct StageTests {
         #expect(stage.oldest() == nil && stage.count == 0)
     }
 
-    @Test("Slots go round: an address beyond its share waits for its own, and nobody waits for it")
+    @Test(
+        "Addresses take turns for slots: who asks for one thing waits for one of each other, and nobody waits for a share that is used up"
+    )
     func slots() {
         var slots = HandlerSlots(limit: 2, limitPerAddress: 1)
-        #expect(slots.bound(for: 10) == nil)
-        slots.begin(1, of: 10)
+        var work: UInt64 = 0
+        func wait(_ connection: UInt64, _ address: UInt64) {
+            let fits = slots.wait(connection, of: address, size: 10)
+            #expect(fits)
+        }
+        func begin(_ address: UInt64) -> UInt64 {
+            work += 1
+            slots.begin(work, of: address)
+            return work
+        }
+        let first = begin(10)
         #expect(slots.bound(for: 10) == .addressRequests && slots.bound(for: 20) == nil)
-        slots.wait(100, of: 10, for: .addressRequests)
-        slots.wait(101, of: 10, for: .addressRequests)
-        #expect(slots.next() == nil, "its own slot is taken")
-        slots.begin(2, of: 20)
+        let second = begin(20)
         #expect(slots.bound(for: 30) == .requests)
-        slots.wait(102, of: 30, for: .requests)
-        slots.wait(103, of: 20, for: .addressRequests)
-        slots.giveUp(103)
-        slots.end(2)
-        #expect(slots.next() == 102)
-        slots.begin(3, of: 30)
-        slots.end(3)
-        slots.end(3)
-        #expect(slots.next() == nil, "those of 10 still wait for the first")
-        slots.end(1)
+        for connection in 100..<110 as Range<UInt64> { wait(connection, 10) }
+        for connection in 200..<210 as Range<UInt64> { wait(connection, 20) }
+        wait(300, 30)
+        wait(301, 30)
+        slots.giveUp(300)
+        #expect(slots.next() == nil, "no slot is free")
+        slots.end(second)
+        slots.end(second)
+        #expect(slots.next() == 200, "10 has its share")
+        let third = begin(20)
+        slots.end(third)
+        #expect(slots.next() == 301, "20 was served last")
+        let fourth = begin(30)
+        slots.end(first)
         #expect(slots.next() == 100)
-        slots.begin(4, of: 10)
-        #expect(slots.next() == nil)
-        slots.end(4)
+        let fifth = begin(10)
+        slots.end(fourth)
+        #expect(slots.next() == 201)
+        slots.end(fifth)
         #expect(slots.next() == 101)
+    }
+
+    @Test("What waits for a slot is bounded in memory")
+    func waitingBytes() {
+        var slots = HandlerSlots(limit: 1, limitPerAddress: 1)
+        slots.begin(1, of: 10)
+        let large = HandlerSlots.waitingBytes / 2
+        let fits = [(1, large), (2, large), (3, 1)].map { slots.wait($0.0, of: 10, size: $0.1) }
+        #expect(fits == [true, true, false])
+        slots.giveUp(2)
+        slots.giveUp(2)
+        let again = [(4, large), (5, 1)].map { slots.wait($0.0, of: 10, size: $0.1) }
+        #expect(again == [true, false])
+    }
+
+    @Test("Unfinished bodies make room oldest first, and those of clients that are not known only for each other")
+    func unfinishedBodies() {
+        var configuration = HTTPServerConfiguration(host: "", port: 0)
+        configuration.maximumBodies = 3
+        configuration.maximumBodiesPerAddress = 2
+        configuration.maximumUnknownBodies = 2
+        configuration.maximumUnknownBodiesPerAddress = 1
+        var bodies = UnfinishedBodies(configuration)
+        func enter(_ id: UInt64, _ address: UInt64, _ isKnown: Bool) -> [UInt64] {
+            bodies.enter(id, of: address, isKnown: isKnown).map(\.id)
+        }
+        #expect([enter(1, 10, true), enter(2, 10, true), enter(3, 20, true)] == [[], [], []])
+        #expect(
+            [enter(4, 10, false), enter(5, 20, false), enter(6, 20, false), enter(7, 30, false)] == [[], [], [5], [4]])
+        #expect(enter(8, 10, true) == [1], "its own oldest")
+        #expect(enter(9, 30, true) == [2], "the oldest of all")
+        #expect((1...9).filter(bodies.contains) == [3, 6, 7, 8, 9])
+        bodies.leave(3)
+        #expect(enter(10, 40, true) == [])
     }
 
     @Test("A backlog holds the bytes of those that wait")
@@ -107,19 +154,5 @@ struct StageTests {
         }
         #expect(expired == [now + .seconds(75)])
         #expect(deadlines.count == 0)
-    }
-
-    @Test("A budget of frames is refilled with time and never beyond its burst")
-    func budget() {
-        var budget = FrameBudget(perSecond: 10, burst: 3)
-        let start = MonotonicTime(milliseconds: 5_000)
-        func spend(_ count: Int, _ milliseconds: Int64) -> Int {
-            (0..<count).count { _ in budget.spend(at: start + .milliseconds(milliseconds)) }
-        }
-        #expect(spend(5, 0) == 3)
-        #expect(spend(5, 99) == 0)
-        #expect(spend(5, 100) == 1)
-        #expect(spend(5, 350) == 2)
-        #expect(spend(10, 60_000) == 3)
     }
 }

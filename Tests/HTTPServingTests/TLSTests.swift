@@ -118,4 +118,44 @@ struct TLSTests {
             }
         }
     }
+
+    @Test("A client that sends records without bytes keeps nobody waiting")
+    func keyUpdates() async throws {
+        try await Self.served { server in
+            let isServed = Mutex(false)
+            async let flood = OpenSSLClient(port: server.port).updateKeys { isServed.withLock { $0 } }
+            while server.statistics.connections == 0 { await server.finishTurn() }
+            let other = await OpenSSLClient(port: server.port).send(Self.request)
+            #expect(other.reply.hasSuffix("served"))
+            isServed.withLock { $0 = true }
+            #expect(await flood > 0)
+        }
+    }
+
+    @Test("Handshakes that are not over make room for each other, and none that is makes room for them")
+    func handshakes() async throws {
+        let clock = ManualClock()
+        let certificate = try TemporaryTLSFiles()
+        defer { certificate.remove() }
+        try await ServerFixture.with(
+            clock: clock,
+            configure: {
+                $0.tls = certificate.files
+                $0.maximumHandshakes = 4
+            }
+        ) { server in
+            let kept = Self.request.replacing("Connection: close\r\n", with: "")
+            async let idle = OpenSSLClient(port: server.port).send(kept)
+            while server.statistics.responses[2] < 1 { await server.finishTurn() }
+            let half = try (0..<20).map { _ in try TCPClient(port: server.port) }
+            for client in half { try await client.send([0x16, 3, 1, 2]) }
+            let other = await OpenSSLClient(port: server.port).send(Self.request)
+            #expect(other.reply.contains("200 OK"))
+            for client in half.prefix(17) { #expect(try await client.isEnded()) }
+            #expect(server.statistics.limitsReached == [.handshakes: 17])
+            #expect(try await ConnectionTests.settles(server, at: 4))
+            await clock.advance(by: .seconds(75), server)
+            #expect(await idle.isTerminated)
+        }
+    }
 }

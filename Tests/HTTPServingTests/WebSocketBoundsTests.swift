@@ -83,6 +83,24 @@ struct WebSocketBoundsTests {
         }
     }
 
+    @Test("What a room of thousands looks like is one message, and reaches a client that reads")
+    func largeSnapshot() async throws {
+        let snapshot = WebSocketRoute("/snapshot", protocols: []) { _ in
+            .accept { connection in
+                connection.send("hello")
+                connection.send(String(repeating: "x", count: 3 << 20))
+                connection.send("event")
+                for await _ in connection.messages {}
+            }
+        }
+        try await ServerFixture.with(webSockets: [snapshot]) { server in
+            let client = try await WebSocketClient(port: server.port, "/snapshot")
+            #expect(try await client.receive()?.text == "hello")
+            #expect(try await client.receive()?.payload.count == 3 << 20)
+            #expect(try await client.receive()?.text == "event")
+        }
+    }
+
     @Test("A client that answers pings stays; one that answers none of two is let go")
     func deadPeer() async throws {
         let clock = ManualClock()

@@ -18,4 +18,23 @@ struct BudgetTests {
         #expect((0..<100).count { _ in budget.take(256 << 10, at: .zero) == .go } == 6)
         #expect(budget.take(10, at: .zero) == .go, "small ones still do")
     }
+
+    @Test("Who goes on at five times the rate is told for a second, and then closed")
+    func patience() {
+        var budget = RequestBudget()
+        func verdicts(_ milliseconds: Range<Int64>) -> Set<RequestBudget.Verdict> {
+            Set(milliseconds.map { budget.take(100, at: MonotonicTime(milliseconds: $0)) })
+        }
+        #expect(verdicts(0..<1_000) == [.go, .refuse])
+        #expect(verdicts(1_000..<2_000).contains(.close))
+    }
+
+    @Test("Who asks for a fifth too much goes on being told")
+    func slightlyTooMuch() {
+        var budget = RequestBudget()
+        let verdicts = (0..<24_000 as Range<Int64>).map {
+            budget.take(100, at: MonotonicTime(milliseconds: $0 * 1_000 / 240))
+        }
+        #expect(Set(verdicts) == [.go, .refuse])
+    }
 }

@@ -29,7 +29,7 @@ extension ControlAPIEdge {
                 metadata: wish.metadata ?? "")
         }
         var response = HTTPResponse.json(RoomModel(info), status: 201)
-        response.headers["Location"] = "/v1/rooms/\(Self.pathPart(info.name))"
+        response.headers["Location"] = "/v1/rooms/\(PercentCoding.encode(info.name))"
         return response
     }
 
@@ -59,22 +59,5 @@ extension ControlAPIEdge {
     func report(_ request: HTTPRequest) async throws(Problem) -> RoomReport {
         let room = try moderatedRoom(request)
         return try await asking { () async throws(RoomError) in try await context.rooms.report(onRoom: room) }
-    }
-
-    /// A name as one part of a path (RFC 3986 section 3.3): unreserved characters stay.
-    static func pathPart(_ name: String) -> String {
-        var result = ""
-        for byte in name.utf8 {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                result += byte < 16 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return result
     }
 }

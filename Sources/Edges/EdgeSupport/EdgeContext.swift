@@ -44,17 +44,16 @@ extension HTTPResponse {
 /// A handler that may refuse by throwing a problem.
 public typealias ThrowingHandler = @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
 
-/// Looks at a request before its body is read, and may refuse it by throwing a problem.
-public typealias ThrowingAdmission = @Sendable (HTTPRequest) throws(Problem) -> Void
+/// Looks at a request before its body is read, and may refuse it by throwing a problem; whether its client has shown a good token.
+public typealias ThrowingAdmission = @Sendable (HTTPRequest) throws(Problem) -> Bool
 
 extension Router {
     private static func answering(_ admission: @escaping ThrowingAdmission) -> HTTPAdmission {
         { request in
             do throws(Problem) {
-                try admission(request)
-                return nil
+                return .admit(isKnown: try admission(request))
             } catch {
-                return error.response
+                return .refuse(error.response)
             }
         }
     }

@@ -44,7 +44,7 @@ public struct Problem: Error, Sendable, Hashable {
 
     private var document: Document {
         Document(
-            title: Self.title(of: status), status: status, code: code, detail: detail.isEmpty ? nil : detail,
+            title: HTTPStatus.title(of: status), status: status, code: code, detail: detail.isEmpty ? nil : detail,
             pointer: place?.pointer, expected: place?.wanted, found: place?.found, suggestion: place?.suggestion)
     }
 
@@ -58,30 +58,5 @@ public struct Problem: Error, Sendable, Hashable {
         let expected: String?
         let found: String?
         let suggestion: String?
-    }
-
-    /// The reason phrase of `status` (RFC 9110 section 15), which is what a title says with type `about:blank`.
-    static func title(of status: Int) -> String {
-        switch status {
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 406: "Not Acceptable"
-        case 409: "Conflict"
-        case 410: "Gone"
-        case 412: "Precondition Failed"
-        case 413: "Content Too Large"
-        case 415: "Unsupported Media Type"
-        case 422: "Unprocessable Content"
-        case 426: "Upgrade Required"
-        case 428: "Precondition Required"
-        case 429: "Too Many Requests"
-        case 500: "Internal Server Error"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        default: "Error"
-        }
     }
 }

@@ -40,21 +40,26 @@ public struct TokenGate: Sendable {
     }
 
     /// Refuses a request without a good token before its body is read.
-    public func admit(_ request: HTTPRequest) throws(Problem) { _ = try claims(of: request) }
+    public func admit(_ request: HTTPRequest) throws(Problem) -> Bool {
+        _ = try claims(of: request)
+        return true
+    }
 
     /// Refuses a request on an already opened resource whose token is wrong.
     ///
     /// The unguessable URL is what opens the resource, so a token may be absent, and one that has expired since is enough to end what
-    /// it began.
-    public func checkIfPresent(_ request: HTTPRequest) throws(Problem) {
-        guard let token = Self.token(of: request) else { return }
+    /// it began. Whether there was one.
+    @discardableResult
+    public func checkIfPresent(_ request: HTTPRequest) throws(Problem) -> Bool {
+        guard let token = Self.token(of: request) else { return false }
         do {
             _ = try verifier.verify(token, at: clock())
         } catch .expired {
-            return
+            return true
         } catch {
             throw Problem(error)
         }
+        return true
     }
 
     /// The token in `Authorization: Bearer …` (RFC 6750 section 2.1), else in the query's `access_token` (section 2.3): browsers cannot set

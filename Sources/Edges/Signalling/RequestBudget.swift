@@ -6,7 +6,7 @@ struct RequestBudget: Sendable {
     private static let interval = TimeInterval.milliseconds(5)
     /// … and so many at once.
     static let burst = 400
-    /// A client that goes on this long after being told is not listening.
+    /// A client that goes on this long after being told is not listening; each request that was in time counts for one that was not.
     static let patience = 400
 
     private var limit = RateLimit()
@@ -23,7 +23,7 @@ struct RequestBudget: Sendable {
             refused += 1
             return refused > Self.patience ? .close : .refuse
         }
-        refused = 0
+        refused = max(0, refused - 1)
         return .go
     }
 }

@@ -34,7 +34,9 @@ public struct WHIPEdge: Sendable {
             router.route(.patch, pattern, admission: context.gate.checkIfPresent) { (request) async throws(Problem) in
                 try await patch(request)
             }
-            router.route(.delete, pattern) { (request) async throws(Problem) in try await end(request) }
+            router.route(.delete, pattern, admission: context.gate.checkIfPresent) { (request) async throws(Problem) in
+                try await end(request)
+            }
             router.on(.options, pattern) { _ in Self.sessionOptions }
         }
     }

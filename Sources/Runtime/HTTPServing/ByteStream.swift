@@ -18,6 +18,8 @@ final class ByteStream {
 
     /// Whether TLS protects it.
     var isSecure: Bool { tls != nil }
+    /// Whether a TLS handshake is not over.
+    var isInHandshake: Bool { tls?.isInHandshake ?? false }
     /// Whether bytes wait that the socket does not show.
     var hasPendingInput: Bool { tls?.hasPending ?? false }
     /// Whether bytes wait to be written.

@@ -39,6 +39,8 @@ final class HTTPConnection {
     var request: HTTPRequest?
     var client: UInt64
     var isPersistent = false
+    /// Whether the client of the request has shown who it is.
+    var isKnown = false
     /// When the body or the response began.
     var since = MonotonicTime.zero
     /// Requests that have been answered or are in work.

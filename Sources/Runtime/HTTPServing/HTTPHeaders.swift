@@ -40,7 +40,7 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
             var rest = Array(field.value.utf8)[...]
             while !rest.isEmpty {
                 let entry = rest.prefix { $0 != UInt8(ascii: ",") }
-                if equalIgnoringCase(trimmed(entry), token.utf8) { return true }
+                if entry.count >= token.utf8.count, equalIgnoringCase(trimmed(entry), token.utf8) { return true }
                 rest = rest.dropFirst(entry.count + 1)
             }
             return false

@@ -59,10 +59,20 @@ extension HTTPListener {
             $0.connectionsAccepted += 1
         }
         plain.enter(connection.id, key)
+        if stream.isSecure { enterHandshakes(connection, key) }
         waiting.enter(connection.id, key)
         schedule(connection, now + configuration.headTimeout)
         // A client that has connected has mostly sent its request: it need not wait for the next turn.
         if tls == nil { readRequests(connection) }
+    }
+
+    /// One more handshake; a client that means it is through with its own after two round trips.
+    private func enterHandshakes(_ connection: HTTPConnection, _ key: UInt64) {
+        if handshakes.isFull, let oldest = handshakes.oldest(), let other = connections[oldest] {
+            reached(.handshakes, "there are too many TLS handshakes; the one that has taken the longest is closed")
+            end(other)
+        }
+        handshakes.enter(connection.id, key)
     }
 
     /// Whether one more connection of an address may be open; closes the one that has waited the longest where there are too many. A client that
@@ -101,6 +111,7 @@ extension HTTPListener {
         plain.leave(connection.id)
         waiting.leave(connection.id)
         bodies.leave(connection.id)
+        handshakes.leave(connection.id)
         counters.change { $0.connections -= 1 }
         connection.stream.close()
         resumeAccepting()

@@ -5,9 +5,6 @@ typealias HTTPWork = @Sendable () async -> (response: HTTPResponse?, upgrade: We
 
 /// The way of a request through its handler.
 extension HTTPListener {
-    /// A request with a larger body does not wait: what waits must not add up. An offer of a client with every codec has 12 kB.
-    private static let waitingBodyBytes = 16 << 10
-
     /// Hands a complete request to the handler.
     func handle(_ connection: HTTPConnection) {
         guard let request = connection.request else { return }
@@ -18,10 +15,9 @@ extension HTTPListener {
     func work(_ connection: HTTPConnection, _ work: @escaping HTTPWork) {
         guard let bound = slots.bound(for: connection.client) else { return start(connection, work) }
         reached(bound, "too many requests are in work; more wait for their turn")
-        let isLarge = connection.request?.body.count ?? 0 > Self.waitingBodyBytes
-        if isLarge || !slots.mayWait { return overload(connection) }
+        let size = connection.request?.body.count ?? 0
+        guard slots.wait(connection.id, of: connection.client, size: size) else { return overload(connection) }
         connection.phase = .queued(work)
-        slots.wait(connection.id, of: connection.client, for: bound)
         schedule(connection, now + configuration.queueTimeout)
     }
 

@@ -39,7 +39,9 @@ extension HTTPListener {
         while connection.wantsInput, reads < HTTPConnection.readsPerTurn || connection.stream.hasPendingInput {
             reads += 1
             if case .webSocket(let session) = connection.phase { return readWebSocket(connection, session) }
-            switch connection.fill() {
+            let outcome = connection.fill()
+            if connection.stream.isSecure, !connection.stream.isInHandshake { handshakes.leave(connection.id) }
+            switch outcome {
             case .bytes: advance(connection)
             case .blocked: return watch(connection)
             case .ended: return end(connection)
@@ -102,8 +104,11 @@ extension HTTPListener {
         }
         connection.request = request
         if configuration.servesLoopbackOnly && !request.isLoopback { return refuse(connection, Self.loopbackOnly) }
-        if head.body != .none, let response = admission(request) {
-            return answer(connection, response, closes: true)
+        if head.body != .none {
+            switch admission(request) {
+            case .refuse(let response): return answer(connection, response, closes: true)
+            case .admit(let isKnown): connection.isKnown = isKnown
+            }
         }
         // A plain request to a WebSocket's path is the handler's: it can say why an upgrade would be refused, which browsers
         // hide from pages.
@@ -135,25 +140,15 @@ extension HTTPListener {
         return true
     }
 
-    /// One more body that is not there yet; where there are too many, the one that has taken the longest is given up. Who sends a body in one go
-    /// is never here.
+    /// One more body that is not there yet; those for which there is no room any more are given up.
     private func enterBodies(_ connection: HTTPConnection) {
-        if bodies.isFull(for: connection.client) {
-            reached(.addressBodies, "an address has too many unfinished bodies; its oldest is given up")
-            giveUpBody(bodies.oldest(of: connection.client))
+        for (id, limit) in bodies.enter(connection.id, of: connection.client, isKnown: connection.isKnown) {
+            reached(limit, "there are too many unfinished bodies; the one that has taken the longest is given up")
+            guard let other = connections[id] else { continue }
+            counters.change { $0.overloads += 1 }
+            refuse(other, Self.tooSlow)
+            watch(other)
         }
-        if bodies.isFull {
-            reached(.bodies, "there are too many unfinished bodies; the oldest is given up")
-            giveUpBody(bodies.oldest())
-        }
-        bodies.enter(connection.id, connection.client)
-    }
-
-    private func giveUpBody(_ id: UInt64?) {
-        guard let id, let connection = connections[id] else { return }
-        counters.change { $0.overloads += 1 }
-        refuse(connection, Self.tooSlow)
-        watch(connection)
     }
 
     /// Goes on with what the client has sent meanwhile.

@@ -14,9 +14,9 @@ extension HTTPListener {
     /// Bytes that may wait unsent in the kernel: beyond that a socket counts as not writable and messages wait in our queue.
     private static let unsentBytes = 64 << 10
     private static let stopping = HTTPRefusal(
-        status: 503, code: "shutting_down", detail: "The server is shutting down.")
+        status: 503, code: "draining", detail: "The server is shutting down.")
     private static let tooMany = HTTPRefusal(
-        status: 503, code: "too_many_sockets", detail: "This address has as many WebSockets open as it may.")
+        status: 503, code: "overloaded", detail: "This address has as many WebSockets open as it may.")
 
     /// An upgrade request on a WebSocket path: asks the route, then upgrades or answers.
     func considerUpgrade(_ connection: HTTPConnection, _ route: WebSocketRoute, _ parameters: [String: String]) {

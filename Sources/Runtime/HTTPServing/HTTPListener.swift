@@ -44,7 +44,9 @@ actor HTTPListener {
     var plain: Stage
     /// Those that wait for a request, the only ones that are closed for others.
     var waiting = Stage()
-    var bodies: Stage
+    var bodies: UnfinishedBodies
+    /// Connections whose TLS handshake is not over.
+    var handshakes: Stage
     var slots: HandlerSlots
     var encoder = HTTPResponseEncoder()
     var webSockets: OpenWebSockets
@@ -75,11 +77,14 @@ actor HTTPListener {
         webSocketRoutes = routes.map { (PathPattern($0.pattern), $0) }
         let isBehindProxy = configuration.trustsForwardedFields
         plain = Stage(limitPerAddress: isBehindProxy ? .max : configuration.maximumConnectionsPerAddress)
-        bodies = Stage(limit: configuration.maximumBodies, limitPerAddress: configuration.maximumBodiesPerAddress)
+        bodies = UnfinishedBodies(configuration)
+        handshakes = Stage(limit: configuration.maximumHandshakes)
         slots = HandlerSlots(
             limit: configuration.maximumConcurrentRequests,
             limitPerAddress: configuration.maximumConcurrentRequestsPerAddress)
-        webSockets = OpenWebSockets(limitPerAddress: configuration.maximumWebSocketsPerAddress)
+        webSockets = OpenWebSockets(
+            limitPerAddress: min(
+                configuration.maximumWebSocketsPerAddress, max(1, configuration.maximumConnections / 2)))
     }
 
     /// Binds and listens; the port.

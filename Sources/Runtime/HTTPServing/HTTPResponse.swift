@@ -23,9 +23,16 @@ public struct HTTPResponse: Sendable {
 /// Answers one request.
 public typealias HTTPHandler = @Sendable (HTTPRequest) async -> HTTPResponse
 
-/// Looks at the head of a request that has a body before the body is read: an answer refuses it, nil reads on. Runs on the HTTP thread, so it
-/// takes microseconds and waits for nothing.
-public typealias HTTPAdmission = @Sendable (HTTPRequest) -> HTTPResponse?
+/// What the head of a request decides about its body.
+public enum HTTPVerdict: Sendable {
+    /// The body is not read: this is the answer.
+    case refuse(HTTPResponse)
+    /// The body is read. The body of a client that has shown who it is makes no room for those of clients that have not.
+    case admit(isKnown: Bool)
+}
+
+/// Looks at the head of a request that has a body before the body is read. Runs on the HTTP thread, so it takes microseconds and waits for nothing.
+public typealias HTTPAdmission = @Sendable (HTTPRequest) -> HTTPVerdict
 
 /// A request that the server or the router answers by itself, before or instead of a handler.
 public struct HTTPRefusal: Error, Sendable, Hashable {

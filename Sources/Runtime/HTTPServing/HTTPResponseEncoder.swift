@@ -10,7 +10,7 @@ struct HTTPResponseEncoder {
         of response: HTTPResponse, closes: Bool, wallMilliseconds: Int64
     ) -> [UInt8] {
         let status = (200...599).contains(response.status) ? response.status : 500
-        var text = "HTTP/1.1 \(status) \(Self.reason(of: status))\r\n"
+        var text = "HTTP/1.1 \(status) \(HTTPStatus.title(of: status))\r\n"
         for field in response.headers.fields where Self.mayWrite(field) { text += "\(field.name): \(field.value)\r\n" }
         text += "Date: \(dateText(wallMilliseconds / 1_000))\r\n"
         // RFC 9110 section 8.6: a response that cannot have a body has no length either.
@@ -43,30 +43,5 @@ struct HTTPResponseEncoder {
         let clock = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
         date = (second, "\(day) \(1_900 + Int(parts.tm_year)) \(clock) GMT")
         return date.text
-    }
-
-    /// Words for people; programs read the number.
-    private static func reason(of status: Int) -> String {
-        switch status {
-        case 200: "OK"
-        case 201: "Created"
-        case 204: "No Content"
-        case 304: "Not Modified"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 408: "Request Timeout"
-        case 409: "Conflict"
-        case 412: "Precondition Failed"
-        case 413: "Content Too Large"
-        case 415: "Unsupported Media Type"
-        case 429: "Too Many Requests"
-        case 500: "Internal Server Error"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        default: ""
-        }
     }
 }

@@ -52,7 +52,7 @@ public final class HTTPServer: Sendable {
     /// Listens and serves. Requests go to `handler`, but for those on the paths of `webSockets`; `admission` sees those that have a body before it is
     /// read.
     public func start(
-        webSockets: [WebSocketRoute] = [], admission: @escaping HTTPAdmission = { _ in nil },
+        webSockets: [WebSocketRoute] = [], admission: @escaping HTTPAdmission = { _ in .admit(isKnown: false) },
         handler: @escaping HTTPHandler
     ) async throws(HTTPServerError) {
         let mayStart = phase.withLock { phase -> Bool in

@@ -36,18 +36,24 @@ public struct HTTPServerConfiguration: Sendable {
     /// Requests before a connection is closed behind its response: what a client leaves behind in memory ends with it.
     public var maximumRequestsPerConnection = 1_000
 
-    /// Open connections, WebSockets included: 8 kB each. When there are so many, the one that has waited for a request the longest is closed for
+    /// Open connections, WebSockets included: 8 kB each, 15 kB with TLS. When there are so many, the one that has waited for a request the longest is closed for
     /// each new one; only where none waits the new one is.
     public var maximumConnections = 20_000
     /// Connections of one address (of one IPv6 /64) that are no WebSockets: a school behind one address loads the page at once. The one of them
     /// that has waited the longest is closed for each new one. No bound behind a trusted proxy, which is one address.
     public var maximumConnectionsPerAddress = 1_024
-    /// WebSockets of one address: a company behind one address has fewer viewers, and none keeps all others out.
+    /// TLS handshakes that are not over: 48 kB each. The one that has taken the longest is closed for each new one.
+    public var maximumHandshakes = 4_096
+    /// WebSockets of one address, and never more than half of all connections: a company behind one address has fewer viewers.
     public var maximumWebSocketsPerAddress = 10_000
     /// Requests whose body has come in part: at most 256 MiB. The one that has taken the longest is answered 408 for each new one.
     public var maximumBodies = 256
     /// Those of one address.
     public var maximumBodiesPerAddress = 64
+    /// Those of clients that have shown no token, which stand apart.
+    public var maximumUnknownBodies = 64
+    /// Those of one address.
+    public var maximumUnknownBodiesPerAddress = 16
     /// Requests that a handler works on; more wait for their turn.
     public var maximumConcurrentRequests = 1_024
     /// Those of one address.
@@ -97,7 +103,7 @@ public struct WebSocketLimits: Sendable, Hashable {
     /// Pings and pongs that a client may send per second, and at once; more close the socket with 1008. Libraries send one in 20 s.
     public var maximumControlFramesPerSecond = 10
     public var maximumControlFramesAtOnce = 60
-    /// Bytes that wait for a slow reader; more closes the socket with 1013.
+    /// Bytes that wait for a slow reader beside the largest message; more closes the socket with 1013.
     public var maximumQueuedBytes = 1 << 20
     /// Messages that wait for a slow reader; more closes the socket with 1013.
     public var maximumQueuedMessages = 2_048

@@ -4,6 +4,8 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case connections
     /// The connections of one address.
     case addressConnections = "address_connections"
+    /// TLS handshakes that were not over: the one that had taken the longest was closed.
+    case handshakes
     /// The WebSockets of one address: 503.
     case addressWebSockets = "address_websockets"
     /// The system had no descriptor or memory left for a connection.

@@ -1,14 +1,22 @@
-/// How many requests handlers work on, and which wait for their turn.
+/// Which requests handlers work on, and which wait for their turn.
 ///
 /// A handler takes microseconds to milliseconds, so a request waits rather than that it is refused: a page that asks for a hundred things at once, or a
-/// neighbour that does, keeps nobody out. Who waits because its own address has its share waits apart from the others.
+/// neighbour that does, keeps nobody out. Addresses take turns, so that whoever asks for one thing waits for one thing of each other.
 ///
 /// Work has a number of its own: it may outlast the connection that it is for, and has its slot until it ends.
 struct HandlerSlots {
+    /// What may wait in memory: 256 bodies of the largest size.
+    static let waitingBytes = 256 << 20
+
     private var working: Stage
-    /// Connections that wait because there is as much work as there may be, and because their address has its share.
-    private var queued = Stage()
-    private var queuedByAddress = Stage()
+    /// Connections that wait, and what their bodies hold.
+    private var waiting = Stage()
+    private var bytes: [UInt64: Int] = [:]
+    private var allBytes = 0
+    /// Addresses that have somebody waiting, or had until lately: each once, in the order of their turns.
+    private var turns: [UInt64] = []
+    private var firstTurn = 0
+    private var hasTurn: Set<UInt64> = []
 
     /// Work of at most `limit` requests at once, and of `limitPerAddress` for one address.
     init(limit: Int, limitPerAddress: Int) {
@@ -21,43 +29,54 @@ struct HandlerSlots {
         return working.isFull ? .requests : nil
     }
 
-    /// How many requests may wait for each slot: with bodies of 16 KiB and 1,024 slots they hold 256 MiB.
-    private static let waitingPerSlot = 16
-
-    /// Whether one more request may wait.
-    var mayWait: Bool { queued.count + queuedByAddress.count < Self.waitingPerSlot * working.limit }
-
     /// Takes a slot.
     mutating func begin(_ work: UInt64, of address: UInt64) { working.enter(work, address) }
 
-    /// Has a connection wait for the bound that was found.
-    mutating func wait(_ connection: UInt64, of address: UInt64, for bound: HTTPLimit) {
-        if bound == .addressRequests {
-            queuedByAddress.enter(connection, address)
-        } else {
-            queued.enter(connection, address)
-        }
+    /// Gives the slot of `work` back, if it has one.
+    mutating func end(_ work: UInt64) { working.leave(work) }
+
+    /// Has a connection wait whose request has a body of `size`; false when what waits would hold too much.
+    mutating func wait(_ connection: UInt64, of address: UInt64, size: Int) -> Bool {
+        guard allBytes + size <= Self.waitingBytes else { return false }
+        waiting.enter(connection, address)
+        bytes[connection] = size
+        allBytes += size
+        if hasTurn.insert(address).inserted { turns.append(address) }
+        return true
     }
 
     /// The connection waits no more.
     mutating func giveUp(_ connection: UInt64) {
-        queued.leave(connection)
-        queuedByAddress.leave(connection)
-    }
-
-    /// Gives the slot of `work` back, if it has one.
-    mutating func end(_ work: UInt64) {
-        guard let address = working.leave(work), let next = queuedByAddress.oldest(of: address) else { return }
-        queuedByAddress.leave(next)
-        queued.enter(next, address)
+        guard waiting.leave(connection) != nil, let size = bytes.removeValue(forKey: connection) else { return }
+        allBytes -= size
     }
 
     /// The connection whose turn has come, which waits no more; nil where none may begin.
+    ///
+    /// Addresses that have their share are passed over; there are no more of them than fit into the slots.
     mutating func next() -> UInt64? {
-        while !working.isFull, let next = queued.oldest(), let address = queued.leave(next) {
-            guard working.isFull(for: address) else { return next }
-            queuedByAddress.enter(next, address)
+        guard !working.isFull else { return nil }
+        for _ in firstTurn..<turns.count {
+            let address = nextTurn()
+            guard let connection = waiting.oldest(of: address) else {
+                hasTurn.remove(address)
+                continue
+            }
+            turns.append(address)
+            if working.isFull(for: address) { continue }
+            giveUp(connection)
+            return connection
         }
         return nil
+    }
+
+    private mutating func nextTurn() -> UInt64 {
+        let address = turns[firstTurn]
+        firstTurn += 1
+        if firstTurn >= 64, 2 * firstTurn > turns.count {
+            turns.removeFirst(firstTurn)
+            firstTurn = 0
+        }
+        return address
     }
 }

@@ -1,5 +1,5 @@
 /// Percent-encoding of paths and queries (RFC 3986 section 2.1). Hostile input: nil for anything broken.
-enum PercentCoding {
+public enum PercentCoding {
     /// Our longest path has six parts, our longest query five: more cost time and mean nothing.
     private static let maximumSegments = 32
     private static let maximumParameters = 64
@@ -58,5 +58,17 @@ enum PercentCoding {
         case 0x61...0x66: byte - 0x61 + 10
         default: nil
         }
+    }
+
+    /// A name as one part of a path (RFC 3986 section 3.3): unreserved characters stay.
+    public static func encode(_ name: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let bytes = name.utf8.flatMap { byte -> [UInt8] in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: [byte]
+            default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xf)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -40,16 +40,16 @@ public struct Router: Sendable {
         }
     }
 
-    /// Refuses a request whose body has not been read: for `HTTPServer.start`. Where no handler would see it, it is answered at once.
-    public func admit(_ request: HTTPRequest) -> HTTPResponse? {
-        let refusal =
+    /// Decides about a request whose body has not been read: for `HTTPServer.start`. Where no handler would see it, it is answered at once.
+    public func admit(_ request: HTTPRequest) -> HTTPVerdict {
+        let verdict: HTTPVerdict =
             switch find(request) {
-            case .success(let found): found.admission?(found.request)
-            case .failure(let miss): miss.response
+            case .success(let found): found.admission?(found.request) ?? .admit(isKnown: false)
+            case .failure(let miss): .refuse(miss.response)
             }
-        guard var response = refusal else { return nil }
+        guard case .refuse(var response) = verdict else { return verdict }
         finish(request, &response)
-        return response
+        return .refuse(response)
     }
 
     /// Answers a request.

@@ -84,6 +84,9 @@ final class TLSSession {
 
     deinit { SSL_free(ssl) }
 
+    /// Whether the handshake is not over.
+    var isInHandshake: Bool { SSL_is_init_finished(ssl) == 0 }
+
     /// Whether decrypted bytes wait that the socket does not show.
     var hasPending: Bool { SSL_pending(ssl) > 0 }
 
@@ -97,7 +100,7 @@ final class TLSSession {
 
     /// Says that nothing more will come; where it does not fit, the end of the connection says it.
     func finishWriting() {
-        guard !isBroken, SSL_is_init_finished(ssl) == 1 else { return }
+        guard !isBroken, !isInHandshake else { return }
         ERR_clear_error()
         SSL_shutdown(ssl)
     }

@@ -24,6 +24,15 @@ public final class WebSocketConnection: Sendable {
         var isFlushing = false
         var wasTooSlow = false
 
+        /// Whether one more message of `size` is too much. The largest does not count: what a room of thousands looks like is one message, and
+        /// whoever could not be sent it would never get in.
+        func isFull(for size: Int, _ limits: WebSocketLimits) -> Bool {
+            if queue.count - head >= limits.maximumQueuedMessages { return true }
+            let bytes = queuedBytes + size
+            guard bytes > limits.maximumQueuedBytes else { return false }
+            return bytes - queue[head...].reduce(size) { max($0, $1.size) } > limits.maximumQueuedBytes
+        }
+
         mutating func dropQueue() {
             queue = []
             head = 0
@@ -85,9 +94,7 @@ public final class WebSocketConnection: Sendable {
     private func enqueue(_ message: WebSocketMessage, size: Int) -> Bool {
         let (isTaken, needsFlush) = state.withLock { state -> (Bool, Bool) in
             guard case .open = state.phase else { return (false, false) }
-            let isFull =
-                state.queuedBytes + size > limits.maximumQueuedBytes
-                || state.queue.count - state.head >= limits.maximumQueuedMessages
+            let isFull = state.isFull(for: size, limits)
             if isFull {
                 state.phase = .closing(WebSocketClose(code: 1013, reason: "the reader is too slow"))
                 state.wasTooSlow = true

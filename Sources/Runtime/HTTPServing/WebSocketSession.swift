@@ -18,7 +18,8 @@ final class WebSocketSession {
     private var backlog: MessageBacklog
     private var events: [WebSocketDecoder.Event] = []
     /// Frames that bring no message: what a client may send of them without end costs nobody but itself.
-    private var idleFrames: FrameBudget
+    private var idleFrames = RateLimit()
+    private let limits: WebSocketLimits
     /// Control frames that go before messages. At most one pong (RFC 6455 section 5.5.3) and one ping.
     private var pong: [UInt8]?
     private var pingIsDue = false
@@ -33,8 +34,7 @@ final class WebSocketSession {
         decoder = WebSocketDecoder(
             maximumMessageBytes: limits.maximumMessageBytes, maximumFragments: limits.maximumFragments)
         backlog = MessageBacklog(limit: limits.maximumIncomingBytes)
-        idleFrames = FrameBudget(
-            perSecond: limits.maximumControlFramesPerSecond, burst: limits.maximumControlFramesAtOnce)
+        self.limits = limits
     }
 
     /// Why it is over, as far as the frames tell.
@@ -87,7 +87,8 @@ final class WebSocketSession {
     }
 
     private func spendFrame(at now: MonotonicTime) -> (close: WebSocketClose, limit: HTTPLimit?)? {
-        if idleFrames.spend(at: now) { return nil }
+        let interval = TimeInterval.seconds(1) / Int64(limits.maximumControlFramesPerSecond)
+        if idleFrames.take(every: interval, atOnce: limits.maximumControlFramesAtOnce, at: now) { return nil }
         return (WebSocketClose(code: 1008, reason: "too many control frames"), .controlFrames)
     }
 
@@ -138,35 +139,6 @@ final class WebSocketSession {
         wasHeard = false
         pingIsDue = true
         return silentPings < 2
-    }
-}
-
-/// How many frames a client may send: so many at once, and so many a second.
-struct FrameBudget {
-    private let interval: TimeInterval
-    private let burst: Int
-    private var left: Int
-    private var refilled = MonotonicTime.zero
-
-    init(perSecond: Int, burst: Int) {
-        interval = .nanoseconds(1_000_000_000 / Int64(max(1, perSecond)))
-        self.burst = burst
-        left = burst
-    }
-
-    /// Takes one; false when none is left.
-    mutating func spend(at now: MonotonicTime) -> Bool {
-        let earned = (now - refilled).nanoseconds / interval.nanoseconds
-        if Int(clamping: earned) >= burst - left {
-            left = burst
-            refilled = now
-        } else if earned > 0 {
-            left += Int(earned)
-            refilled = refilled + interval * earned
-        }
-        guard left > 0 else { return false }
-        left -= 1
-        return true
     }
 }
 
