@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test bench scenarios interop matrix loadtest compare links format lint sanitize fuzz docs clean
+.PHONY: run build test bench scenarios interop matrix loadtest compare links format lint sanitize fuzz nightly docs clean
 
 ## Build for release, serve on loopback with a development key, print the address of a page to try it in.
 run: build
@@ -27,6 +27,7 @@ bench:
 interop:
 	Tests/Support/install.sh test
 	swift build $(STRICT) -c release --product martlet
+	swift build $(STRICT) -c release --product bench
 	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
 
 ## Every publisher with every player, frames decoded in each cell; the table in .build/matrix. Needs root: make matrix ONLY="AV1-L3T3 Firefox"
@@ -80,6 +81,11 @@ sanitize:
 fuzz:
 	Tests/Support/install.sh build
 	Tests/Fuzz/run.sh $(SECONDS_PER_TARGET)
+
+## What takes hours: sanitizers, ten minutes a fuzz target, benchmark thresholds, many seeds and rooms, churn, a soak. The last line is the verdict:
+## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120
+nightly:
+	@Tests/Support/nightly.sh $(PARTS)
 
 ## Symbol graphs and the DocC pages of every module, into .build/docs.
 docs:

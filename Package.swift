@@ -204,7 +204,7 @@ let testTargets: [Target] = [
         of: "martlet",
         also: [
             "AccessTokens", "Cryptography", "EdgeSupport", "HTTPServing", "Logging", "MediaEngine", "MediaWorkers",
-            "NetworkIO", "RoomService", "Rooms",
+            "NetworkIO", "RoomService", "Rooms", "SDP",
         ]),
     tests(of: "LoadGenerator"),
     .testTarget(

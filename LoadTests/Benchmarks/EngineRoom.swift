@@ -17,11 +17,14 @@ final class EngineRoom {
     private var batch = OutboundBatch(datagrams: 512, bytes: 512 * 1_500)
     private var replies = OutboundBatch(datagrams: 64, bytes: 65_536)
     private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
-    private var video = PacketSource(ssrc: 0x100)
+    private var video: PacketSource
+    private let codec: Codec
     /// The first media sequence number that the first subscriber got.
     private(set) var firstSequence: UInt16 = 0
 
-    init(subscribers count: Int, profiles: String = "SRTP_AEAD_AES_128_GCM") throws {
+    init(subscribers count: Int, profiles: String = "SRTP_AEAD_AES_128_GCM", codec: Codec = .vp8) throws {
+        video = PacketSource(ssrc: 0x100, codec: codec)
+        self.codec = codec
         certificate = try Certificate.selfSigned()
         context = try ClientContext(certificate: try Certificate.selfSigned(), profiles: profiles)
         var configuration = EngineConfiguration()
@@ -31,7 +34,7 @@ final class EngineRoom {
         publisher = Self.client(1, context, certificate)
         engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
         connect(publisher, as: 1)
-        engine.apply(.addTrack(Descriptions.track(1, kind: .video, of: 1)), at: now, into: &batch)
+        engine.apply(.addTrack(Descriptions.track(1, kind: .video, of: 1, codec: codec)), at: now, into: &batch)
         try join(count)
     }
 
@@ -42,7 +45,7 @@ final class EngineRoom {
             let client = Self.client(number, context, certificate)
             connect(client, as: number)
             subscribers.append(client)
-            let subscription = Descriptions.subscription(number, to: 1, kind: .video, by: number)
+            let subscription = Descriptions.subscription(number, to: 1, kind: .video, by: number, codec: codec)
             engine.apply(.subscribe(subscription), at: now, into: &batch)
         }
         endTurn()

@@ -1,5 +1,7 @@
 import CInstruments
 import Measuring
+import MediaControl
+import MediaEngine
 import Primitives
 
 /// The whole engine without sockets: a picture of four packets comes in and leaves for every subscriber.
@@ -24,16 +26,25 @@ enum ForwardBenchmarks {
                     normalized: time / unit))
         }
         runner.note("forward: 1,000 receivers against 16", perReceiver[3] / perReceiver[1])
+        // What a member receives comes on top of what it sends; its reports are left out, which is in its favour.
+        let received = 9 * Double(sizes.count) * perReceiver[1]
+        runner.note("forward: publish-only against receiving 9", alone / (alone + received))
+        let codecs = try [Codec.vp8, .vp9, .h264].map { try measure(runner, receivers: 16, codec: $0) }
+        runner.note("forward: dearest of three codecs : cheapest", (codecs.max() ?? 0) / (codecs.min() ?? 1))
+        // Each subscriber's dependency descriptor is read and written anew.
+        runner.note("forward: AV1 : VP8", try measure(runner, receivers: 16, codec: .av1) / codecs[0])
     }
 
     /// Nanoseconds of one turn.
-    private static func measure(_ runner: Runner, receivers: Int) throws -> Double {
-        let room = try EngineRoom(subscribers: receivers)
+    private static func measure(_ runner: Runner, receivers: Int, codec: Codec? = nil) throws -> Double {
+        let room = try EngineRoom(subscribers: receivers, codec: codec ?? .vp8)
         let turns = max(4, 2_000 / max(1, receivers))
         room.forward(room.frames(1, sizes: sizes)[0])
         let frames = room.frames(turns * (Runner.rounds + 1), sizes: sizes, keyframeFirst: false)
         var next = 0
-        return runner.time("forward: turn of 4 packets to \(receivers)", operations: turns) {
+        let name = "forward: turn of 4 packets to \(receivers)" + (codec.map { ", \($0)" } ?? "")
+        defer { precondition(room.engine.statistics.packetsForwarded >= UInt64(turns * receivers * sizes.count)) }
+        return runner.time(name, operations: turns) {
             for frame in frames[next..<(next + turns)] {
                 room.pass(.milliseconds(33))
                 room.forward(frame)

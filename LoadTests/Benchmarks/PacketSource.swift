@@ -1,28 +1,28 @@
-/// Clear RTP packets as a browser's encoder and packetizer make them: VP8 pictures in packets of about equal size, and Opus.
+import MediaControl
+
+/// Clear RTP packets as a browser's encoder and packetizer make them: frames in packets of about equal size, and Opus.
 struct PacketSource {
     let ssrc: UInt32
     private var sequence: UInt16 = 100
     private var timestamp: UInt32 = 50_000
-    private var picture: UInt16 = 300
-    private var temporalZero: UInt8 = 10
     private var transportSequence: UInt16 = 1
+    private var heads: CodecHeads
 
-    init(ssrc: UInt32) { self.ssrc = ssrc }
+    init(ssrc: UInt32, codec: Codec = .vp8) {
+        self.ssrc = ssrc
+        heads = CodecHeads(codec)
+    }
 
-    /// One picture of `sizes.count` packets with payloads of these sizes (RFC 7741).
+    /// One frame of `sizes.count` packets with payloads of these sizes.
     mutating func frame(keyframe: Bool, sizes: [Int]) -> [[UInt8]] {
         timestamp &+= 3_000
-        picture = (picture + 1) & 0x7fff
-        temporalZero &+= 1
+        heads.advance()
         return sizes.indices.map { part in
-            var payload: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0]
-            payload += [0x80 | UInt8(picture >> 8), UInt8(truncatingIfNeeded: picture), temporalZero, 1]
-            if part == 0 {
-                // A frame header of 640x360, of which a key frame has all.
-                payload += keyframe ? [0, 0, 0, 0x9d, 0x01, 0x2a, 0x80, 0x02, 0x68, 0x01] : [1, 0, 0]
-            }
+            var payload = heads.head(part, of: sizes.count, isKey: keyframe, size: sizes[part])
             payload += [UInt8](repeating: UInt8(part + 1), count: max(0, sizes[part] - payload.count))
-            return packet(payloadType: 96, marker: part == sizes.count - 1, level: nil, payload)
+            let descriptor = heads.descriptor(part, of: sizes.count, isKey: keyframe)
+            return packet(
+                payloadType: 96, marker: part == sizes.count - 1, level: nil, descriptor: descriptor, payload)
         }
     }
 
@@ -32,7 +32,9 @@ struct PacketSource {
         return packet(payloadType: 111, marker: false, level: 30, [0x78] + [UInt8](repeating: 0x5a, count: size - 1))
     }
 
-    private mutating func packet(payloadType: UInt8, marker: Bool, level: UInt8?, _ payload: [UInt8]) -> [UInt8] {
+    private mutating func packet(
+        payloadType: UInt8, marker: Bool, level: UInt8?, descriptor: [UInt8] = [], _ payload: [UInt8]
+    ) -> [UInt8] {
         defer {
             sequence &+= 1
             transportSequence &+= 1
@@ -44,6 +46,7 @@ struct PacketSource {
             3 << 4 | 1, UInt8(transportSequence >> 8), UInt8(truncatingIfNeeded: transportSequence),
         ]
         if let level { elements += [1 << 4, 0x80 | level] }
+        if !descriptor.isEmpty { elements += [5 << 4 | UInt8(descriptor.count - 1)] + descriptor }
         while elements.count % 4 != 0 { elements.append(0) }
         return [0x90, (marker ? 0x80 : 0) | payloadType, UInt8(sequence >> 8), UInt8(truncatingIfNeeded: sequence)]
             + bytes(timestamp) + bytes(ssrc) + [0xbe, 0xde, 0, UInt8(elements.count / 4)] + elements + payload

@@ -28,6 +28,7 @@ extension RoomLogEvent {
         case .trackMuted(_, true): "track muted"
         case .trackMuted(_, false): "track unmuted"
         case .connectionChanged(_, _, let state, _): "connection \(state.rawValue)"
+        case .iceFailed: "ICE failed"
         case .noCommonCodec: "no common codec"
         }
     }
@@ -55,6 +56,11 @@ extension RoomLogEvent {
             return [
                 "room": room, "participant": .text(participant), "connection": .text(connection),
                 "reason": .text(reason),
+            ]
+        case .iceFailed(let participant, let connection, let server, let client):
+            return [
+                "room": room, "participant": .text(participant), "connection": .text(connection),
+                "serverCandidates": .text(server.text), "clientCandidates": .text(client.text),
             ]
         case .noCommonCodec(let participant, let track):
             return ["room": room, "participant": .text(participant), "track": .text(track ?? "none")]

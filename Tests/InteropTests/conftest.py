@@ -1,4 +1,5 @@
 import contextlib
+import os
 import pathlib
 import signal
 import sys
@@ -7,6 +8,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from support.server import Server  # noqa: E402
+
+SECONDS = int(os.environ.get("TEST_SECONDS", 120))
 
 
 @contextlib.contextmanager
@@ -22,12 +25,12 @@ def running(**options):
 
 @pytest.fixture(autouse=True)
 def bounded():
-    """No test may hang: after two minutes it is interrupted where it stands."""
+    """No test may hang: after two minutes (`make nightly` gives more) it is interrupted where it stands."""
     def expired(*_):
-        raise TimeoutError("the test took more than 120 s")
+        raise TimeoutError(f"the test took more than {SECONDS} s")
 
     previous = signal.signal(signal.SIGALRM, expired)
-    signal.alarm(120)
+    signal.alarm(SECONDS)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, previous)

@@ -75,6 +75,40 @@ struct MemoryTests {
         #expect(grown <= 1_000 * Self.churns)
     }
 
+    /// MARTLET_HOURS=24 plays a day; by default a tenth of an hour.
+    private static let hours = getenv("MARTLET_HOURS").flatMap { Double(String(cString: $0)) } ?? 0.1
+
+    @Test("L5: a call that goes on and on takes no more memory", isCounting)
+    func longCall() throws {
+        let harness = try EngineHarness()
+        harness.apply(.addRoom(Session.room))
+        let publisher = harness.addClient(room: Session.room), viewer = harness.addClient(room: Session.room)
+        harness.apply(.addTrack(Session.audio(1, of: publisher)))
+        harness.apply(.subscribe(Session.subscribe(1, to: 1, by: viewer, kind: .audio)))
+        var microphone = OpusEncoder(ssrc: 0x100)
+        func pass(minutes: Int) {
+            for _ in 0..<minutes {
+                for _ in 0..<300 {
+                    harness.send(microphone.packet(ticks: 9_600), from: publisher)
+                    harness.run(for: .milliseconds(200))
+                }
+                // What the clients keep is no concern of the engine's.
+                #expect(viewer.rtp.count == 300)
+                (publisher.rtcp, viewer.rtcp, viewer.rtp, harness.events) = ([], [], [], [])
+            }
+        }
+        let minutes = Int(Self.hours * 60)
+        // An hour of estimates is kept; a shorter run sees that grow.
+        let warmUp = min(minutes / 2, 65)
+        pass(minutes: warmUp)
+        let before = cinstruments_thread_bytes()
+        pass(minutes: minutes - warmUp)
+        let grown = cinstruments_thread_bytes() - before
+        print("\(minutes) minutes: \(grown) bytes more since the first \(warmUp)")
+        #expect(grown <= 20_000)
+        #expect(harness.engine.statistics.peers == 2)
+    }
+
     /// Bytes per member of a room of `count` whose members all publish a camera and a microphone, and receive all others or nothing.
     private static func bytes(perMemberOf count: UInt64, _ profile: PeerProfile) throws -> Double {
         let harness = try EngineHarness()

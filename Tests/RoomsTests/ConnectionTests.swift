@@ -92,12 +92,40 @@ struct ConnectionTests {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         for text in [nil, "", "candidate:1 1 udp 1 x.local 9 typ host", "nonsense"] {
-            try bench.room.checkCandidate(text, session: ada)
+            try bench.room.takeCandidate(text, session: ada, connection: "pub")
         }
         let refused = #expect(throws: RoomError.self) {
-            try bench.room.checkCandidate(String(repeating: "c", count: 2_000), session: ada)
+            try bench.room.takeCandidate(String(repeating: "c", count: 2_000), session: ada, connection: "pub")
         }
         #expect(refused?.code == .tooLarge)
+    }
+
+    @Test("C14: a connection that no check reached is logged with the candidates of both sides, by kind")
+    func failedICE() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        var section = ClientDescriptions.Section.audio("0")
+        section.extra = [
+            "a=candidate:1 1 udp 2122260223 192.0.2.7 50123 typ host",
+            "a=candidate:2 1 udp 2122260222 4f7a.local 50124 typ host",
+            "a=candidate:3 1 udp 1686052607 198.51.100.7 50123 typ srflx raddr 192.0.2.7 rport 50123",
+        ]
+        try bench.offer(ada, [section])
+        for text in [
+            "candidate:4 1 udp 41885439 203.0.113.7 3478 typ relay raddr 198.51.100.7 rport 50123",
+            "candidate:5 1 tcp 1518280447 192.0.2.7 9 typ host tcptype active", "nonsense", "",
+        ] { try bench.room.takeCandidate(text, session: ada, connection: "pub") }
+        let peer = try #require(bench.room.connections(of: ada).first?.peer)
+        bench.media(.peerEnded(peer, .iceTimeout))
+        let failures = bench.log.compactMap { event -> [String]? in
+            guard case .iceFailed(_, "pub", let server, let client) = event else { return nil }
+            return [server.text, client.text]
+        }
+        #expect(failures == [["1 host", "1 host, 1 reflexive, 1 relayed, 1 mDNS, 1 TCP"]])
+        #expect(
+            bench.takeEvents(ada).contains(
+                .connectionChanged(connection: "pub", state: .ended, reason: "iceTimeout")))
+        #expect(CandidateSummary().text == "none")
     }
 
     @Test("An answer to nothing is refused")

@@ -108,11 +108,11 @@ struct MeetingsTests {
     }
 
     @Test(
-        "G1, L3: 50 rooms of 4 with churn, loss, reordering, address changes and ICE restarts: no stream breaks, all heal"
-    )
-    func fiftyRooms() throws {
+        "G1, L3: 50 rooms of 4 with churn, loss, reordering, address changes and ICE restarts: no stream breaks, all heal",
+        arguments: 0..<Environment.worlds)
+    func fiftyRooms(world number: UInt64) throws {
         let meetings = try Self.play(
-            seed: Seeds.seed(50), rooms: 50, trouble: .seconds(4), pause: .milliseconds(20))
+            seed: Seeds.seed(50 + number), rooms: 50, trouble: .seconds(4), pause: .milliseconds(20))
         let world = meetings[0].world
         #expect(world.faults == [])
         #expect(world.nodes[0].statistics.packetsForwarded > 100_000)

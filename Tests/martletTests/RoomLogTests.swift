@@ -1,6 +1,7 @@
 import Logging
 import RoomService
 import Rooms
+import SDP
 import Synchronization
 import Testing
 
@@ -37,6 +38,13 @@ struct RoomLogTests {
         (
             .connectionChanged(participant: "PA_1", connection: "pub", state: .ended, reason: "consentLost"),
             "info rooms: connection ended room=studio participant=PA_1 connection=pub reason=consentLost"
+        ),
+        (
+            .iceFailed(
+                participant: "PA_1", connection: "pub",
+                server: CandidateSummary([Candidate(foundation: "1", address: "192.0.2.1", port: 7_900)]),
+                client: CandidateSummary()),
+            #"info rooms: ICE failed room=studio participant=PA_1 connection=pub serverCandidates="1 host" clientCandidates=none"#
         ),
         (
             .noCommonCodec(participant: "PA_2", track: "TR_1"),

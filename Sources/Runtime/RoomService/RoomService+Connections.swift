@@ -23,14 +23,14 @@ extension RoomService {
         }
     }
 
-    /// A trickled candidate; nil or empty: no more. ICE-lite learns addresses from checks, so it is only validated.
+    /// A trickled candidate; nil or empty: no more. ICE-lite learns addresses from checks, so it is only counted.
     public func candidate(
         _ session: SessionID, connection: String, candidate: String?, mid: String?
     ) throws(RoomError) {
         let hosted = try hosted(of: session)
         var turn = newTurn()
         hosted.room.touch(session, turn: &turn)
-        try hosted.room.checkCandidate(candidate, session: session)
+        try hosted.room.takeCandidate(candidate, session: session, connection: connection)
     }
 
     /// A trickle fragment (RFC 8840) as WHIP's PATCH carries it. nil: only candidates. A new ufrag restarts ICE: the

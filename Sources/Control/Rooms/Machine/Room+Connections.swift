@@ -102,11 +102,25 @@ extension Room {
             .connectionChanged(participant: member.info.sid, connection: id, state: .ended, reason: reason.rawValue))
     }
 
-    /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are only looked at for their size: late,
+    /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,
     /// early, doubled and malformed ones do no harm.
-    public func checkCandidate(_ text: String?, session: SessionID) throws(RoomError) {
-        _ = try member(session)
+    public mutating func takeCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
+        let member = try member(session)
         guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "candidate is too long") }
+        guard let index = member.connectionIndex(id), let candidate = text.flatMap({ Candidate(parsing: $0) }) else {
+            return
+        }
+        members[session]?.connections[index].trickled.add(candidate)
+    }
+
+    /// Writes down what was there to connect with.
+    func logFailedICE(_ connection: Connection, of member: Member, _ turn: inout RoomTurn) {
+        var client = connection.trickled
+        for candidate in connection.negotiation.remoteTransport?.candidates ?? [] { client.add(candidate) }
+        turn.log(
+            .iceFailed(
+                participant: member.info.sid, connection: connection.id,
+                server: CandidateSummary(connection.negotiation.transport.candidates), client: client))
     }
 
     /// The tag that changes with each ICE restart.

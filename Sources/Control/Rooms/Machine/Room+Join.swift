@@ -98,7 +98,7 @@ extension Room {
             permissions: permissions, joinedAt: turn.wallClock)
     }
 
-    /// C12. Whoever is about to be replaced does not count.
+    /// Whoever is about to be replaced does not count.
     private func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
         let replaced = sessionByIdentity[identity]
         let present = members.values.filter { $0.session != replaced }

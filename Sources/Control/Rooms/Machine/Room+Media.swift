@@ -42,6 +42,9 @@ extension Room {
     /// A WHIP or WHEP session ends with its only connection; a signalled member stays and is told why.
     private mutating func peerEnded(_ peer: PeerID, _ reason: PeerEndReason, _ turn: inout RoomTurn) {
         guard reason != .removed, let owner = peers[peer], let member = members[owner.session] else { return }
+        if reason == .iceTimeout, let index = member.connectionIndex(owner.connection) {
+            logFailedICE(member.connections[index], of: member, &turn)
+        }
         endConnection(owner.session, owner.connection, tellsMedia: false, reason: reason, &turn)
         tell(
             owner.session, .connectionChanged(connection: owner.connection, state: .ended, reason: reason.rawValue),

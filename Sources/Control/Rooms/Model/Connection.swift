@@ -13,6 +13,8 @@ struct Connection: Sendable {
     var ice: ICECredentials
     /// What the media plane was last told of the other side.
     var remote: RemoteTransport?
+    /// The client's candidates that came by themselves, over its socket.
+    var trickled = CandidateSummary()
     /// The worker knows the peer.
     var isOpened = false
     var state = ConnectionState.connecting

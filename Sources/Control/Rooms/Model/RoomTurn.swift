@@ -25,6 +25,8 @@ public enum RoomLogEvent: Sendable, Hashable {
     case trackUnpublished(participant: String, track: String)
     case trackMuted(track: String, Bool)
     case connectionChanged(participant: String, connection: String, state: ConnectionState, reason: String?)
+    /// No valid check of a connection's client arrived in time; the candidates that each side named.
+    case iceFailed(participant: String, connection: String, server: CandidateSummary, client: CandidateSummary)
     case noCommonCodec(participant: String, track: String?)
 }
 

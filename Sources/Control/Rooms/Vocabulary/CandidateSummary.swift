@@ -1,0 +1,42 @@
+public import SDP
+
+/// ICE candidates of one side in numbers, without their addresses: for operators who ask why no check arrived.
+public struct CandidateSummary: Sendable, Hashable {
+    /// Over UDP, by type.
+    private var host = 0
+    private var reflexive = 0
+    private var relayed = 0
+    /// Behind a `.local` name, which no server can resolve.
+    private var multicastDNS = 0
+    /// Over TCP, which the server does not listen on for media.
+    private var tcp = 0
+
+    /// The candidates of a description, or none.
+    public init(_ candidates: [Candidate] = []) {
+        for candidate in candidates { add(candidate) }
+    }
+
+    /// Counts one more, under what matters most about it.
+    public mutating func add(_ candidate: Candidate) {
+        if candidate.transport == .tcp {
+            tcp += 1
+        } else if candidate.isMulticastDNS {
+            multicastDNS += 1
+        } else {
+            switch candidate.kind {
+            case .host: host += 1
+            case .srflx, .prflx: reflexive += 1
+            case .relay: relayed += 1
+            }
+        }
+    }
+
+    /// "2 host, 1 mDNS"; "none" where there are none.
+    public var text: String {
+        let counts = [
+            (host, "host"), (reflexive, "reflexive"), (relayed, "relayed"), (multicastDNS, "mDNS"), (tcp, "TCP"),
+        ]
+        let words = counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        return words.isEmpty ? "none" : words.joined(separator: ", ")
+    }
+}

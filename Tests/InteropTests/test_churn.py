@@ -1,0 +1,62 @@
+"""Joins and leaves by the thousand: what they took is given back."""
+import asyncio
+import os
+
+import aiohttp
+
+from conftest import running
+from support.bare import offer
+from support.tokens import token
+from support.waiting import until_true
+
+#: `make nightly` plays 100,000.
+JOINS = int(os.environ.get("CHURN_JOINS", 1500))
+WORKERS = 8
+
+
+def test_L4_memory_and_descriptors_are_given_back():
+    """WHIP publishers, each tenth a member over WebSocket, eight at a time; memory is compared after a third, when all pools have grown."""
+    async def whip(http, name):
+        headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(name, 'churn')}"}
+        async with http.post(f"{server.url}/whip/churn", data=offer(), headers=headers) as reply:
+            assert reply.status == 201, await reply.text()
+            location = reply.headers["Location"]
+        async with http.delete(f"{server.url}{location}", headers=headers) as reply:
+            assert reply.status == 200
+
+    async def socket(http, name):
+        async with http.ws_connect(f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={token(name, 'churn')}") as one:
+            for message in ({"type": "join", "id": 1}, {"type": "offer", "id": 2, "connection": "pub", "sdp": offer()}, {"type": "leave", "id": 3}):
+                await one.send_json(message)
+            async for _ in one:
+                pass
+
+    async def play(http, count):
+        names = iter(range(count))
+
+        async def worker():
+            for number in names:
+                await (socket if number % 10 == 9 else whip)(http, f"m{number}")
+
+        await asyncio.gather(*(worker() for _ in range(WORKERS)))
+
+    async def settled():
+        """Descriptors and memory when nobody is there any more."""
+        for name in ("participants", "connections", "tracks", "worker_peers", "worker_tracks", "websockets", "rooms"):
+            await until_true(lambda name=name: server.metric(f"martlet_{name}") == 0, 30, f"no {name}")
+        await asyncio.sleep(0.5)
+        return server.descriptors(), server.rss_bytes()
+
+    async def run():
+        async with aiohttp.ClientSession() as http:
+            await play(http, JOINS // 3)
+            descriptors, memory = await settled()
+            await play(http, JOINS - JOINS // 3)
+        after, grown = await settled()
+        print(f"figures: {JOINS} joins; descriptors {descriptors} and {after}, RSS {memory / 1e6:.1f} and {grown / 1e6:.1f} MB "
+              f"({(grown - memory) / memory:+.1%})")
+        assert after <= descriptors + 1, "the client's own idle connection may stay"
+        assert grown <= 1.01 * memory
+
+    with running(extra="rooms: {joins_per_second: 100000, departure_timeout: 1}\n") as server:
+        asyncio.run(run())

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were.
+#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn storm soak
+# How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800).
+# What each part printed is in .build/nightly/PART.log.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+work=.build/nightly
+mkdir -p "$work"
+strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn storm soak)
+good=0
+bad=()
+
+# Tests of the simulator, optimised: the whole numbers take hours otherwise.
+simulated() { swift test -q "${strict[@]}" -c release -Xswiftc -enable-testing --scratch-path .build/optimised --filter "$1"; }
+server() { swift build -q "${strict[@]}" -c release --product martlet; }
+
+address() { Tests/Support/sanitize.sh address; }
+thread() { Tests/Support/sanitize.sh thread; }
+fuzz() { Tests/Fuzz/run.sh "${FUZZ_SECONDS:-600}"; }
+bench() { make --no-print-directory bench; }
+# Fifty rooms a world, and a tenth as many worlds twice for their digests; joins and leaves of one engine, and a call of a day.
+rooms() {
+    local worlds=$((${ROOMS:-10000} / 50))
+    MARTLET_WORLDS=$worlds MARTLET_ROUNDS=$((worlds > 10 ? worlds : 10)) simulated 'MeetingsTests' &&
+        MARTLET_ROUNDS=1000 MARTLET_HOURS=24 simulated 'MemoryTests'
+}
+seeds() {
+    local status=0
+    for seed in $(seq "${SEEDS:-8}"); do
+        echo "== seed $seed"
+        MARTLET_SEED=$seed simulated 'SimulationTests' || status=1
+    done
+    return $status
+}
+scenarios() { make --no-print-directory scenarios; }
+churn() {
+    server && CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 \
+        .venv/bin/python -m pytest Tests/InteropTests/test_churn.py -q -ra --color=no -p no:cacheprovider
+}
+load() { server && swift build -q "${strict[@]}" -c release --product loadtest && .venv/bin/python Tests/Support/soak.py "$1"; }
+storm() { load storm; }
+soak() { load soak; }
+
+Tests/Support/install.sh test || exit
+for part in "${parts[@]}"; do
+    if ! declare -F "$part" >/dev/null; then
+        echo "There is no part '$part'." >&2
+        exit 2
+    fi
+    echo "== $part"
+    started=$SECONDS
+    if "$part" >"$work/$part.log" 2>&1; then
+        good=$((good + 1))
+        tail -n 3 "$work/$part.log"
+    else
+        bad+=("$part")
+        tail -n 40 "$work/$part.log"
+    fi
+    echo "== $part took $((SECONDS - started)) s"
+done
+echo "nightly: $good good, ${#bad[@]} bad${bad:+: ${bad[*]}}"
+[ ${#bad[@]} -eq 0 ]

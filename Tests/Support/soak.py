@@ -1,0 +1,77 @@
+"""Runs of the load generator against a server of its own, held to bounds; part of `make nightly`.
+
+    soak.py soak     a meeting of ten for SOAK_SECONDS (1800): nothing lost, nothing corrupted, memory does not grow
+    soak.py storm    a thousand join within two seconds while an attacker sends STORM_RATE (30000) packets a second: all are in
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "Tests/InteropTests"))
+from support.server import Server  # noqa: E402
+from support.tokens import KEY, SECRET  # noqa: E402
+
+FLOOD = ROOT / "Tests/InteropTests/support/flood.py"
+
+
+def load(server, scenario, *options):
+    """Plays a scenario; what it found."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "report.json"
+        subprocess.run([ROOT / ".build/release/loadtest", "run", ROOT / f"LoadTests/Scenarios/{scenario}.json", "--url", server.url,
+                        "--key", KEY, "--secret", SECRET, "--server-pid", str(server.process.pid), "--json", path, "--quiet", *options],
+                       check=True)
+        return json.loads(path.read_text())
+
+
+def judge(claims):
+    """Prints each claim with its figure; whether all hold."""
+    for what, figure, holds in claims:
+        print(f"{'good' if holds else 'BAD '} {what}: {figure}", flush=True)
+    return all(holds for *_, holds in claims)
+
+
+def soak(server):
+    report = load(server, "meeting", "--seconds", os.environ.get("SOAK_SECONDS", "1800"))
+    memory, counts = [second["residentBytes"] for second in report["timeline"]], report["counts"]
+    quarter = len(memory) // 4
+    # The first quarter fills histories and pools.
+    early, late = (statistics.median(memory[part * quarter:(part + 1) * quarter]) for part in (1, 3))
+    return judge([
+        ("seconds", len(memory), len(memory) > 3),
+        ("packets delivered", counts["delivered"], counts["delivered"] > 1000 * len(memory)),
+        ("lost", counts["lost"], counts["lost"] == 0),
+        ("corrupted, unauthentic, unexplained", [counts[one] for one in ("corrupted", "unauthentic", "unexplained")],
+         counts["corrupted"] + counts["unauthentic"] + counts["unexplained"] == 0),
+        ("jumps of numbers", counts["jumps"] + counts["pictureJumps"], counts["jumps"] + counts["pictureJumps"] == 0),
+        ("memory in the second and the last quarter, MB", [round(one / 1e6, 1) for one in (early, late)], late <= 1.02 * early),
+        ("drops of the server's receive buffer", server.metric("martlet_receive_buffer_drops_total"), True),
+    ])
+
+
+def storm(server):
+    rate = os.environ.get("STORM_RATE", "30000")
+    attack = subprocess.Popen([sys.executable, FLOOD, server.host, str(server.udp), "mixed", rate, "15"], stdout=subprocess.PIPE, text=True)
+    report = load(server, "join-storm")
+    sent = json.loads(attack.communicate()[0])
+    return judge([
+        ("packets a second of the attacker", sent["rate"], sent["rate"] > 0.9 * float(rate)),
+        ("peers", report["peers"], report["peers"] == 1001),
+        ("joins that failed", [report["failedJoins"], report.get("firstFailure")], report["failedJoins"] == 0),
+        ("connected", report["counts"]["connected"], report["counts"]["connected"] == 1001),
+    ])
+
+
+if __name__ == "__main__":
+    # The generator listens at 1,001 addresses of this machine.
+    with_server = Server(media={"consent_timeout": 15}).start()
+    try:
+        good = {"soak": soak, "storm": storm}[sys.argv[1]](with_server)
+    finally:
+        code = with_server.stop()
+    sys.exit(0 if good and code == 0 else 1)
