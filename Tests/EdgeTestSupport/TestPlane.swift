@@ -32,13 +32,12 @@ public final class TestPlane: MediaPlane {
     }
     /// One decision, about nothing that is known, and one estimate.
     public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory {
-        var record = DecisionRecord(
+        let record = DecisionRecord(
             time: .zero, subscription: SubscriptionID(0), track: nil,
-            layer: .init(
-                spatial: 1, temporal: 2, height: 360, framesPerSecond: 30, bitrate: .kilobitsPerSecond(500)),
-            estimate: .kilobitsPerSecond(900), reason: "bandwidth")
-        record.needed = .kilobitsPerSecond(700)
-        record.available = .kilobitsPerSecond(320)
+            layer: LayerOffer(
+                LayerPoint(spatial: 1, temporal: 2), bitrate: .kilobitsPerSecond(500), height: 360, framesPerSecond: 30),
+            estimate: .kilobitsPerSecond(900),
+            reason: .bandwidth(needed: .kilobitsPerSecond(700), available: .kilobitsPerSecond(320)))
         var history = DecisionHistory()
         history.decisions = [record]
         history.estimates = [

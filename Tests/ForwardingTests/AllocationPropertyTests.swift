@@ -26,14 +26,14 @@ struct AllocationPropertyTests {
         for (less, rich) in zip(decisions, more) where less.layer != nil {
             #expect(rich.layer != nil && rich.layer!.bitrate >= less.layer!.bitrate, "seed \(seed)")
         }
-        for decision in more { #expect([.best, .asWished].contains(decision.reason), "seed \(seed)") }
+        for decision in more { #expect([.best, .asPreferred].contains(decision.reason), "seed \(seed)") }
 
         let waiting = zip(requests, decisions).contains { request, decision in
             if case .shortage = decision.reason { request.isScreen } else { false }
         }
         if waiting {
             for (request, decision) in zip(requests, decisions) where !request.isScreen && decision.layer != nil {
-                #expect(decision.layer?.spatial == request.offers.map(\.spatial).min(), "seed \(seed)")
+                #expect(decision.layer?.point.spatial == request.offers.map(\.point.spatial).min(), "seed \(seed)")
             }
         }
     }

@@ -14,7 +14,7 @@ enum Offers {
     /// The same from an encoder that spends a hundredth less.
     static let cheaper = simulcast.map { layer in
         offer(
-            layer.spatial, layer.temporal, layer.bitrate.kilobitsPerSecond * 99 / 100, layer.height,
+            layer.point.spatial, layer.point.temporal, layer.bitrate.kilobitsPerSecond * 99 / 100, layer.height,
             layer.framesPerSecond)
     }
     /// One layer that cannot be thinned: H.264 of a phone.
@@ -40,7 +40,7 @@ enum Offers {
     static func offer(_ spatial: Int, _ temporal: Int, _ kilobits: Int64, _ height: Int, _ frames: Double) -> LayerOffer
     {
         LayerOffer(
-            spatial: spatial, temporal: temporal, bitrate: .kilobitsPerSecond(kilobits), height: height,
+            LayerPoint(spatial: spatial, temporal: temporal), bitrate: .kilobitsPerSecond(kilobits), height: height,
             framesPerSecond: frames)
     }
 }
@@ -109,7 +109,7 @@ struct AllocationCase: Sendable, CustomTestStringConvertible {
 func camera(
     _ offers: [LayerOffer] = Offers.simulcast, height: Int? = nil, spatial: Int? = nil, frames: Double? = nil,
     priority: TrackPriority? = nil, publisher: TrackPriority = .standard, pinned: Bool = false, dominant: Bool = false,
-    blocked: AllocationRequest.Blocked? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true,
+    blocked: DecisionReason.Block? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true,
     draining: Bool = false, young: Bool = false,
     failed: AllocationRequest.FailedStep? = nil
 ) -> AllocationRequest {
@@ -149,10 +149,10 @@ func shown(_ layer: LayerOffer?) -> String {
 }
 
 /// The first word of a reason.
-func word(_ reason: AllocationDecision.Reason) -> String {
+func word(_ reason: DecisionReason) -> String {
     switch reason {
     case .best: "best"
-    case .asWished: "wish"
+    case .asPreferred: "preference"
     case .bandwidth: "bandwidth"
     case .capped: "capped"
     case .settling: "settling"

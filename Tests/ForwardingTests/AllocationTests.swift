@@ -31,14 +31,15 @@ struct AllocationTests {
             AllocationCase("a picture of one layer", 700, [camera(Offers.single)], "720p30", why: "best"),
             AllocationCase(
                 "a picture of one layer that does not fit", 500, [camera(Offers.single)], "-", why: "shortage"),
-            AllocationCase("a window of 360 lines", 5_000, [camera(height: 360)], "360p30", why: "wish"),
-            AllocationCase("a window between two layers", 5_000, [camera(height: 200)], "360p30", why: "wish"),
+            AllocationCase("a window of 360 lines", 5_000, [camera(height: 360)], "360p30", why: "preference"),
+            AllocationCase("a window between two layers", 5_000, [camera(height: 200)], "360p30", why: "preference"),
             AllocationCase("a window larger than any layer", 5_000, [camera(height: 1_080)], "720p30", why: "best"),
-            AllocationCase("a thumbnail smaller than any layer", 5_000, [camera(height: 90)], "180p30", why: "wish"),
-            AllocationCase("a layer by rank", 5_000, [camera(spatial: 1)], "360p30", why: "wish"),
-            AllocationCase("fifteen frames are enough", 5_000, [camera(frames: 15)], "720p15", why: "wish"),
             AllocationCase(
-                "one frame is asked for: the slowest there is", 5_000, [camera(frames: 1)], "720p8", why: "wish"),
+                "a thumbnail smaller than any layer", 5_000, [camera(height: 90)], "180p30", why: "preference"),
+            AllocationCase("a layer by rank", 5_000, [camera(spatial: 1)], "360p30", why: "preference"),
+            AllocationCase("fifteen frames are enough", 5_000, [camera(frames: 15)], "720p15", why: "preference"),
+            AllocationCase(
+                "one frame is asked for: the slowest there is", 5_000, [camera(frames: 1)], "720p8", why: "preference"),
             AllocationCase("B8: film at half its rate is smooth enough", 600, [camera(Offers.film)], "720p12"),
             AllocationCase(
                 "a larger picture that costs less is taken", 500, [camera(Offers.still)], "720p30", why: "best"),

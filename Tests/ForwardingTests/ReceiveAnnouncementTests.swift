@@ -53,7 +53,7 @@ struct ReceiveAnnouncementTests {
     func damaged() {
         for length in [1, 5, 12, 21] {
             let cut = offers(announced: Array(Self.allocation.prefix(length)))
-            #expect(cut.map(\.spatial) == [0, 1, 2])
+            #expect(cut.map(\.point.spatial) == [0, 1, 2])
         }
     }
 }

@@ -48,7 +48,7 @@ struct ReceiveRateTests {
             for part in 0..<20 {
                 var offers: [LayerOffer] = []
                 harness.track.appendOffers(at: at(Double(turn) * 2_000 + Double(part) * 100), to: &offers)
-                #expect(offers.map(\.spatial) == [0, 1, 2])
+                #expect(offers.map(\.point.spatial) == [0, 1, 2])
                 #expect(offers.allSatisfy { $0.bitrate > .zero && $0.framesPerSecond > 0.4 })
             }
         }

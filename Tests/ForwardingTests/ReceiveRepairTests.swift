@@ -206,7 +206,7 @@ struct ReceiveRepairTests {
     }
 
     @Test(
-        "Renegotiated to a sender that cannot be asked for keyframes: the wish from before is dropped, nothing stays due"
+        "Renegotiated to a sender that cannot be asked for keyframes: the request from before is dropped, nothing stays due"
     )
     func noLongerAsked() throws {
         let encodings = [EncodingDescription(ssrc: 0x1111)]

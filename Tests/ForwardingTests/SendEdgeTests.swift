@@ -199,7 +199,7 @@ struct SendEdgeTests {
         harness.turn([low[0]], at: at(198))
         harness.turn(high, at: at(200))
         _ = harness.subscription.pointee.setBound(
-            .upTo(spatial: 0, temporal: 7), track: harness.track, at: at(201))
+            .upTo(LayerPoint(spatial: 0, temporal: 7)), track: harness.track, at: at(201))
         harness.turn([low[1], low[2]], at: at(205))
         harness.turn(layers[0].frame(keyframe: false) + layers[2].frame(keyframe: false), at: at(233))
         #expect(harness.layer == 0)

@@ -152,8 +152,8 @@ struct SendJoiningTests {
         let (_, packets, _) = try play(
             reorder: reorder,
             at: [
-                100: .upTo(spatial: 1, temporal: 2), 200: .upTo(spatial: 0, temporal: 2),
-                300: .upTo(spatial: 0, temporal: 0),
+                100: .upTo(LayerPoint(spatial: 1, temporal: 2)), 200: .upTo(LayerPoint(spatial: 0, temporal: 2)),
+                300: .upTo(LayerPoint(spatial: 0, temporal: 0)),
                 400: .unlimited,
             ])
         let plain = PlainDepacketizer(packets)

@@ -100,7 +100,8 @@ struct SendScalableTests {
         }
         for number in 0..<5 { picture(number, key: number == 0) }
         #expect(!asks(2), "nothing was given up: a repeat does")
-        _ = harness.subscription.pointee.setBound(.upTo(spatial: 0, temporal: 2), track: harness.track, at: at(170))
+        _ = harness.subscription.pointee.setBound(
+            .upTo(LayerPoint(spatial: 0, temporal: 2)), track: harness.track, at: at(170))
         for number in 6..<9 { picture(number, key: false) }
         #expect(harness.out.count == 18)
         #expect(!asks(1), "the lower layer's own packet")
@@ -109,7 +110,8 @@ struct SendScalableTests {
         // Again given up, but the keyframe was first.
         _ = harness.subscription.pointee.setBound(.unlimited, track: harness.track, at: at(310))
         picture(10, key: true)
-        _ = harness.subscription.pointee.setBound(.upTo(spatial: 1, temporal: 2), track: harness.track, at: at(350))
+        _ = harness.subscription.pointee.setBound(
+            .upTo(LayerPoint(spatial: 1, temporal: 2)), track: harness.track, at: at(350))
         picture(11, key: false)
         picture(12, key: true)
         #expect(!asks(6))

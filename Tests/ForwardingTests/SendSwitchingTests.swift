@@ -82,13 +82,13 @@ struct SendSwitchingTests {
     }
 
     @Test(
-        "The wish decides among layers that are sent",
+        "The preference decides among layers that are sent",
         arguments: [
             (LayerPreference.best, 2), (.spatial(0), 0), (.spatial(1), 1), (.spatial(9), 2), (.height(180), 0),
             (.height(181), 1),
             (.height(2_000), 2), (.rid("h"), 1), (.rid("nothing"), 2),
         ])
-    func wish(preference: LayerPreference, expected: Int) {
+    func preference(_ preference: LayerPreference, expected: Int) {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: preference))
         var layers = VP8Layer.simulcast()
         for turn in 0..<8 {

@@ -46,7 +46,7 @@ struct SendThinningTests {
 
         func bound(spatial: Int? = nil, temporal: Int?) {
             _ = harness.subscription.pointee.setBound(
-                spatial: spatial, temporal: temporal, track: harness.track, at: now)
+                .upTo(LayerPoint(spatial: spatial ?? .max, temporal: temporal ?? .max)), track: harness.track, at: now)
         }
 
         /// Temporal layers of the pictures written since `start`.
@@ -176,11 +176,11 @@ struct SendThinningTests {
         sender.send(90)
         var offers: [LayerOffer] = []
         sender.harness.track.appendOffers(at: sender.now, to: &offers)
-        #expect(offers.map { [$0.spatial, $0.temporal] } == (0..<9).map { [$0 / 3, $0 % 3] })
+        #expect(offers.map { [$0.point.spatial, $0.point.temporal] } == (0..<9).map { [$0 / 3, $0 % 3] })
         #expect(offers.map(\.height) == [180, 180, 180, 360, 360, 360, 720, 720, 720])
         for spatial in 0..<3 {
-            let rates = offers.filter { $0.spatial == spatial }.map { Double($0.bitrate.bitsPerSecond) }
-            let frames = offers.filter { $0.spatial == spatial }.map(\.framesPerSecond)
+            let rates = offers.filter { $0.point.spatial == spatial }.map { Double($0.bitrate.bitsPerSecond) }
+            let frames = offers.filter { $0.point.spatial == spatial }.map(\.framesPerSecond)
             #expect(abs(rates[0] / rates[2] - 0.25) < 0.05 && abs(rates[1] / rates[2] - 0.5) < 0.05, "\(rates)")
             #expect(abs(frames[0] - 7.5) < 1 && abs(frames[1] - 15) < 1.5 && abs(frames[2] - 30) < 2, "\(frames)")
         }

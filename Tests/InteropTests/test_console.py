@@ -19,7 +19,7 @@ def test_operators_see_mute_and_remove(development_server):
             ada = await join_by_form(browser, development_server, "studio", "Ada")
             bob = await join_by_form(browser, development_server, "studio", "Bob", send="nothing")
             await wait_for_video(bob)
-            # Bob's tile is small: without a wish for more nobody wants the largest layer, and it may never have been sent.
+            # Bob's tile is small: without a preference for more nobody wants the largest layer, and it may never have been sent.
             await bob.select_option(".tile .layer", "best")
             operator = await browser.new_page(viewport={"width": 1300, "height": 720}, bypass_csp=True)
             await operator.goto(development_server.url)

@@ -36,12 +36,12 @@ def refused(server, method, path, access, body=None, type="application/sdp"):
     (None, {"room": "R2"}, "R2"),
     (None, {}, "Broadcast"),
 ])
-def test_B4_the_room_comes_from_the_grant_then_the_wish_then_the_default(server, granted, asked, room):
+def test_B4_the_room_comes_from_the_grant_then_the_request_then_the_default(server, granted, asked, room):
     reply = asyncio.run(joined(server, token("ada", granted), **asked))
     assert reply["type"] == "joined" and reply["room"]["name"] == room
 
 
-def test_B4_an_empty_wish_makes_a_room_with_a_name_of_its_own(server):
+def test_B4_an_empty_request_makes_a_room_with_a_name_of_its_own(server):
     """The generated name is in the reply, and two of them differ."""
     names = {asyncio.run(joined(server, token("ada"), room=""))["room"]["name"] for _ in range(2)}
     assert len(names) == 2 and all(names) and "Broadcast" not in names

@@ -123,7 +123,7 @@ def test_each_tile_says_what_is_shown_and_why(server):
             # A cap of one's own, as an app on a metered network sets it, is told as such.
             await bob.select_option(".tile .layer", "best")
             await bob.evaluate("martlet.room.signal.request('bandwidth', { maxDownlinkBitrate: 60000, shortage: 'pause' })")
-            await until(bob, f"/capped at 60 kbit.s by the viewer.s own wish|of \\d+ kbit.s needed/.test({why})", 20)
+            await until(bob, f"/capped at 60 kbit.s by the subscriber.s own preference|of \\d+ kbit.s needed/.test({why})", 20)
             print(f"figures: {await bob.evaluate(why)}")
             await bob.evaluate("martlet.room.signal.request('bandwidth')")
             await until(bob, f"!/capped/.test({why})", 20)
@@ -137,7 +137,7 @@ def test_each_tile_says_what_is_shown_and_why(server):
             assert subscription["pinned"] and subscription["priority"] == "high" and not subscription["hidden"]
             await tile.locator(".hide").click()
             took = await becomes(lambda: flowing(bob), lambda found: not found)
-            await until(bob, f"/not sent · .* · not shown by the viewer/.test({why})", 10)
+            await until(bob, f"/not sent · .* · hidden by the subscriber/.test({why})", 10)
             await tile.locator(".hide").click()
             await becomes(lambda: flowing(bob), lambda found: len(found) == 1)
             print(f"figures: hidden: nothing came after {took:.1f} s")

@@ -133,7 +133,7 @@ struct PartsTests {
         let print = (0..<32).map { _ in "AB" }.joined(separator: ":")
         let place = PeerPlace(index: 0, address: SocketAddress(ipv4: 0xc000_0201, port: 7_900))
         let side = LocalSide(ice: Offered.credentials(), fingerprint: print, place: place)
-        let offer = makeOffer(ConnectionWish(sendsAudio: true, videoLayers: 3), .vp8, from: side, name: "ada")
+        let offer = makeOffer(OfferedMedia(sendsAudio: true, videoLayers: 3), .vp8, from: side, name: "ada")
         let remote = try RemoteSide(offer.sdp)
         #expect(remote.receives == [111: .opus, 96: .vp8, 97: .rtx(of: 96)])
         #expect(remote.ice == offer.ice && remote.destination.port == 7_900)

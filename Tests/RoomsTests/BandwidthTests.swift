@@ -95,9 +95,9 @@ struct BandwidthTests {
     func policyOfPeers() throws {
         var (bench, _, bob) = try SubscribeTests.pair()
         #expect(Self.policies(bench.takeCommands()).isEmpty)
-        let wish = Self.profile { $0.maxDownlinkBitrate = .kilobitsPerSecond(700) }
-        try bench.perform(.setBandwidth(wish), bob)
-        try bench.perform(.setBandwidth(wish), bob)
+        let limit = Self.profile { $0.maxDownlinkBitrate = .kilobitsPerSecond(700) }
+        try bench.perform(.setBandwidth(limit), bob)
+        try bench.perform(.setBandwidth(limit), bob)
         #expect(Self.policies(bench.takeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])
         // Another connection of the same member begins with it.
         try bench.step { (room, turn) throws(RoomError) in try room.bye(bob, connection: "sub", turn: &turn) }
@@ -156,39 +156,42 @@ struct BandwidthTests {
         _ = bench.takeEvents(bob)
         var view = TrackView()
         view.preference = .height(720)
-        view.wish.isPinned = true
-        view.wish.priority = .high
-        view.wish.framesPerSecond = 15
+        view.display.isPinned = true
+        view.display.priority = .high
+        view.display.framesPerSecond = 15
         try bench.perform(.setView(track: sid, view), bob)
         try bench.perform(.setView(track: sid, view), bob)
         let commands = bench.takeCommands()
         #expect(commands.count == 2)
-        #expect(commands.contains { if case .setViewerWish(_, view.wish) = $0 { true } else { false } })
+        #expect(commands.contains { if case .setDisplayPreference(_, view.display) = $0 { true } else { false } })
         #expect(commands.contains { if case .setLayerPreference(_, .height(720)) = $0 { true } else { false } })
         let told = bench.takeEvents(bob).compactMap { event -> SubscriptionInfo? in
             if case .subscriptionUpdated(let info) = event { info } else { nil }
         }
-        #expect(told.map(\.wish) == [view.wish])
+        #expect(told.map(\.display) == [view.display])
         // What is not named goes back.
         try bench.perform(.setView(track: sid, TrackView()), bob)
         let info = try #require(bench.room.subscriptions(of: bob).first { $0.track == sid })
-        #expect(info.wish == ViewerWish() && info.preference == .best)
+        #expect(info.display == DisplayPreference() && info.preference == .best)
         #expect(bench.takeCommands().count == 2)
         #expect(throws: RoomError.self) { try bench.perform(.setView(track: "TR_none", view), bob) }
     }
 
-    @Test("A wish from before the section was agreed comes with it")
-    func earlyWish() throws {
+    @Test("A preference from before the section was agreed comes with it")
+    func earlyPreference() throws {
         var bench = RoomBench()
         let bob = try bench.join("bob")
         let ada = try bench.join("ada")
         try bench.offer(ada, [.video("1")])
         var view = TrackView()
-        view.wish.isHidden = true
+        view.display.isHidden = true
         try bench.perform(.setView(track: bench.trackSID(ada, .video), view), bob)
-        #expect(!bench.takeCommands().contains { if case .setViewerWish = $0 { true } else { false } })
+        #expect(!bench.takeCommands().contains { if case .setDisplayPreference = $0 { true } else { false } })
         try bench.answerOffers(bob)
-        #expect(bench.takeCommands().contains { if case .setViewerWish(_, view.wish) = $0 { true } else { false } })
+        #expect(
+            bench.takeCommands().contains {
+                if case .setDisplayPreference(_, view.display) = $0 { true } else { false }
+            })
     }
 
     // MARK: - Publishers

@@ -90,7 +90,7 @@ struct LimitTests {
     }
 
     @Test("Who wants no video any more waits for none, and who stops subscribing automatically for nothing")
-    func wishesChange() throws {
+    func preferencesChange() throws {
         var limits = RoomLimits()
         limits.subscriptionsPerParticipant = 1
         var bench = RoomBench(limits: limits)

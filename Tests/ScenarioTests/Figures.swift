@@ -38,9 +38,8 @@ extension Scenario {
         for record in world.nodes[0].engine.decisions(of: viewer.id)?.decisions ?? [] {
             print(
                 "DECISION", record.time.milliseconds - start.milliseconds, record.subscription,
-                record.layer?.spatial ?? -1, record.reason,
-                record.estimate?.kilobitsPerSecond ?? -1, record.needed?.kilobitsPerSecond ?? -1,
-                record.available?.kilobitsPerSecond ?? -1)
+                record.layer?.point.spatial ?? -1, record.reason,
+                record.estimate?.kilobitsPerSecond ?? -1)
         }
         for sample in samples {
             print(

@@ -111,7 +111,10 @@ struct TraceTests {
         }
         scenario.judge(Thresholds.tenMinutes, from: 10, wanted: ScenarioTests.all)
         let decisions = scenario.world.nodes[0].engine.decisions(of: scenario.viewer.id)?.decisions ?? []
-        let attempts = decisions.filter { $0.layer?.temporal == 2 && $0.reason == "bandwidth" }.count
+        let attempts = decisions.filter { decision in
+            if case .bandwidth = decision.reason { decision.layer?.point.temporal == 2 } else { false }
+        }
+        .count
         print("H9 ten minutes: \(attempts) times at all frames")
         #expect(scenario.settled(from: 10).allSatisfy { $0.layers[0] == 1 })
         #expect((1...Thresholds.attempts).contains(attempts))

@@ -39,7 +39,7 @@ struct ClientMessageTests {
         .perform([.setView(track: "TR_1", TrackView())]),
         .perform([.setBandwidth(presentation)]),
         .perform([.setBandwidth(BandwidthProfile())]),
-        .pictures,
+        .allocation,
         .perform([.pauseAllVideo(true)]),
         .perform([.setAudioOnly(false)]),
         .perform([.setMetadata(name: "Ada L.", metadata: "{\"hand\":true}")]),
@@ -57,16 +57,16 @@ struct ClientMessageTests {
     private static let hiddenThumbnail: TrackView = {
         var view = TrackView()
         view.preference = .height(180)
-        view.wish.isHidden = true
+        view.display.isHidden = true
         return view
     }()
 
     private static let pinnedLarge: TrackView = {
         var view = TrackView()
         view.preference = .height(720)
-        view.wish.framesPerSecond = 30
-        view.wish.priority = .high
-        view.wish.isPinned = true
+        view.display.framesPerSecond = 30
+        view.display.priority = .high
+        view.display.isPinned = true
         return view
     }()
 

@@ -50,20 +50,20 @@ struct ServerMessageTests {
         sid: "SU_1", track: "TR_1", publisher: "PA_1", subscriber: "PA_2", kind: .audio, connection: "sub", mid: "0",
         paused: false, preference: .best, state: .active)
 
-    private static let pictures: PicturesReport = {
+    private static let allocation: AllocationReport = {
         var record = DecisionRecord(
             time: .zero, subscription: SubscriptionID(1), track: nil,
-            layer: .init(spatial: 1, temporal: 0, height: 360, framesPerSecond: 30, bitrate: .kilobitsPerSecond(300)),
-            estimate: .kilobitsPerSecond(640), reason: "bandwidth")
-        record.next = .init(
-            spatial: 2, temporal: 0, height: 720, framesPerSecond: 30, bitrate: .kilobitsPerSecond(700))
-        record.needed = .kilobitsPerSecond(700)
-        record.available = .kilobitsPerSecond(320)
-        var report = PicturesReport()
+            layer: LayerOffer(
+                LayerPoint(spatial: 1, temporal: 0), bitrate: .kilobitsPerSecond(300), height: 360, framesPerSecond: 30),
+            estimate: .kilobitsPerSecond(640),
+            reason: .bandwidth(needed: .kilobitsPerSecond(700), available: .kilobitsPerSecond(320)))
+        record.next = LayerOffer(
+            LayerPoint(spatial: 2, temporal: 0), bitrate: .kilobitsPerSecond(700), height: 720, framesPerSecond: 30)
+        var report = AllocationReport()
         report.estimate = .kilobitsPerSecond(640)
         report.allocated = .kilobitsPerSecond(560)
         report.wanted = .kilobitsPerSecond(1_900)
-        report.pictures = [
+        report.videos = [
             DecisionReport(at: 1_790_000_000_000, subscription: "SU_1", track: "TR_1", record: record)
         ]
         return report
@@ -129,7 +129,7 @@ struct ServerMessageTests {
             .event(
                 SequencedEvent(
                     sequence: 4, event: .offer(connection: "sub", sdp: "v=0\r\n…", tracks: ["0": "TR_1"]))),
-            .pictures(id: 38, pictures),
+            .allocation(id: 38, allocation),
             .pong(id: 30),
         ] + events.map { .event(SequencedEvent(sequence: $0.0, event: $0.1)) }
             + [.resumed(id: 1, session, sequence: 42)]

@@ -61,7 +61,7 @@ struct BeginningTests {
         room.world.run(for: .milliseconds(300))
         #expect(room.flowing == [1])
         let before = room.views[1].packets
-        room.viewer.wish(of: room.views[0]) { $0.isPinned = true }
+        room.viewer.setDisplay(of: room.views[0]) { $0.isPinned = true }
         room.world.run(for: .seconds(1))
         #expect(room.views[1].packets > before)
         room.world.apply(.setTrackMuted(room.cameras[0].id, false))

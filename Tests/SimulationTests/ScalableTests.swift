@@ -55,7 +55,7 @@ struct ScalableTests {
             for (viewer, view) in zip(viewers, views) where Int.random(in: 0..<3, using: &world.random) == 0 {
                 viewer.prefer(.spatial(Int.random(in: 0..<mode.spatial, using: &world.random)), of: view)
                 let frames = [4.0, 8, 30].randomElement(using: &world.random)
-                viewer.wish(of: view) { $0.framesPerSecond = frames }
+                viewer.setDisplay(of: view) { $0.framesPerSecond = frames }
             }
             world.run(for: .milliseconds(300))
         }
@@ -137,12 +137,12 @@ struct ScalableTests {
         let view = viewer.subscribe(to: camera)
         view.allowThinning()
         world.run(for: .seconds(5))
-        for (wish, layers) in [
+        for (preference, layers) in [
             (LayerPreference.height(180), [true, false, false]), (.height(360), [true, true, false]),
             (.best, [true, true, true]), (.spatial(0), [true, false, false]), (.height(400), [true, true, true]),
         ] {
             let start = world.now
-            viewer.prefer(wish, of: view)
+            viewer.prefer(preference, of: view)
             world.run(for: .seconds(5))
             let told = world.events.compactMap { time, event in
                 if case .layersWanted(camera.id, let layers) = event { (time: time, layers: layers) } else { nil }
@@ -150,7 +150,8 @@ struct ScalableTests {
             let last = try #require(told.last)
             #expect(last.layers == layers)
             #expect(
-                last.time - start <= (wish == .height(180) || wish == .spatial(0) ? .seconds(5) : .milliseconds(20)))
+                last.time - start
+                    <= (preference == .height(180) || preference == .spatial(0) ? .seconds(5) : .milliseconds(20)))
             #expect(view.frames.layers.last?.layer == layers.lastIndex(of: true))
         }
         #expect(world.faults == [])
@@ -172,7 +173,7 @@ struct ScalableTests {
             (2, nil, 0b111_111_111),
         ] as [(Int, Double?, UInt32)] {
             viewer.prefer(.spatial(spatial), of: view)
-            viewer.wish(of: view) { $0.framesPerSecond = frames }
+            viewer.setDisplay(of: view) { $0.framesPerSecond = frames }
             world.run(for: .seconds(3))
             #expect(view.activeDecodeTargets == mask)
         }

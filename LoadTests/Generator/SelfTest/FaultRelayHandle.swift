@@ -45,11 +45,11 @@ final class FaultRelayHandle: SignallingDriver {
 
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer {
         let since = ConnectionHub.now()
-        let wish =
+        let offered =
             peer.sends
-            ? ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-            : ConnectionWish(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
-        let offer = hub.makeOffer(wish, for: peer)
+            ? OfferedMedia(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
+            : OfferedMedia(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
+        let offer = hub.makeOffer(offered, for: peer)
         let own = Offered.credentials()
         update {
             $0.entries.append(

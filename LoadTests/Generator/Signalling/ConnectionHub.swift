@@ -20,8 +20,8 @@ final class ConnectionHub: Sendable {
     }
 
     /// An offer for a connection of `peer` to come.
-    func makeOffer(_ wish: ConnectionWish, for peer: PeerSpec) -> LocalSide {
-        LoadGenerator.makeOffer(wish, peer.videoCodec, from: makeLocal(for: peer), name: peer.identity)
+    func makeOffer(_ offered: OfferedMedia, for peer: PeerSpec) -> LocalSide {
+        LoadGenerator.makeOffer(offered, peer.videoCodec, from: makeLocal(for: peer), name: peer.identity)
     }
 
     /// Opens the connection that both descriptions agree on.

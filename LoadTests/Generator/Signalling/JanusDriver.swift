@@ -51,8 +51,8 @@ private actor JanusPeer: JoinedPeer {
         let since = ConnectionHub.now()
         let handle = try await session.attach()
         handles.append(handle)
-        let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-        let offer = hub.makeOffer(wish, for: peer)
+        let offered = OfferedMedia(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
+        let offer = hub.makeOffer(offered, for: peer)
         let reply = try await session.send(
             to: handle,
             [

@@ -66,8 +66,8 @@ private actor MartletSession: JoinedPeer {
     }
 
     private func publish() async throws(LoadError) {
-        let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-        let offer = hub.makeOffer(wish, for: peer)
+        let offered = OfferedMedia(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
+        let offer = hub.makeOffer(offered, for: peer)
         let reply = try await request(["type": "offer", "connection": "pub", "sdp": offer.sdp])
         guard reply.type == "answer", let sdp = reply.sdp else {
             throw .signalling("offer: \(reply.code ?? reply.type) \(reply.message ?? "")")

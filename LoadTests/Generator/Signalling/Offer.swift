@@ -3,7 +3,7 @@ import Primitives
 import SDP
 
 /// What one peer connection shall carry, before anything was agreed on.
-struct ConnectionWish: Sendable {
+struct OfferedMedia: Sendable {
     var sendsAudio = false
     /// Number of video layers sent; 0: no video, more than one: simulcast.
     var videoLayers = 0
@@ -63,8 +63,8 @@ enum Offered {
     }
 }
 
-/// Writes an offer for a wish.
-func makeOffer(_ wish: ConnectionWish, _ codec: VideoCodec, from side: LocalSide, name: String) -> LocalSide {
+/// Writes an offer for a offered.
+func makeOffer(_ offered: OfferedMedia, _ codec: VideoCodec, from side: LocalSide, name: String) -> LocalSide {
     var local = side
     var sections: [String] = []
     func head(_ kind: String, _ formats: String, _ sends: Bool, _ receives: Bool) -> [String] {
@@ -76,13 +76,13 @@ func makeOffer(_ wish: ConnectionWish, _ codec: VideoCodec, from side: LocalSide
             "a=\(Direction(sends: sends, receives: receives).rawValue)", "a=rtcp-mux",
         ]
     }
-    if wish.sendsAudio || wish.receivesAudio {
-        var lines = head("audio", "\(Offered.opus)", wish.sendsAudio, wish.receivesAudio)
+    if offered.sendsAudio || offered.receivesAudio {
+        var lines = head("audio", "\(Offered.opus)", offered.sendsAudio, offered.receivesAudio)
         lines += Offered.audioExtensions.map { "a=extmap:\($0.0) \($0.1)" }
         lines += [
             "a=rtpmap:111 opus/48000/2", "a=rtcp-fb:111 transport-cc", "a=fmtp:111 minptime=10;useinbandfec=1",
         ]
-        if wish.sendsAudio {
+        if offered.sendsAudio {
             let plan = SendPlan(
                 kind: .audio, mid: String(sections.count), payloadType: Offered.opus, ssrc: Offered.ssrc(),
                 rtxSSRC: Offered.ssrc(), layer: 0)
@@ -91,15 +91,15 @@ func makeOffer(_ wish: ConnectionWish, _ codec: VideoCodec, from side: LocalSide
         }
         sections.append(lines.joined(separator: "\r\n"))
     }
-    if wish.videoLayers > 0 || wish.receivesVideo {
+    if offered.videoLayers > 0 || offered.receivesVideo {
         let (media, repeats) = codec.payloadTypes
-        var lines = head("video", "\(media) \(repeats)", wish.videoLayers > 0, wish.receivesVideo)
+        var lines = head("video", "\(media) \(repeats)", offered.videoLayers > 0, offered.receivesVideo)
         lines += Offered.videoExtensions.map { "a=extmap:\($0.0) \($0.1)" }
         lines += ["a=rtcp-rsize"] + codec.mediaLines
         lines += ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"].map { "a=rtcp-fb:\(media) \($0)" }
         lines += ["a=rtpmap:\(repeats) rtx/90000", "a=fmtp:\(repeats) apt=\(media)"]
-        if wish.videoLayers > 0 {
-            lines += sendVideo(wish.videoLayers, codec, mid: String(sections.count), name, &local)
+        if offered.videoLayers > 0 {
+            lines += sendVideo(offered.videoLayers, codec, mid: String(sections.count), name, &local)
         }
         sections.append(lines.joined(separator: "\r\n"))
     }
@@ -119,7 +119,7 @@ private func sendVideo(
     for layer in 0..<layers {
         local.sends.append(
             SendPlan(
-                kind: .video, mid: mid, rid: layers > 1 ? ConnectionWish.rids[layer] : nil,
+                kind: .video, mid: mid, rid: layers > 1 ? OfferedMedia.rids[layer] : nil,
                 payloadType: codec.payloadTypes.media, rtxPayloadType: codec.payloadTypes.repeats,
                 ssrc: Offered.ssrc(), rtxSSRC: Offered.ssrc(), layer: layer))
     }
@@ -129,7 +129,7 @@ private func sendVideo(
             "a=ssrc:\(plan.rtxSSRC) cname:\(name)",
         ]
     } else {
-        let rids = ConnectionWish.rids.prefix(layers)
+        let rids = OfferedMedia.rids.prefix(layers)
         lines += rids.map { "a=rid:\($0) send" } + ["a=simulcast:send \(rids.joined(separator: ";"))"]
     }
     return lines

@@ -11,8 +11,8 @@ struct WHIPDriver: SignallingDriver {
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer {
         let member = WHIPPeer(driver: self, peer: peer, hub: hub)
         if peer.sends {
-            let wish = ConnectionWish(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
-            try await member.connect("\(base)/whip/\(peer.room)", wish, as: peer.identity)
+            let offered = OfferedMedia(sendsAudio: peer.sendsAudio, videoLayers: peer.videoLayers)
+            try await member.connect("\(base)/whip/\(peer.room)", offered, as: peer.identity)
         }
         return member
     }
@@ -37,17 +37,17 @@ private actor WHIPPeer: JoinedPeer {
     }
 
     func startReceiving() async throws(LoadError) {
-        let wish = ConnectionWish(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
+        let offered = OfferedMedia(receivesAudio: peer.receivesAudio, receivesVideo: peer.receivesVideo)
         for publisher in peer.publishers where publisher != peer.identity {
             // Each connection is a session of its own; two of one identity would push each other out.
             try await connect(
-                "\(driver.base)/whep/\(peer.room)/\(publisher)", wish, as: "\(peer.identity)-sees-\(publisher)")
+                "\(driver.base)/whep/\(peer.room)/\(publisher)", offered, as: "\(peer.identity)-sees-\(publisher)")
         }
     }
 
-    func connect(_ url: String, _ wish: ConnectionWish, as identity: String) async throws(LoadError) {
+    func connect(_ url: String, _ offered: OfferedMedia, as identity: String) async throws(LoadError) {
         let since = ConnectionHub.now()
-        let offer = hub.makeOffer(wish, for: peer)
+        let offer = hub.makeOffer(offered, for: peer)
         let reply = try await driver.http.send(
             "POST", url, type: "application/sdp", token: driver.tokens.token(for: peer, as: identity), body: offer.sdp)
         guard reply.status == 201 else { throw .signalling("POST \(url): \(reply.status) \(reply.body)") }

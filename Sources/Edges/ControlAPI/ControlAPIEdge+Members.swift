@@ -67,9 +67,9 @@ extension ControlAPIEdge {
     func muteTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let sid = try request.parameter("track")
-        let wish = try body(MuteWish.self, of: request)
+        let change = try body(MuteRequest.self, of: request)
         let track = try await asking { () async throws(RoomError) in
-            try await context.rooms.setMuted(wish.muted ?? true, track: sid, in: room)
+            try await context.rooms.setMuted(change.muted ?? true, track: sid, in: room)
         }
         return .json(TrackModel(track))
     }
@@ -83,7 +83,7 @@ extension ControlAPIEdge {
 }
 
 /// The body of a mute; nothing means `true`.
-struct MuteWish: Decodable {
+struct MuteRequest: Decodable {
     var muted: Bool?
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case muted }

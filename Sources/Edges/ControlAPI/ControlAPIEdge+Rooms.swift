@@ -19,14 +19,14 @@ extension ControlAPIEdge {
 
     func createRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomCreate }
-        let wish = try body(RoomCreation.self, of: request)
-        try TokenGate.check(claims, areFor: wish.name)
+        let creation = try body(RoomCreation.self, of: request)
+        try TokenGate.check(claims, areFor: creation.name)
         // A generated name is not the token's room.
-        guard wish.name != nil || (claims.video.room ?? "").isEmpty else { throw Problem(.notPermitted) }
+        guard creation.name != nil || (claims.video.room ?? "").isEmpty else { throw Problem(.notPermitted) }
         let info = try await asking { () async throws(RoomError) in
             try await context.rooms.createRoom(
-                named: wish.name, policy: wish.policy?.value(over: context.rooms.configuration.defaultPolicy),
-                metadata: wish.metadata ?? "")
+                named: creation.name, policy: creation.policy?.value(over: context.rooms.configuration.defaultPolicy),
+                metadata: creation.metadata ?? "")
         }
         var response = HTTPResponse.json(RoomModel(info), status: 201)
         response.headers["Location"] = "/v1/rooms/\(PercentCoding.encode(info.name))"

@@ -74,8 +74,8 @@ extension SignallingSession {
                 for request in requests { try await rooms.perform(request, in: session) }
             case .snapshot:
                 return .reply(.snapshot(id: id, try await rooms.snapshot(session)))
-            case .pictures:
-                return .reply(.pictures(id: id, try await rooms.pictures(of: session)))
+            case .allocation:
+                return .reply(.allocation(id: id, try await rooms.allocation(of: session)))
             case .join, .resume, .ping, .leave:
                 break
             }

@@ -4,12 +4,12 @@ public import Primitives
 public struct DownlinkReport: Sendable, Hashable {
     /// What the path is believed to carry; nil while nothing is known.
     public var estimate: Bitrate?
-    /// What the chosen layers take, sound included.
+    /// What the chosen layers take, audio included.
     public var allocated = Bitrate.zero
-    /// What everything that is wanted would take.
+    /// What everything that is subscribed to would take.
     public var wanted = Bitrate.zero
-    /// What holds for each picture, with the figures of its last look.
-    public var pictures: [DecisionRecord] = []
+    /// What holds for each video, with the figures of the last decision.
+    public var videos: [DecisionRecord] = []
 
     /// Nothing is received.
     public init() {}

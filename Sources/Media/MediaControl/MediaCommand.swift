@@ -34,6 +34,6 @@ public enum MediaCommand: Sendable, Hashable {
     case setDownlinkPolicy(PeerID, DownlinkPolicy)
     /// What the publisher says about a track.
     case setTrackTraits(TrackID, TrackTraits)
-    /// What a viewer says about one picture.
-    case setViewerWish(SubscriptionID, ViewerWish)
+    /// How a subscriber shows one video.
+    case setDisplayPreference(SubscriptionID, DisplayPreference)
 }

@@ -18,7 +18,7 @@ extension MediaEngine {
             case .restartICE(let id, let local): restartICE(of: id, local: local, at: now)
             case .setDownlinkPolicy(let id, let policy): setPolicy(policy, of: id, at: now)
             case .setTrackTraits(let id, let traits): setTraits(traits, of: id, at: now)
-            case .setViewerWish(let id, let wish): setWish(wish, of: id, at: now)
+            case .setDisplayPreference(let id, let display): setDisplay(display, of: id, at: now)
             case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackMaximumBitrate, .requestKeyframe:
                 applyToTrack(command, at: now)
             case .subscribe, .updateSubscription, .unsubscribe, .setSubscriptionPaused, .setLayerPreference,

@@ -9,26 +9,22 @@ import Primitives
 // when bandwidth falls.
 
 extension MediaEngine {
-    /// A wish, a subscription or a size changed: layers that are wanted again are told at once, those that nobody wants any more
-    /// when that has lasted.
+    /// A preference, a subscription or a size changed.
     func demandChanged(of index: Int, at now: MonotonicTime) {
         let state = tables.tracks[index]
         guard state.pointee.track.description.kind == .video else { return }
-        let wanted = wantedLayers(of: index)
-        let told = toldLayers(of: index)
-        if wanted & ~told != 0 { tellLayers(wanted | told, of: index) }
-        guard wanted != toldLayers(of: index) else {
-            state.pointee.fadesAt = .distantFuture
-            return
+        let former = state.pointee.demand.deadline
+        let all = LayerMask.all(of: state.pointee.track)
+        if let layers = state.pointee.demand.update(to: wantedLayers(of: index), of: all, at: now) {
+            announce(layers, of: index)
         }
-        guard state.pointee.fadesAt == .distantFuture else { return }
-        state.pointee.fadesAt = now + Self.fadeTime
+        guard former == .distantFuture, state.pointee.demand.deadline != .distantFuture else { return }
         let room = tables.peers[state.pointee.peer].pointee.room
         tables.rooms[room].pointee.fading.append(state.pointee.id)
         setDeadline(ofRoom: room)
     }
 
-    /// The same, for a change of one viewer's wishes.
+    /// The same, for a change of one subscriber's preferences.
     func demandChanged(by subscription: Int, at now: MonotonicTime) {
         let track = tables.subscriptions[subscription].pointee.track
         if track >= 0 { demandChanged(of: track, at: now) }
@@ -45,25 +41,22 @@ extension MediaEngine {
         }
     }
 
-    /// A window that is resized, a speaker that is gone for a moment: that is no reason to restart an encoder. Well within the 5 s
-    /// after which a publisher should be sending no more.
-    private static var fadeTime: TimeInterval { .seconds(2) }
-
-    /// Tells what nobody has wanted for long enough.
+    /// Announces what nobody has wanted for long enough.
     func advanceFading(ofRoom room: Int, to now: MonotonicTime) {
         guard !tables.rooms[room].pointee.fading.isEmpty else { return }
         var left: [TrackID] = []
         for id in tables.rooms[room].pointee.fading {
-            guard let index = tables.trackIndex[id.rawValue], tables.tracks[index].pointee.fadesAt != .distantFuture,
-                !left.contains(id)
-            else { continue }
-            guard tables.tracks[index].pointee.fadesAt <= now else {
+            guard let index = tables.trackIndex[id.rawValue], !left.contains(id) else { continue }
+            let state = tables.tracks[index]
+            guard state.pointee.demand.deadline != .distantFuture else { continue }
+            guard state.pointee.demand.deadline <= now else {
                 left.append(id)
                 continue
             }
-            tables.tracks[index].pointee.fadesAt = .distantFuture
-            let wanted = wantedLayers(of: index)
-            if wanted != toldLayers(of: index) { tellLayers(wanted, of: index) }
+            let all = LayerMask.all(of: state.pointee.track)
+            if let layers = state.pointee.demand.expire(with: wantedLayers(of: index), of: all) {
+                announce(layers, of: index)
+            }
         }
         tables.rooms[room].pointee.fading = left
     }
@@ -72,20 +65,16 @@ extension MediaEngine {
     func setDeadline(ofRoom room: Int) {
         var next = tables.rooms[room].pointee.speakers.nextDeadline
         for id in tables.rooms[room].pointee.fading {
-            if let index = tables.trackIndex[id.rawValue] { next = min(next, tables.tracks[index].pointee.fadesAt) }
+            if let index = tables.trackIndex[id.rawValue] {
+                next = min(next, tables.tracks[index].pointee.demand.deadline)
+            }
         }
         deadlines.set(DeadlineOwner.room(room), to: next)
     }
 
-    /// What the publisher knows to be wanted; all of what it has not sent yet.
-    private func toldLayers(of index: Int) -> UInt8 {
-        tables.tracks[index].pointee.toldLayers & LayerMask.all(of: tables.tracks[index].pointee.track)
-    }
-
-    private func tellLayers(_ layers: UInt8, of index: Int) {
+    private func announce(_ layers: UInt8, of index: Int) {
         let state = tables.tracks[index]
-        state.pointee.toldLayers = layers
-        let flags = (0..<LayerMask.count(of: state.pointee.track)).map { layers & (1 << UInt8($0)) != 0 }
+        let flags = (0..<state.pointee.track.choiceCount).map { layers & (1 << UInt8($0)) != 0 }
         events.append(.layersWanted(state.pointee.id, flags))
     }
 
@@ -100,53 +89,13 @@ extension MediaEngine {
             return track.layerCount > 1 ? LayerMask.upTo(0, of: track) : all
         }
         for state in tables.subscriptions(ofTrack: index) where wanted != all {
-            guard !state.pointee.subscription.isPaused, !state.pointee.picture.wish.isHidden else { continue }
+            guard !state.pointee.subscription.isPaused, !state.pointee.allocation.display.isHidden else { continue }
             // One of too many may be the next speaker: its smallest picture is ready.
             wanted |=
-                state.pointee.picture.isSurplus
+                state.pointee.allocation.isSurplus
                 ? LayerMask.upTo(0, of: track)
                 : LayerMask.within(state.pointee.subscription.limits(of: track), of: track)
         }
         return wanted
-    }
-}
-
-/// Layers as bits: by their place in the description, or where there is only one stream its spatial layers.
-private enum LayerMask {
-    /// How many there are: of a stream's spatial layers the most that it ever had, as its publisher may have been told to stop some.
-    static func count(of track: PublishedTrack) -> Int {
-        track.layerCount > 1 ? track.layerCount : min(track.layer(0).pointee.mostSpatialLayers, 8)
-    }
-
-    static func all(of track: PublishedTrack) -> UInt8 { UInt8(truncatingIfNeeded: 1 << count(of: track) - 1) }
-
-    /// The layers up to a rank.
-    static func upTo(_ rank: Int, of track: PublishedTrack) -> UInt8 {
-        var mask: UInt8 = 0
-        for layer in 0..<count(of: track) where self.rank(of: layer, in: track) <= rank { mask |= 1 << UInt8(layer) }
-        return mask
-    }
-
-    /// The layers that a viewer with these limits may be sent.
-    static func within(_ limits: ViewerLimits, of track: PublishedTrack) -> UInt8 {
-        var top = limits.spatial ?? .max
-        if let height = limits.height {
-            let filling = (0..<count(of: track)).filter { self.height(of: $0, in: track) >= height }
-                .map { rank(of: $0, in: track) }
-            top = min(top, filling.min() ?? .max)
-        }
-        return top >= count(of: track) ? all(of: track) : upTo(max(top, 0), of: track)
-    }
-
-    private static func rank(of layer: Int, in track: PublishedTrack) -> Int {
-        track.layerCount > 1 ? track.rank(ofLayer: layer) : layer
-    }
-
-    /// Lines of a layer; of spatial ones the size of the highest is known, each is twice as large as the one below.
-    private static func height(of layer: Int, in track: PublishedTrack) -> Int {
-        guard track.layerCount == 1 else { return track.layer(layer).pointee.height }
-        let above = layer - (track.layer(0).pointee.spatialLayers - 1)
-        let highest = track.layer(0).pointee.height
-        return above > 0 ? highest << above : highest >> -above
     }
 }

@@ -20,9 +20,7 @@ extension MediaEngine {
                 for index in 0..<request.count { keyframeWanted(request.entry(at: index, in: datagram).ssrc, of: peer) }
             case .transportFeedback(let feedback): receive(feedback, packet, of: peer, at: now)
             case .maximumBitrate(let estimate):
-                tables.peers[peer].pointee.downlink?.pointee.receiverEstimate(
-                    .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), at: now)
-                estimateMoved(of: peer, at: now)
+                receiverEstimate(.bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), of: peer, at: now)
             case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
                 .unknown:
                 break
@@ -37,7 +35,13 @@ extension MediaEngine {
         guard let downlink = tables.peers[peer].pointee.downlink else { return }
         if let reason = downlink.pointee.receive(feedback, in: packet.bytes, at: now) { counters.drops.count(reason) }
         countProbe(of: downlink)
-        estimateMoved(of: peer, at: now)
+        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
+    }
+
+    private func receiverEstimate(_ bitrate: Bitrate, of peer: Int, at now: MonotonicTime) {
+        guard let downlink = tables.peers[peer].pointee.downlink else { return }
+        downlink.pointee.receiverEstimate(bitrate, at: now)
+        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
     }
 
     private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)

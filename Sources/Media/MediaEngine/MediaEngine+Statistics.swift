@@ -106,8 +106,7 @@ extension MediaEngine {
         statistics.probeBytes = condition.probeBytes
         statistics.isSilent = condition.isSilent
         statistics.estimate = condition.isMeasured ? condition.estimate : nil
-        statistics.allocated = downlink.pointee.allocation.allocated
-        statistics.wanted = downlink.pointee.allocation.wanted
+        (statistics.allocated, statistics.wanted) = downlink.pointee.allocator.totals
     }
 
     private func statistics(

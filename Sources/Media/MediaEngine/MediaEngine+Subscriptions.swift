@@ -87,7 +87,7 @@ extension MediaEngine {
         state.pointee.subscription.bind(target.pointee.track)
         state.pointee.subscription.captureOffset = tables.peers[target.pointee.peer].pointee.captureOffset
         noteOrientation(index)
-        state.pointee.picture = PictureState(wish: state.pointee.picture.wish)
+        state.pointee.allocation = VideoAllocation(display: state.pointee.allocation.display)
         _ = state.pointee.subscription.setBound(.unlimited, track: target.pointee.track, at: now)
         awaitDecision(index)
         scheduleAllocation(of: state.pointee.peer, at: now)

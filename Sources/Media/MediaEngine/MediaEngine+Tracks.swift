@@ -78,7 +78,7 @@ extension MediaEngine {
             state.pointee.subscription.stop(track)
             isWanted = isWanted || !state.pointee.subscription.isPaused
             // Where videos are counted, another takes its place.
-            let policy = tables.peers[state.pointee.peer].pointee.downlink?.pointee.allocation.policy
+            let policy = tables.peers[state.pointee.peer].pointee.downlink?.pointee.allocator.policy
             if policy?.maximumVideos != nil { scheduleAllocation(of: state.pointee.peer, at: now) }
         }
         guard !muted, isWanted else { return }

@@ -36,9 +36,6 @@ public final class MediaEngine {
     var tables = Tables()
     var whereabouts: Whereabouts
     var turn = Turn()
-    /// The videos of the peer whose bandwidth is being shared out, and the subscriptions that they are.
-    var requests: [AllocationRequest] = []
-    var requestedBy: [Int] = []
 
     /// The moment of the last call.
     var clock = MonotonicTime.zero

@@ -110,7 +110,7 @@ public struct DecisionReport: Sendable {
 }
 
 /// What one participant is shown now, and why not more.
-public struct PicturesReport: Sendable {
+public struct AllocationReport: Sendable {
     /// What its path is believed to carry; nil while nothing is known.
     public var estimate: Bitrate?
     /// What the chosen layers take, sound included.
@@ -118,7 +118,7 @@ public struct PicturesReport: Sendable {
     /// What everything that is wanted would take.
     public var wanted = Bitrate.zero
     /// What holds for each of its pictures.
-    public var pictures: [DecisionReport] = []
+    public var videos: [DecisionReport] = []
 
     /// Nothing is shown.
     public init() {}

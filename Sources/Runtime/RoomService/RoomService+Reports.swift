@@ -33,10 +33,10 @@ extension RoomService {
     }
 
     /// What one session is shown now, and why not more.
-    public func pictures(of session: SessionID) async throws(RoomError) -> PicturesReport {
+    public func allocation(of session: SessionID) async throws(RoomError) -> AllocationReport {
         let hosted = try hosted(of: session)
         let peers = hosted.room.connections(of: session).map(\.peer)
-        var report = PicturesReport()
+        var report = AllocationReport()
         let downlinks = try await asking { () async throws(WorkerHangs) in
             try await self.media.downlinkReports(of: peers, on: hosted.worker)
         }
@@ -45,7 +45,7 @@ extension RoomService {
             report.estimate = [report.estimate, downlink.estimate].compactMap { $0 }.min()
             report.allocated = report.allocated + downlink.allocated
             report.wanted = report.wanted + downlink.wanted
-            report.pictures += downlink.pictures.map { named($0, of: session, in: hosted.room) }
+            report.videos += downlink.videos.map { named($0, of: session, in: hosted.room) }
         }
         return report
     }

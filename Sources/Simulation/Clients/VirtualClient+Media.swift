@@ -107,10 +107,10 @@ extension VirtualClient {
     }
 
     /// Says what else it wants of a view.
-    public func wish(of view: View, _ change: (inout ViewerWish) -> Void) {
-        var wish = ViewerWish()
-        change(&wish)
-        world.apply(.setViewerWish(view.id, wish), on: node)
+    public func setDisplay(of view: View, _ change: (inout DisplayPreference) -> Void) {
+        var display = DisplayPreference()
+        change(&display)
+        world.apply(.setDisplayPreference(view.id, display), on: node)
     }
 
     /// Says how its bandwidth is shared out.

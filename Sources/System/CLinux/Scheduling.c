@@ -17,11 +17,11 @@ struct scheduling {
 #define RESET_ON_FORK 1
 
 int clinux_prefer_thread(int nice, uint64_t slice) {
-    struct scheduling wish = {.size = sizeof wish, .flags = RESET_ON_FORK, .nice = nice, .runtime = slice};
-    if (syscall(SYS_sched_setattr, 0, &wish, 0) == 0) return nice;
+    struct scheduling wanted = {.size = sizeof wanted, .flags = RESET_ON_FORK, .nice = nice, .runtime = slice};
+    if (syscall(SYS_sched_setattr, 0, &wanted, 0) == 0) return nice;
     errno = 0;
     int now = getpriority(PRIO_PROCESS, 0);
-    wish.nice = errno ? 0 : now;
-    syscall(SYS_sched_setattr, 0, &wish, 0);
-    return wish.nice;
+    wanted.nice = errno ? 0 : now;
+    syscall(SYS_sched_setattr, 0, &wanted, 0);
+    return wanted.nice;
 }

@@ -22,7 +22,7 @@ extension Seeds {
             #"{"id":5,"type":"subscribe","# + track + #","spatial":0,"hidden":true}"#,
             #"{"id":5,"type":"bandwidth","mode":"presentation","maxVideoSubscriptions":4,"maxDownlinkBitrate":2500000,"maxUplinkBitrate":1200000,"shortage":"oversend","oversendBitrate":60000}"#,
             #"{"id":5,"type":"join","bandwidth":{"mode":"grid","shortage":"pause","maxVideoSubscriptions":1}}"#,
-            #"{"id":5,"type":"pictures"}"#,
+            #"{"id":5,"type":"allocation"}"#,
             #"{"type":"announce","tracks":[{"track":"cam","source":"screen","hint":"text","priority":"low"}]}"#,
             #"{"id":6,"type":"mute","# + track + #","muted":true}"#, #"{"type":"pauseAllVideo","paused":true}"#,
             #"{"id":7,"type":"relay","to":"PA_2","payload":"{}"}"#, #"{"type":"metadata","name":"n","metadata":"m"}"#,

@@ -42,8 +42,8 @@ def one_stream(mode):
 
 def room_address(server, room, name, *, send="generated", token=None, **options):
     """Where the page joins `room` as `name` by itself."""
-    wishes = {"room": room, "name": name, "send": send, "join": 1, "token": token or make_token(name, room), **options}
-    return f"{server.url}/?{urlencode(wishes)}"
+    query = {"room": room, "name": name, "send": send, "join": 1, "token": token or make_token(name, room), **options}
+    return f"{server.url}/?{urlencode(query)}"
 
 
 async def open_room(browser, server, room, name, *, send="generated", token=None, size=(1100, 720), script=None, **options):

@@ -62,7 +62,7 @@ extension Room {
     /// Below this a sender can only stop, which is what muting is for.
     private static let leastCap: Int64 = 30_000
 
-    /// The cap that stands in descriptions. The member's own wish is not in it: it may be taken back without a new description.
+    /// The cap that stands in descriptions. The member's own preference is not in it: it may be taken back without a new description.
     func negotiatedCap(of member: Member) -> Bitrate? {
         let uplink = BandwidthSettings(
             room: policy.bandwidth, token: member.options.grantedBandwidth, own: BandwidthProfile()

@@ -40,7 +40,9 @@ extension Room {
             preference: subscription.preference)
         if subscription.description == nil {
             turn.media(.subscribe(description))
-            if subscription.wish != ViewerWish() { turn.media(.setViewerWish(id, subscription.wish)) }
+            if subscription.display != DisplayPreference() {
+                turn.media(.setDisplayPreference(id, subscription.display))
+            }
         } else if subscription.description != description {
             turn.media(.updateSubscription(description))
         }

@@ -40,15 +40,15 @@ extension Room {
         }
     }
 
-    /// Lets a viewer's wishes hold, and tells it once what changed.
+    /// Applies a subscriber's preferences, and reports once what changed.
     private mutating func setView(_ view: TrackView, of old: Subscription, _ turn: inout RoomTurn) {
         guard view != TrackView(old) else { return }
         subscriptions[old.id]?.preference = view.preference
-        subscriptions[old.id]?.wish = view.wish
+        subscriptions[old.id]?.display = view.display
         subscriptions[old.id]?.paused = view.isPaused
         if old.description != nil {
             // What is hidden now is not begun with another layer first.
-            if view.wish != old.wish { turn.media(.setViewerWish(old.id, view.wish)) }
+            if view.display != old.display { turn.media(.setDisplayPreference(old.id, view.display)) }
             if view.preference != old.preference {
                 subscriptions[old.id]?.description?.preference = view.preference
                 turn.media(.setLayerPreference(old.id, view.preference))
@@ -106,7 +106,7 @@ extension TrackView {
     init(_ subscription: Subscription) {
         self.init()
         preference = subscription.preference
-        wish = subscription.wish
+        display = subscription.display
         isPaused = subscription.paused
     }
 }

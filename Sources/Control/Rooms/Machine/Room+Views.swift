@@ -56,7 +56,7 @@ extension Room {
             subscriber: members[subscription.member]?.info.sid ?? "", kind: subscription.kind,
             connection: subscription.connection, mid: subscription.mid, paused: isPaused(subscription),
             preference: subscription.preference, state: subscription.state)
-        info.wish = subscription.wish
+        info.display = subscription.display
         return info
     }
 

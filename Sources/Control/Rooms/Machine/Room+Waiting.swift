@@ -33,7 +33,7 @@ extension Room {
         return true
     }
 
-    /// The member's wishes have changed: it waits for nothing that it does not want any more.
+    /// The member's preferences have changed: it waits for nothing that it does not want any more.
     mutating func forgetUnwantedWaiting(_ session: SessionID) {
         guard let waiting = members[session]?.waiting, !waiting.isEmpty else { return }
         let wanted = waiting.filter { wantsAutomatically(session, $0) }

@@ -18,7 +18,7 @@ struct Subscription: Sendable {
     /// Paused by request; all video of the member may be paused beside.
     var paused = false
     var preference = LayerPreference.best
-    var wish = ViewerWish()
+    var display = DisplayPreference()
     var state = SubscriptionInfo.State.pending
     /// As the worker was last told; nil while it does not know it.
     var description: SubscriptionDescription?

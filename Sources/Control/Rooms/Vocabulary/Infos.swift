@@ -142,7 +142,7 @@ public struct SubscriptionInfo: Sendable, Hashable {
     public var paused: Bool
     public var preference: LayerPreference
     /// What else the subscriber says about it.
-    public var wish = ViewerWish()
+    public var display = DisplayPreference()
     public var state: State
 
     /// How far a subscription has come.

@@ -12,7 +12,7 @@ public struct SessionID: Sendable, Hashable, Comparable, CustomStringConvertible
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// What a joining client wishes beside what its token says.
+/// What a joining client requests beside what its token says.
 public struct JoinRequest: Sendable, Hashable {
     /// The token's claims; its room wins over `room`.
     public var claims: AccessClaims
@@ -32,7 +32,7 @@ public struct JoinRequest: Sendable, Hashable {
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
     public var receivingConnection: String?
-    /// Its wishes about its bandwidth; they make the room's and the token's limits only tighter.
+    /// Its preferences for its bandwidth; they make the room's and the token's limits only tighter.
     public var bandwidth = BandwidthProfile()
 
     /// A join with `claims` into `room`.
@@ -108,7 +108,7 @@ public struct TrackAnnouncement: Sendable, Hashable {
 /// What a viewer says about one track that it receives.
 public struct TrackView: Sendable, Hashable {
     public var preference = LayerPreference.best
-    public var wish = ViewerWish()
+    public var display = DisplayPreference()
     public var isPaused = false
 
     /// The standard: all that is sent.

@@ -99,7 +99,7 @@ export class Tile {
         this.why.dataset.reason = reason;
     }
 
-    /** What is shown and why not more, in the server's words (`pictures` of martlet.v1). */
+    /** What is shown and why not more, in the server's words (`allocation` of martlet.v1). */
     setWhy({ layer, text, reason }, estimate) {
         const shown = layer ? `${layer.height}p ${Math.round(layer.framesPerSecond)} fps` : "not sent";
         const path = estimate ? `estimate ${rate(estimate / 1000)}` : "no limit known";

@@ -63,11 +63,11 @@ export class Receiving {
     }
 
     /** Says all that one wants of a track, the fields of `view`; {} is the standard. The same only once. */
-    view(sid, wishes) {
-        const text = JSON.stringify(wishes);
+    view(sid, preferences) {
+        const text = JSON.stringify(preferences);
         if (text === (this.views.get(sid) ?? "{}")) return;
         this.views.set(sid, text);
-        this.signal.request("view", { track: sid, ...wishes }).catch(() => this.views.delete(sid));
+        this.signal.request("view", { track: sid, ...preferences }).catch(() => this.views.delete(sid));
     }
 
     /** The connection is gone; another may come. */

@@ -201,8 +201,8 @@ export class Room {
 
     /** Says on each tile what is shown there, and why not more. */
     async explain() {
-        const { pictures, estimate } = await this.signal.request("pictures");
-        for (const picture of pictures) this.roster.tile(picture.track)?.setWhy(picture, estimate);
+        const { videos, estimate } = await this.signal.request("allocation");
+        for (const video of videos) this.roster.tile(video.track)?.setWhy(video, estimate);
     }
 
     /** Once a second, with or without a server: what a browser measures is true, and what stands still has to be said. */
@@ -289,7 +289,7 @@ function layer(size, tile, track) {
     }
 }
 
-/** The wish for a tile of so many pixels: rounded up, so that a window that grows a little changes nothing. */
+/** The preference for a tile of so many pixels: rounded up, so that a window that grows a little changes nothing. */
 function fitting(pixels, height) {
     const wanted = [180, 360, 540, 720, 1080].find((step) => step >= pixels);
     return wanted && wanted < (height ?? 0) ? { height: wanted } : {};

@@ -72,7 +72,7 @@ struct PolicyModel: Codable, Sendable, Hashable {
         bandwidth = BandwidthModel(policy.bandwidth)
     }
 
-    /// The members about bandwidth, which a participant's own wishes have too.
+    /// The members about bandwidth, which a participant's own preferences have too.
     var bandwidth: BandwidthModel {
         get {
             var model = BandwidthModel()

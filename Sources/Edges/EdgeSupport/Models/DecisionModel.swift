@@ -3,7 +3,7 @@ import Primitives
 public import RoomService
 import Rooms
 
-/// One decision about one picture, in figures and in words. Bitrates are in bits a second.
+/// One decision about one video, in figures and in words. Bitrates are in bits a second.
 public struct DecisionModel: Encodable, Sendable, Hashable {
     /// Milliseconds since 1970.
     public var at: Int64
@@ -34,9 +34,9 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         var framesPerSecond: Double
         var bitrate: Int64
 
-        init(_ layer: DecisionRecord.Layer) {
-            spatial = layer.spatial
-            temporal = layer.temporal
+        init(_ layer: LayerOffer) {
+            spatial = layer.point.spatial
+            temporal = layer.point.temporal
             height = layer.height
             framesPerSecond = layer.framesPerSecond.isFinite ? layer.framesPerSecond : 0
             bitrate = layer.bitrate.bitsPerSecond
@@ -49,36 +49,50 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         at = report.at
         subscription = report.subscription
         track = report.track
-        reason = record.reason
+        reason = record.reason.code
         estimate = record.estimate?.bitsPerSecond
-        needed = record.needed?.bitsPerSecond
-        available = record.available?.bitsPerSecond
+        (needed, available) = Self.figures(of: record.reason)
         layer = record.layer.map(LayerModel.init)
         next = record.next.map(LayerModel.init)
         text = Self.sentence(record, report.limits)
     }
 
-    /// "320 of 700 kbit/s needed for 720p".
-    private static func sentence(_ record: DecisionRecord, _ limits: BandwidthSettings?) -> String {
-        let needed = record.needed?.kilobitsPerSecond ?? 0, available = record.available?.kilobitsPerSecond ?? 0
-        let shortage = "\(available) of \(needed) kbit/s needed for \(step(after: record))"
-        return switch record.reason {
-        case "best": "all that is sent"
-        case "asWished": "as asked for; more is sent"
-        case "bandwidth": shortage
-        case "capped": "\(shortage); \(cap(limits?.maxDownlinkBitrate))"
-        case "settling": "more fits, but it came down too short a time ago"
-        case "yieldsToScreen": "a screen waits for bandwidth"
-        case "oversent": "\(needed) kbit/s beyond \(bound(record, limits)), so that there is a picture at all"
-        case "shortage": "\(available) of \(needed) kbit/s needed for the smallest picture"
-        case "tooManyVideos": surplus(limits?.maxVideoSubscriptions)
-        case "paused": "paused by the viewer"
-        case "hidden": "not shown by the viewer"
-        default: "nothing is sent by the publisher"
+    private static func figures(of reason: DecisionReason) -> (needed: Int64?, available: Int64?) {
+        switch reason {
+        case .bandwidth(let needed, let available), .capped(let needed, let available),
+            .shortage(let needed, let available):
+            (needed.bitsPerSecond, available.bitsPerSecond)
+        case .oversent(let excess): (excess.bitsPerSecond, nil)
+        case .best, .asPreferred, .settling, .yieldsToScreen, .tooManyVideos, .blocked: (nil, nil)
         }
     }
 
-    /// "720p", or "30 fps" where the picture would not grow.
+    /// "320 of 700 kbit/s needed for 720p".
+    private static func sentence(_ record: DecisionRecord, _ limits: BandwidthSettings?) -> String {
+        switch record.reason {
+        case .best: "the best layer that the publisher sends"
+        case .asPreferred: "limited by the subscriber's preference; the publisher sends more"
+        case .bandwidth(let needed, let available): shortage(needed, available, record)
+        case .capped(let needed, let available):
+            "\(shortage(needed, available, record)); \(cap(limits?.maxDownlinkBitrate))"
+        case .settling: "recently lowered; waiting before raising again"
+        case .yieldsToScreen: "a screen share waits for bandwidth"
+        case .oversent(let excess):
+            "\(excess.kilobitsPerSecond) kbit/s beyond \(bound(record, limits)), so that there is video at all"
+        case .shortage(let needed, let available):
+            "\(available.kilobitsPerSecond) of \(needed.kilobitsPerSecond) kbit/s needed for the lowest layer"
+        case .tooManyVideos: surplus(limits?.maxVideoSubscriptions)
+        case .blocked(.paused): "paused by the subscriber"
+        case .blocked(.hidden): "hidden by the subscriber"
+        case .blocked(.notSent): "the publisher sends nothing"
+        }
+    }
+
+    private static func shortage(_ needed: Bitrate, _ available: Bitrate, _ record: DecisionRecord) -> String {
+        "\(available.kilobitsPerSecond) of \(needed.kilobitsPerSecond) kbit/s needed for \(step(after: record))"
+    }
+
+    /// "720p", or "30 fps" where the video would not grow.
     private static func step(after record: DecisionRecord) -> String {
         guard let next = record.next, next.height > 0 else { return "the next layer" }
         guard let layer = record.layer, layer.height == next.height else { return "\(next.height)p" }
@@ -99,15 +113,35 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
     }
 
     private static func surplus(_ limit: BandwidthLimit<Int>?) -> String {
-        guard let limit else { return "more pictures are wanted than may be shown at a time" }
-        return "more pictures are wanted than the \(limit.value) allowed at a time by \(who(limit.source))"
+        guard let limit else { return "more videos are subscribed to than may be sent at once" }
+        return "more videos are subscribed to than the \(limit.value) allowed at once by \(who(limit.source))"
     }
 
     private static func who(_ source: LimitSource) -> String {
         switch source {
         case .room: "the room's policy"
         case .token: "the access token"
-        case .participant: "the viewer's own wish"
+        case .participant: "the subscriber's own preference"
+        }
+    }
+}
+
+extension DecisionReason {
+    /// Its name in martlet.v1 and the control API.
+    var code: String {
+        switch self {
+        case .best: "best"
+        case .asPreferred: "asPreferred"
+        case .bandwidth: "bandwidth"
+        case .capped: "capped"
+        case .settling: "settling"
+        case .yieldsToScreen: "yieldsToScreen"
+        case .oversent: "oversent"
+        case .shortage: "shortage"
+        case .tooManyVideos: "tooManyVideos"
+        case .blocked(.paused): "paused"
+        case .blocked(.hidden): "hidden"
+        case .blocked(.notSent): "notSent"
         }
     }
 }

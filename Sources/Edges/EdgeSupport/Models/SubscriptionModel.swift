@@ -17,7 +17,7 @@ public struct SubscriptionModel: Codable, Sendable, Hashable {
     public var connection: String?
     /// `a=mid` on that connection.
     public var mid: String?
-    /// Nothing is forwarded by wish of the subscriber.
+    /// Nothing is forwarded because the subscriber paused it.
     public var paused: Bool
     /// Which layer is wanted.
     public var preference: PreferenceModel
@@ -43,10 +43,10 @@ public struct SubscriptionModel: Codable, Sendable, Hashable {
         mid = info.mid
         paused = info.paused
         preference = PreferenceModel(info.preference)
-        framesPerSecond = info.wish.framesPerSecond
-        priority = info.wish.priority?.word
-        pinned = info.wish.isPinned
-        hidden = info.wish.isHidden
+        framesPerSecond = info.display.framesPerSecond
+        priority = info.display.priority?.word
+        pinned = info.display.isPinned
+        hidden = info.display.isHidden
         state = info.state.rawValue
     }
 }

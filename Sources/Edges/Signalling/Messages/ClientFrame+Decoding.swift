@@ -46,7 +46,7 @@ extension ClientRequest {
             }
             self = .resume(session: SessionID(try fields.requiredText("session")), after: sequence)
         case "snapshot": self = .snapshot
-        case "pictures": self = .pictures
+        case "allocation": self = .allocation
         case "offer": self = .offer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))
         case "answer": self = .answer(connection: try fields.connection(), sdp: try fields.requiredText("sdp"))
         case "ice":
@@ -84,7 +84,7 @@ extension ClientRequest {
         }
     }
 
-    /// A subscription may begin with its wishes: nothing is sent before they hold.
+    /// A subscription may begin with its preferences: nothing is sent before they hold.
     private static func subscribing(_ fields: Fields) throws(SignallingError) -> [SessionRequest] {
         let track = try fields.track(), view = try fields.view()
         return view == TrackView()

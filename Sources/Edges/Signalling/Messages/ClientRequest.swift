@@ -15,7 +15,7 @@ enum ClientRequest: Sendable, Hashable {
     case resume(session: SessionID, after: UInt64)
     case snapshot
     /// What one is shown, and why not more.
-    case pictures
+    case allocation
     case offer(connection: String, sdp: String)
     case answer(connection: String, sdp: String)
     case ice(connection: String, candidate: String?, mid: String?)

@@ -12,7 +12,7 @@ enum ServerMessage: Sendable {
     case snapshot(id: Int64?, SessionSnapshot)
     case resumed(id: Int64?, SessionID, sequence: UInt64)
     case answer(id: Int64?, connection: String, ConnectionAnswer)
-    case pictures(id: Int64?, PicturesReport)
+    case allocation(id: Int64?, AllocationReport)
     case pong(id: Int64)
     case event(SequencedEvent)
 
@@ -60,12 +60,12 @@ extension ServerMessage: Encodable {
             try fields.set("connection", connection)
             try fields.set("sdp", answer.sdp)
             try fields.set("tracks", answer.tracks)
-        case .pictures(let id, let report):
-            try fields.write("pictures", id: id)
+        case .allocation(let id, let report):
+            try fields.write("allocation", id: id)
             try fields.set("estimate", report.estimate?.bitsPerSecond)
             try fields.set("allocated", report.allocated.bitsPerSecond)
             try fields.set("wanted", report.wanted.bitsPerSecond)
-            try fields.set("pictures", report.pictures.map { DecisionModel($0) })
+            try fields.set("videos", report.videos.map { DecisionModel($0) })
         case .event(let event):
             try fields.set("seq", event.sequence)
             try event.event.encode(to: &fields)

@@ -1,4 +1,4 @@
-/// The answer to one section of an offer: the m-line and the facts that follow from the caller's wishes.
+/// The answer to one section of an offer: the m-line and the facts that follow from the caller's request.
 struct LineAnswer {
     let policy: NegotiationPolicy
     let reading: SectionReading
@@ -47,14 +47,14 @@ struct LineAnswer {
     ) -> (taken: [NegotiatedFormat], sent: [NegotiatedFormat]) {
         line.receives = reading.direction.sends && answer.receives
         var sent: [NegotiatedFormat] = []
-        if let wish = answer.sending {
+        if let sending = answer.sending {
             if !reading.direction.receives {
                 line.refusal = .notWantedByRemote
             } else {
                 sent = FormatMatcher.agreed(
-                    publisher: wish.formats, subscriber: wish.kind == offered.kind ? allowed : [],
-                    withRetransmission: wish.rtxSSRC != nil)
-                if sent.isEmpty { line.refusal = .noCommonCodec } else { line.send(wish) }
+                    publisher: sending.formats, subscriber: sending.kind == offered.kind ? allowed : [],
+                    withRetransmission: sending.rtxSSRC != nil)
+                if sent.isEmpty { line.refusal = .noCommonCodec } else { line.send(sending) }
             }
         }
         // A section that carries nothing yet still names formats and, with them, the extensions of the whole bundle.

@@ -75,8 +75,8 @@ struct PayloadTypeRegistry: Sendable {
     }
 
     /// The dynamic range, then the numbers below those that read as RTCP (RFC 5761, RFC 3551 section 3).
-    private func free(preferring wish: UInt8) -> UInt8? {
-        if (96...127).contains(wish), !used.contains(wish) { return wish }
+    private func free(preferring preferred: UInt8) -> UInt8? {
+        if (96...127).contains(preferred), !used.contains(preferred) { return preferred }
         return (UInt8(96)...127).first { !used.contains($0) } ?? (UInt8(35)...63).first { !used.contains($0) }
     }
 

@@ -1,7 +1,7 @@
 import MediaControl
 import Primitives
 
-/// Shares a peer's bandwidth out among its video subscriptions: a pure function, called when the estimate, the layers or the wishes
+/// Shares a peer's bandwidth out among its video subscriptions: a pure function, called when the estimate, the layers or the preferences
 /// change.
 ///
 /// 1. Who may be sent at all: blocked and surplus subscriptions leave.
@@ -43,7 +43,7 @@ private struct AllocationRound {
         let current: Int
         let weight: Double
         var step = -1
-        var reason: AllocationDecision.Reason
+        var reason: DecisionReason
     }
 
     private let requests: [AllocationRequest]
@@ -52,7 +52,7 @@ private struct AllocationRound {
     private var entries: [Entry] = []
     private var spent: Int64 = 0
     private var screenWaits = false
-    private var blocked: [Int: AllocationDecision.Reason] = [:]
+    private var blocked: [Int: DecisionReason] = [:]
 
     init(_ requests: [AllocationRequest], _ rules: AllocationRules) {
         self.requests = requests
@@ -81,7 +81,7 @@ private struct AllocationRound {
         let request = requests[index]
         let ladder = Ladder(request.offers, hint: request.hint, limits: request.limits)
         guard let top = ladder.steps.last else { return }
-        let current = request.current.flatMap { ladder.index(spatial: $0.spatial, temporal: $0.temporal) } ?? -1
+        let current = request.current.flatMap { ladder.index(of: $0) } ?? -1
         let unlimited = Ladder(request.offers, hint: request.hint, limits: ViewerLimits()).steps.last
         entries.append(
             Entry(
@@ -147,12 +147,12 @@ private struct AllocationRound {
     }
 
     /// Why an entry may not climb; nil when it may.
-    private func obstacle(to index: Int) -> AllocationDecision.Reason? {
+    private func obstacle(to index: Int) -> DecisionReason? {
         let entry = entries[index]
         let request = requests[entry.request]
         guard entry.step + 1 < entry.ladder.steps.count else {
             if case .oversent = entry.reason { return entry.reason }
-            return entry.offersMore ? .asWished : .best
+            return entry.offersMore ? .asPreferred : .best
         }
         if case .oversent = entry.reason { return entry.reason }
         if screenWaits, !request.isScreen { return .yieldsToScreen }

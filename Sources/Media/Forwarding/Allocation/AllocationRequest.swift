@@ -3,16 +3,6 @@ public import Primitives
 
 /// One video subscription as the allocation sees it.
 public struct AllocationRequest: Sendable, Hashable {
-    /// Why nothing may be sent, whatever the bandwidth.
-    public enum Blocked: Sendable, Hashable {
-        /// The viewer paused it, or pauses all video.
-        case paused
-        /// The viewer does not show it.
-        case hidden
-        /// The publisher muted it, or sends nothing now.
-        case notSent
-    }
-
     public var id: SubscriptionID
     /// All combinations of layers that the publisher sends now, with what they cost.
     public var offers: [LayerOffer]
@@ -27,9 +17,9 @@ public struct AllocationRequest: Sendable, Hashable {
     public var isPinned: Bool
     /// The room's dominant speaker is its publisher.
     public var isDominant: Bool
-    public var blocked: Blocked?
+    public var blocked: DecisionReason.Block?
     /// What is forwarded now; nil when nothing is.
-    public var current: CurrentLayer?
+    public var current: LayerPoint?
     /// False for some time after a step down: rising again would flap. The caller keeps the time.
     public var mayRise: Bool
     /// It came down a moment ago: what it came down for is still in the queue, and the estimate says so once more.
@@ -41,7 +31,7 @@ public struct AllocationRequest: Sendable, Hashable {
 
     /// A step that did not hold: it and those above it wait for longer, and for more room.
     public struct FailedStep: Sendable, Hashable {
-        public var layer: CurrentLayer
+        public var layer: LayerPoint
         /// It is too soon for another attempt.
         public var isBarred: Bool
         /// How often it failed.
@@ -49,33 +39,21 @@ public struct AllocationRequest: Sendable, Hashable {
         /// What it took when it failed: a camera's rate wavers, and a moment at which it takes less is none to try it again.
         public var bitrate: Bitrate
 
-        public init(layer: CurrentLayer, isBarred: Bool, attempts: Int, bitrate: Bitrate) {
+        public init(layer: LayerPoint, isBarred: Bool, attempts: Int, bitrate: Bitrate) {
             self.layer = layer
             self.isBarred = isBarred
             self.attempts = attempts
             self.bitrate = bitrate
         }
 
-        func includes(_ step: LayerOffer) -> Bool {
-            (step.spatial, step.temporal) >= (layer.spatial, layer.temporal)
-        }
-    }
-
-    /// The layers that are being forwarded.
-    public struct CurrentLayer: Sendable, Hashable {
-        public var spatial: Int
-        public var temporal: Int
-
-        public init(spatial: Int, temporal: Int) {
-            self.spatial = spatial
-            self.temporal = temporal
-        }
+        func includes(_ step: LayerOffer) -> Bool { step.point >= layer }
     }
 
     public init(
         id: SubscriptionID, offers: [LayerOffer], limits: ViewerLimits = ViewerLimits(), hint: ContentHint = .motion,
         isScreen: Bool = false, publisherPriority: TrackPriority = .standard, viewerPriority: TrackPriority? = nil,
-        isPinned: Bool = false, isDominant: Bool = false, blocked: Blocked? = nil, current: CurrentLayer? = nil,
+        isPinned: Bool = false, isDominant: Bool = false, blocked: DecisionReason.Block? = nil,
+        current: LayerPoint? = nil,
         mayRise: Bool = true
     ) {
         self.id = id
@@ -105,7 +83,7 @@ public struct AllocationRequest: Sendable, Hashable {
 
     /// What takes the layers that are forwarded now; zero where nothing is.
     public var currentBitrate: Bitrate {
-        offers.first { $0.spatial == current?.spatial && $0.temporal == current?.temporal }?.bitrate ?? .zero
+        offers.first { $0.point == current }?.bitrate ?? .zero
     }
 
     var priority: TrackPriority { viewerPriority ?? publisherPriority }

@@ -29,22 +29,24 @@ struct Ladder: Sendable {
     }
 
     private static func motion(_ offers: [LayerOffer]) -> [LayerOffer] {
-        let lowest = offers.map(\.spatial).min() ?? 0
+        let lowest = offers.map(\.point.spatial).min() ?? 0
         var full: [Int: Double] = [:]
-        for offer in offers { full[offer.spatial] = max(full[offer.spatial] ?? 0, offer.framesPerSecond) }
+        for offer in offers { full[offer.point.spatial] = max(full[offer.point.spatial] ?? 0, offer.framesPerSecond) }
         return offers.filter { offer in
-            let enough = wavering * min(smoothFramesPerSecond, (full[offer.spatial] ?? 0) / 2)
-            return offer.spatial == lowest || offer.framesPerSecond >= enough
+            let enough = wavering * min(smoothFramesPerSecond, (full[offer.point.spatial] ?? 0) / 2)
+            return offer.point.spatial == lowest || offer.framesPerSecond >= enough
         }
-        .sorted { ($0.spatial, $0.temporal) < ($1.spatial, $1.temporal) }
+        .sorted { $0.point < $1.point }
     }
 
     private static func detail(_ offers: [LayerOffer]) -> [LayerOffer] {
-        let top = offers.map(\.spatial).max() ?? 0
+        let top = offers.map(\.point.spatial).max() ?? 0
         var slowest: [Int: Int] = [:]
-        for offer in offers { slowest[offer.spatial] = min(slowest[offer.spatial] ?? .max, offer.temporal) }
-        return offers.filter { $0.spatial == top || $0.temporal == slowest[$0.spatial] }
-            .sorted { ($0.spatial, $0.temporal) < ($1.spatial, $1.temporal) }
+        for offer in offers {
+            slowest[offer.point.spatial] = min(slowest[offer.point.spatial] ?? .max, offer.point.temporal)
+        }
+        return offers.filter { $0.point.spatial == top || $0.point.temporal == slowest[$0.point.spatial] }
+            .sorted { $0.point < $1.point }
     }
 
     /// Keeps what no better step undercuts.
@@ -57,9 +59,7 @@ struct Ladder: Sendable {
     }
 
     /// The highest step that shows no more than the layer does; nil when even the lowest shows more.
-    func index(spatial: Int, temporal: Int) -> Int? {
-        steps.lastIndex { ($0.spatial, $0.temporal) <= (spatial, temporal) }
-    }
+    func index(of layer: LayerPoint) -> Int? { steps.lastIndex { $0.point <= layer } }
 }
 
 /// The most that a viewer wants to see of a track; nil: no limit.
@@ -79,17 +79,20 @@ public struct ViewerLimits: Sendable, Hashable {
 
     /// What is left of `offers`; always something, when there was something: a limit below the lowest layer means the lowest.
     func apply(to offers: [LayerOffer]) -> [LayerOffer] {
-        guard let lowest = offers.map(\.spatial).min() else { return [] }
+        guard let lowest = offers.map(\.point.spatial).min() else { return [] }
         var top = spatial.map { max($0, lowest) } ?? .max
         if let height {
-            let filling = offers.filter { $0.height >= height }.map(\.spatial).min()
+            let filling = LayerFit.rank(
+                reaching: height, among: offers.lazy.map { ($0.point.spatial, $0.height) })
             top = min(top, filling ?? .max)
         }
-        var left = offers.filter { $0.spatial <= top }
+        var left = offers.filter { $0.point.spatial <= top }
         guard let framesPerSecond else { return left }
         // Measured rates waver: a tenth more than asked for is still what was asked for.
-        let slowest = Dictionary(grouping: left, by: \.spatial).mapValues { $0.map(\.temporal).min() ?? 0 }
-        left.removeAll { $0.framesPerSecond > framesPerSecond * 1.1 && $0.temporal > slowest[$0.spatial] ?? 0 }
+        let slowest = Dictionary(grouping: left, by: \.point.spatial).mapValues { $0.map(\.point.temporal).min() ?? 0 }
+        left.removeAll {
+            $0.framesPerSecond > framesPerSecond * 1.1 && $0.point.temporal > slowest[$0.point.spatial] ?? 0
+        }
         return left
     }
 }

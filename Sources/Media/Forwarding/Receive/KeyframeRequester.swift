@@ -2,7 +2,7 @@ internal import Primitives
 
 /// When to ask one layer's sender for a keyframe, however many subscribers want one.
 ///
-/// A wish stays until a keyframe has begun. Requests are at least `interval` apart; after four without an answer the
+/// A request stays until a keyframe has begun. Requests are at least `interval` apart; after four without an answer the
 /// distance doubles up to 4 s, because a sender that cannot answer (paused, in the background) is not helped by more. A layer that is no
 /// longer sent is given up then: browsers answer for all layers, and every viewer would pay for a keyframe that nobody waits for.
 struct KeyframeRequester: Sendable {
@@ -11,10 +11,10 @@ struct KeyframeRequester: Sendable {
     private(set) var isWanted = false
     private var lastSent: MonotonicTime?
     private var tries = 0
-    /// Requests for this wish.
+    /// Requests for this need.
     private var asked = 0
     private var isPaused = false
-    /// The last wish was given up: requests for the next one are as far apart.
+    /// The last need was given up: requests for the next one are as far apart.
     private var wasGivenUp = false
     /// Requests at the shortest distance.
     private static let patience = 4
@@ -51,7 +51,7 @@ struct KeyframeRequester: Sendable {
     /// Enough requests are without an answer to give a sender up that nothing else is heard of.
     var isInVain: Bool { asked > 0 && tries >= Self.patience }
 
-    /// Withdraws the wish of a layer that is not sent. Whoever still needs it asks anew.
+    /// Withdraws the request for a layer that is not sent. Whoever still needs it asks anew.
     mutating func giveUp() {
         isWanted = false
         wasGivenUp = true

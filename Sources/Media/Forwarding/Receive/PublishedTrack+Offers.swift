@@ -1,3 +1,4 @@
+public import MediaControl
 public import Primitives
 
 extension PublishedTrack {
@@ -14,7 +15,7 @@ extension PublishedTrack {
             where temporal == 0 || layer.pointee.rates.has(spatial: 0, temporal: temporal, at: now) {
                 offers.append(
                     LayerOffer(
-                        spatial: rank(ofLayer: index), temporal: temporal,
+                        LayerPoint(spatial: rank(ofLayer: index), temporal: temporal),
                         bitrate: layer.pointee.rates.bitrate(
                             spatial: 0, temporal: temporal, announced: announced.bitsPerSecond(stream: index, upTo: 0),
                             at: now),
@@ -36,7 +37,7 @@ extension PublishedTrack {
             where temporal == 0 || rates.has(spatial: spatial, temporal: temporal, at: now) {
                 offers.append(
                     LayerOffer(
-                        spatial: spatial, temporal: temporal,
+                        LayerPoint(spatial: spatial, temporal: temporal),
                         bitrate: rates.bitrate(
                             spatial: spatial, temporal: temporal,
                             announced: announced.bitsPerSecond(stream: 0, upTo: spatial), at: now),

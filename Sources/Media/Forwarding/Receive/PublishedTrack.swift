@@ -74,7 +74,7 @@ public final class PublishedTrack {
     func update(_ description: TrackDescription) {
         state.pointee.describe(description)
         guard !asksForKeyframes else { return }
-        // A wish that nothing can be written for would be due for ever.
+        // A request that nothing can be written for would be due for ever.
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
     }
 

@@ -7,7 +7,7 @@ extension ReceiveLayer {
     static let tooOld: Int64 = -2
 
     /// The extended sequence number of a packet, which is thereby received; `duplicate` or `tooOld` for one that is of no
-    /// use. Notes what is missing, and ends the wish for what came.
+    /// use. Notes what is missing, and ends the request for what came.
     mutating func number(
         _ number: UInt16, isRepaired: Bool, asksForRepair: Bool, at now: MonotonicTime, flags: inout PacketRecord.Flags
     ) -> Int64 {

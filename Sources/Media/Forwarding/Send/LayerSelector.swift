@@ -3,7 +3,7 @@ import Primitives
 
 /// Which layer a subscription forwards and which one it waits for.
 ///
-/// The choice follows the subscriber's wish among the layers that are being sent, below what bandwidth allows; see `setBound`.
+/// The choice follows the subscriber's preference among the layers that are being sent, below what bandwidth allows; see `setBound`.
 struct LayerSelector {
     var preference: LayerPreference
     /// The highest rank that may be chosen, by bandwidth.
@@ -113,7 +113,7 @@ struct LayerSelector {
     /// The subscriber was told that some decode targets are not there, since the last keyframe.
     var hasToldTargets = false
 
-    /// Whether a keyframe must come before the wish can be followed.
+    /// Whether a keyframe must come before the preference can be followed.
     var needsKeyframe: Bool {
         (target != active && pending != target) || (active >= 0 && spatialTarget > spatialCap)
     }
@@ -131,18 +131,18 @@ struct LayerSelector {
         if pending != target { pending = -1 }
     }
 
-    /// The layer that fits the wish best among those being sent; the active one while nothing is.
+    /// The layer that fits the preference best among those being sent; the active one while nothing is.
     private mutating func choose(among track: PublishedTrack, now: MonotonicTime) -> Int? {
         var best: (layer: Int, rank: Int)?
         var above: (layer: Int, rank: Int)?
-        let wished = wishedRank(in: track)
+        let preferred = preferredRank(in: track)
         let sent = track.activeLayers(at: now)
         noteOthers(sent & ~known)
         // Where nothing that is known is sent any more, whatever there is.
         let allowed = sent & known != 0 ? sent & known : sent
         for index in 0..<track.layerCount where allowed & 1 << UInt8(index) != 0 {
             let rank = track.rank(ofLayer: index)
-            if rank <= wished {
+            if rank <= preferred {
                 if best == nil || rank > best!.rank { best = (index, rank) }
             } else if above == nil || rank < above!.rank {
                 above = (index, rank)
@@ -156,37 +156,20 @@ struct LayerSelector {
         others = layers
     }
 
-    private func wishedRank(in track: PublishedTrack) -> Int {
-        let wish =
+    private func preferredRank(in track: PublishedTrack) -> Int {
+        let rank =
             switch preference {
             case .best: Int.max
-            case .rid(let rid):
-                (0..<track.layerCount).first { track.layer($0).pointee.rid == rid }.map { track.rank(ofLayer: $0) }
-                    ?? .max
-            case .height(let height):
-                (0..<track.layerCount).filter { track.layer($0).pointee.height >= height }
-                    .map { track.rank(ofLayer: $0) }.min() ?? .max
+            case .rid(let rid): track.rank(of: rid) ?? .max
+            case .height(let height): track.rank(reaching: height) ?? .max
             case .spatial(let rank): rank
             }
-        return min(wish, Int(bound))
+        return min(rank, Int(bound))
     }
 
-    /// One stream with layers inside: the wish becomes a cap on spatial layers.
+    /// One stream with layers inside: the preference becomes a cap on spatial layers.
     private mutating func lookAtSpatialLayers(of track: PublishedTrack) {
-        switch preference {
-        case .best, .rid: spatialTarget = .max
-        case .spatial(let layer): spatialTarget = UInt8(clamping: layer)
-        case .height(let height): spatialTarget = Self.spatialLayer(reaching: height, of: track)
-        }
-        if bound != .max { spatialTarget = min(spatialTarget, UInt8(clamping: Int(bound))) }
-    }
-
-    /// Spatial layers double in size (RFC 9628, AV1's modes of two and three): the lowest whose height is enough.
-    private static func spatialLayer(reaching height: Int, of track: PublishedTrack) -> UInt8 {
-        let full = track.layer(0).pointee.height
-        guard full > 0, height > 0 else { return .max }
-        let top = track.layer(0).pointee.spatialLayers - 1
-        for layer in 0..<top where full >> (top - layer) >= height { return UInt8(layer) }
-        return .max
+        let rank = preferredRank(in: track)
+        spatialTarget = rank >= Int(Int8.max) ? .max : UInt8(clamping: rank)
     }
 }

@@ -1,7 +1,7 @@
 public import MediaControl
 public import Primitives
 
-// What stands behind the section: which track, paused or not, which layer is wished for.
+// What stands behind the section: which track, paused or not, which layer is preferred.
 
 extension Subscription {
     /// Puts `track` behind the section; the stream that the subscriber sees goes on.
@@ -42,7 +42,7 @@ extension Subscription {
         return !paused && kind == .video && isBound
     }
 
-    /// Another wish; true when a keyframe of another layer is needed for it.
+    /// Another preference; true when a keyframe of another layer is needed for it.
     public mutating func setPreference(_ preference: LayerPreference, track: PublishedTrack?, at now: MonotonicTime)
         -> Bool
     {
@@ -58,14 +58,6 @@ extension Subscription {
 
     /// It waits for `setBound`.
     public var isAwaitingBound: Bool { selector.isAwaiting }
-
-    /// The most that bandwidth allows: spatial layer by rank and temporal layer, nil for no bound; true when a keyframe of another
-    /// layer is needed for it.
-    public mutating func setBound(spatial: Int?, temporal: Int?, track: PublishedTrack?, at now: MonotonicTime) -> Bool
-    {
-        selector.setBound(spatial: spatial, temporal: temporal)
-        return lookForKeyframe(track, at: now)
-    }
 
     private mutating func lookForKeyframe(_ track: PublishedTrack?, at now: MonotonicTime) -> Bool {
         guard let track, isBound, kind == .video, !isPaused else { return false }

@@ -1,14 +1,14 @@
-import MediaControl
+public import MediaControl
 public import Primitives
 
 /// What bandwidth allows of a picture.
 public enum LayerBound: Sendable, Hashable {
-    /// All that is wished for.
+    /// All that is preferred.
     case unlimited
-    /// All that is wished for of the simulcast layers that are sent and measured now; others wait for the next decision.
+    /// All that is preferred of the simulcast layers that are sent and measured now; others wait for the next decision.
     case present
     /// Up to this spatial rank, and of that up to this temporal layer.
-    case upTo(spatial: Int, temporal: Int)
+    case upTo(LayerPoint)
     /// Not at all.
     case nothing
     /// Not before its publisher sends it and another decision has been made.
@@ -24,7 +24,7 @@ extension Subscription {
         switch bound {
         case .unlimited, .nothing, .undecided: selector.setBound(spatial: nil, temporal: nil)
         case .present: selector.setBound(spatial: nil, temporal: nil, known: track.measuredLayers(at: now))
-        case .upTo(let spatial, let temporal): selector.setBound(spatial: spatial, temporal: temporal)
+        case .upTo(let layer): selector.setBound(spatial: layer.spatial, temporal: layer.temporal)
         }
         guard isBound, kind == .video, !isPaused else { return false }
         if isHeldBack {
@@ -42,10 +42,7 @@ extension Subscription {
         case .best: ViewerLimits()
         case .height(let height): ViewerLimits(height: height)
         case .spatial(let rank): ViewerLimits(spatial: rank)
-        case .rid(let rid):
-            ViewerLimits(
-                spatial: (0..<track.layerCount).first { track.layer($0).pointee.rid == rid }
-                    .map { track.rank(ofLayer: $0) })
+        case .rid(let rid): ViewerLimits(spatial: track.rank(of: rid))
         }
     }
 }

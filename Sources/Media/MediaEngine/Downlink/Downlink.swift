@@ -28,9 +28,7 @@ struct Downlink: ~Copyable {
     private var repeatsSent: UInt64 = 0
     private var path = SendPath()
 
-    /// Head of the list of its subscriptions; -1 for none.
-    private var firstSubscription = -1
-    private(set) var subscriptionCount = 0
+    private var list = SubscriptionList()
     /// Smoothed round trip by receiver reports; nil before the first.
     private var reportedRoundTrip = RoundTrip()
     /// When sender reports are looked at next.
@@ -38,7 +36,7 @@ struct Downlink: ~Copyable {
     private var lookups = Allowance.lookups
     private var repeats = Allowance.repeats
     /// How its bandwidth is shared out.
-    var allocation = AllocationState()
+    private(set) var allocator = BandwidthAllocator()
 
     /// What lies before the list of subscriptions.
     static let hotBytes = 48 + SendPath.hotBytes
@@ -49,28 +47,22 @@ struct Downlink: ~Copyable {
 
     /// Bytes of memory, that beside the struct itself included.
     var memoryBytes: Int {
-        MemoryLayout<Self>.size + path.memoryBytes + allocation.decisions.memoryBytes + allocation.estimates.memoryBytes
+        MemoryLayout<Self>.size + path.memoryBytes + allocator.memoryBytes
     }
 
     // MARK: - Subscriptions
 
     /// The peer's subscriptions, newest first. One of them may be removed while it is looked at.
     func subscriptions(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain {
-        SubscriptionChain(.ofPeer, from: firstSubscription, in: base)
+        list.chain(in: base)
     }
 
-    mutating func add(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
-        base[index].nextOfPeer = firstSubscription
-        if firstSubscription >= 0 { base[firstSubscription].previousOfPeer = index }
-        firstSubscription = index
-        subscriptionCount += 1
-    }
+    var subscriptionCount: Int { list.count }
+
+    mutating func add(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) { list.add(index, in: base) }
 
     mutating func remove(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
-        let next = base[index].nextOfPeer, previous = base[index].previousOfPeer
-        if next >= 0 { base[next].previousOfPeer = previous }
-        if previous >= 0 { base[previous].nextOfPeer = next } else { firstSubscription = next }
-        subscriptionCount -= 1
+        list.remove(index, in: base)
     }
 
     /// A subscription has packets in this turn; true when it is the peer's first one.
@@ -300,9 +292,6 @@ struct Downlink: ~Copyable {
     /// What the path carries; nil where nothing limits.
     func estimate(at now: MonotonicTime) -> Bitrate? { path.estimate(at: now) }
 
-    /// The start value holds until the feedback comes that was promised.
-    mutating func expectFeedback() { path.expectFeedback() }
-
     /// Takes transport-wide feedback; nil, or why it is not believed.
     mutating func receive(
         _ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime
@@ -319,11 +308,6 @@ struct Downlink: ~Copyable {
 
     /// The peer is reached another way from now on.
     mutating func pathChanged(at now: MonotonicTime) { path.changed(at: now) }
-
-    /// What probing is for; bits a second on the wire.
-    mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
-        path.setDemand(allocated: allocated, next: next, wanted: wanted, at: now)
-    }
 
     /// Plans probes and notices silence.
     mutating func advance(to now: MonotonicTime) { path.advance(to: now) }
@@ -342,6 +326,48 @@ struct Downlink: ~Copyable {
     /// Whether feedback may have `count` numbers looked up.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }
 
+    // MARK: - Sharing the path out
+
+    /// Looks at the videos at `moment` or before; true when that is sooner than planned.
+    mutating func look(at moment: MonotonicTime) -> Bool { allocator.look(at: moment) }
+
+    /// Looks at the videos at once where the estimate has moved; true when that is sooner than planned.
+    mutating func lookIfEstimateMoved(at now: MonotonicTime) -> Bool {
+        allocator.isHastened(by: path.estimate(at: now)) && allocator.look(at: now)
+    }
+
+    /// Shares the path out, if it is time to; what that asks of others. `mayReceive`: something can be sent to the peer.
+    mutating func decide(
+        _ tables: borrowing Tables, mayReceive: Bool, at now: MonotonicTime
+    ) -> [BandwidthAllocator.Change] {
+        guard allocator.nextLook <= now else { return [] }
+        guard mayReceive else {
+            allocator.suspend()
+            return []
+        }
+        return allocator.decide(subscriptions(in: tables.subscriptions.base), tables, over: &path, at: now)
+    }
+
+    /// Sets the rules by which bandwidth is shared out.
+    mutating func setPolicy(_ policy: DownlinkPolicy, in base: UnsafeMutablePointer<SubscriptionState>) {
+        guard allocator.setPolicy(policy) else { return }
+        // Videos that are not sent yet begin in another way.
+        for state in subscriptions(in: base) { state.pointee.allocation.invalidate() }
+    }
+
+    /// What holds now for each video, and for all together.
+    func report(in base: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime) -> DownlinkReport {
+        var report = DownlinkReport()
+        let condition = path.condition(at: now)
+        report.estimate = condition.isMeasured ? condition.estimate : nil
+        (report.allocated, report.wanted) = allocator.totals
+        for state in subscriptions(in: base) where state.pointee.track >= 0 {
+            if let record = state.pointee.allocation.record { report.videos.append(record.read(at: now)) }
+        }
+        report.videos.sort { $0.subscription < $1.subscription }
+        return report
+    }
+
     // MARK: - Deadlines
 
     /// Sender reports are looked at at `moment` or before; true when that is sooner than planned.
@@ -358,7 +384,7 @@ struct Downlink: ~Copyable {
 
     /// When something has to leave, be decided or be looked at.
     func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
-        min(nextReport, min(allocation.nextLook, path.nextDeadline(at: now)))
+        min(nextReport, min(allocator.nextLook, path.nextDeadline(at: now)))
     }
 
     // MARK: - Memory asked for ahead

@@ -21,3 +21,29 @@ struct SubscriptionChain: Sequence, IteratorProtocol {
         return state
     }
 }
+
+/// The list of one peer's subscriptions, newest first: its links stand in the subscriptions themselves.
+struct SubscriptionList {
+    /// -1 for none.
+    private var first = -1
+    private(set) var count = 0
+
+    /// One of them may be removed while it is looked at.
+    func chain(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain {
+        SubscriptionChain(.ofPeer, from: first, in: base)
+    }
+
+    mutating func add(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
+        base[index].nextOfPeer = first
+        if first >= 0 { base[first].previousOfPeer = index }
+        first = index
+        count += 1
+    }
+
+    mutating func remove(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
+        let next = base[index].nextOfPeer, previous = base[index].previousOfPeer
+        if next >= 0 { base[next].previousOfPeer = previous }
+        if previous >= 0 { base[previous].nextOfPeer = next } else { first = next }
+        count -= 1
+    }
+}

@@ -17,12 +17,10 @@ struct TrackState: ~Copyable {
     var traits = TrackTraits()
     /// It has packets of this turn.
     var isDirty = false
-    /// The layers that its publisher knows to be wanted, bit by bit: all of them to begin with.
-    var toldLayers = UInt8.max
+    /// What subscribers want of its layers, where it is video.
+    var demand = LayerDemand()
     /// The layers that were sent when it was muted, bit by bit.
     var layersBeforeMute = UInt8.max
-    /// When layers that nobody wants any more are told.
-    var fadesAt = MonotonicTime.distantFuture
     /// The last packet of this turn did not end its picture, and several wait for it.
     var isOpen = false
 
@@ -55,11 +53,11 @@ struct SubscriptionState: ~Copyable {
     var isReady: Bool
     /// The subscriber would see the pictures unturned.
     var lacksOrientation = false
-    /// What was decided about it, where it is a picture.
-    var picture = PictureState()
+    /// What was decided about it, where it is video.
+    var allocation = VideoAllocation()
 
-    /// What lies before `picture`: all that packets need.
-    static let hotBytes = MemoryLayout<SubscriptionState>.size - MemoryLayout<PictureState>.size
+    /// What lies before `allocation`: all that packets need.
+    static let hotBytes = MemoryLayout<SubscriptionState>.size - MemoryLayout<VideoAllocation>.size
 
     init(_ subscription: consuming Subscription, peer: Int, isReady: Bool) {
         self.subscription = subscription

@@ -13,11 +13,11 @@ extension Fields {
             guard rate.isFinite, (0.1...240).contains(rate) else {
                 throw .invalid(fault("framesPerSecond", wanted: "0.1 to 240"))
             }
-            view.wish.framesPerSecond = rate
+            view.display.framesPerSecond = rate
         }
-        view.wish.priority = try priority()
-        view.wish.isPinned = try flag("pinned") ?? false
-        view.wish.isHidden = try flag("hidden") ?? false
+        view.display.priority = try priority()
+        view.display.isPinned = try flag("pinned") ?? false
+        view.display.isHidden = try flag("hidden") ?? false
         view.isPaused = try flag("paused") ?? false
         return view
     }

@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 @Suite("What viewers ask for, and how soon they have it")
-struct WishesTests {
+struct PreferenceTests {
     /// A viewer of one camera or several in three layers, on wires of 10 ms each way; everything is settled.
     private struct Room {
         let world: World
@@ -114,8 +114,8 @@ struct WishesTests {
         let published = room.run(20)
         // Whole sizes or half the frames: more is more.
         #expect((published[0].layer, published[0].framesPerSecond) > (published[1].layer, published[1].framesPerSecond))
-        room.viewer.wish(of: room.views[0]) { $0.priority = .low }
-        room.viewer.wish(of: room.views[1]) { $0.priority = .high }
+        room.viewer.setDisplay(of: room.views[0]) { $0.priority = .low }
+        room.viewer.setDisplay(of: room.views[1]) { $0.priority = .high }
         let chosen = room.run(25)
         #expect((chosen[1].layer, chosen[1].framesPerSecond) > (chosen[0].layer, chosen[0].framesPerSecond))
     }
@@ -124,11 +124,11 @@ struct WishesTests {
     func frameRates() throws {
         let room = try Narrow(rate: 20_000, seed: Seeds.seed(99))
         #expect(room.run(10).allSatisfy { $0.layer == 2 && $0.framesPerSecond > 28 })
-        room.viewer.wish(of: room.views[0]) { $0.framesPerSecond = 15 }
+        room.viewer.setDisplay(of: room.views[0]) { $0.framesPerSecond = 15 }
         let thinned = room.run(6)
         #expect((13...16).contains(thinned[0].framesPerSecond) && thinned[0].layer == 2)
         #expect(thinned[1].framesPerSecond > 28)
-        room.viewer.wish(of: room.views[0]) { _ in }
+        room.viewer.setDisplay(of: room.views[0]) { _ in }
         #expect(room.run(7)[0].framesPerSecond > 28)
         #expect(room.world.faults == [])
     }
@@ -151,12 +151,12 @@ struct WishesTests {
     func hiding() throws {
         let room = try Room(publishers: 2, seed: Seeds.seed(92))
         #expect(room.flowing == [0, 1])
-        room.viewer.wish(of: room.views[0]) { $0.isHidden = true }
+        room.viewer.setDisplay(of: room.views[0]) { $0.isHidden = true }
         room.world.run(for: .milliseconds(300))
         #expect(room.flowing == [1])
         room.world.run(for: .seconds(2))
         let before = room.views[0].packets
-        room.viewer.wish(of: room.views[0]) { _ in }
+        room.viewer.setDisplay(of: room.views[0]) { _ in }
         let time = try #require(room.wait { room.views[0].packets > before })
         print("shown again after \(time.milliseconds) ms")
         #expect(time <= .milliseconds(300))
@@ -224,29 +224,29 @@ struct WishesTests {
             }
         }
         #expect(told().isEmpty, "all are wanted from the start")
-        for (wish, layers) in [
+        for (preference, layers) in [
             (LayerPreference.height(180), [true, false, false]), (.best, [true, true, true]),
             (.height(360), [true, true, false]), (.rid("q"), [true, false, false]), (.spatial(2), [true, true, true]),
         ] {
             let start = room.world.now
-            room.viewer.prefer(wish, of: room.views[0])
+            room.viewer.prefer(preference, of: room.views[0])
             room.world.run(for: .seconds(5))
             let last = try #require(told().last)
-            print("\(wish): \(last.layers) after \((last.time - start).milliseconds) ms")
+            print("\(preference): \(last.layers) after \((last.time - start).milliseconds) ms")
             #expect(last.layers == layers)
             #expect(last.time - start <= (layers == [true, true, true] ? .milliseconds(20) : .seconds(5)))
         }
         // Looked away and back within a moment: nothing is told.
         let count = told().count
         for _ in 0..<4 {
-            room.viewer.wish(of: room.views[0]) { $0.isHidden = true }
+            room.viewer.setDisplay(of: room.views[0]) { $0.isHidden = true }
             room.world.run(for: .milliseconds(1_500))
-            room.viewer.wish(of: room.views[0]) { _ in }
+            room.viewer.setDisplay(of: room.views[0]) { _ in }
             room.world.run(for: .milliseconds(700))
         }
         #expect(told().count == count)
         // Nobody looks: none is wanted. Nobody is there: the smallest is, for whoever comes.
-        room.viewer.wish(of: room.views[0]) { $0.isHidden = true }
+        room.viewer.setDisplay(of: room.views[0]) { $0.isHidden = true }
         room.world.run(for: .seconds(3))
         #expect(told().last?.layers == [false, false, false])
         room.viewer.unsubscribe(room.views[0])
@@ -305,12 +305,12 @@ struct WishesTests {
         room.world.run(for: .milliseconds(300))
         #expect(room.flowing == [3])
         // A pin is stronger.
-        room.viewer.wish(of: room.views[5]) { $0.isPinned = true }
+        room.viewer.setDisplay(of: room.views[5]) { $0.isPinned = true }
         #expect(try #require(room.wait { room.views[5].packets > 0 }) <= .milliseconds(300))
         room.world.run(for: .milliseconds(300))
         #expect(room.flowing == [5])
         // What is hidden takes no place.
-        room.viewer.wish(of: room.views[5]) {
+        room.viewer.setDisplay(of: room.views[5]) {
             $0.isPinned = true
             $0.isHidden = true
         }

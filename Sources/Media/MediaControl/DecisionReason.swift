@@ -1,0 +1,57 @@
+public import Primitives
+
+/// Why a subscription gets the layer that it gets.
+public enum DecisionReason: Sendable, Hashable {
+    /// All that the publisher sends.
+    case best
+    /// All that the subscriber prefers; the publisher sends more.
+    case asPreferred
+    /// The next step costs `needed`; `available` is what this subscription could have of the estimate.
+    case bandwidth(needed: Bitrate, available: Bitrate)
+    /// As `bandwidth`, but the policy's cap is what binds.
+    case capped(needed: Bitrate, available: Bitrate)
+    /// More fits, but the layer was lowered too recently.
+    case settling
+    /// A screen waits for bandwidth: nobody else rises meanwhile.
+    case yieldsToScreen
+    /// More than the estimate, as the policy allows for the lowest step.
+    case oversent(by: Bitrate)
+    /// The lowest step costs `needed` and does not fit: not sent.
+    case shortage(needed: Bitrate, available: Bitrate)
+    /// More videos are subscribed to than the subscriber may have at once: not sent.
+    case tooManyVideos(limit: Int)
+    /// Not sent, whatever the bandwidth.
+    case blocked(Block)
+
+    /// Why nothing may be sent, whatever the bandwidth.
+    public enum Block: Sendable, Hashable {
+        /// The subscriber paused it, or pauses all video.
+        case paused
+        /// The subscriber does not show it.
+        case hidden
+        /// The publisher muted it, or sends nothing now.
+        case notSent
+    }
+
+    /// More would be sent if the path carried more.
+    public var isShort: Bool {
+        switch self {
+        case .bandwidth, .settling, .yieldsToScreen, .oversent, .shortage: true
+        case .best, .asPreferred, .capped, .tooManyVideos, .blocked: false
+        }
+    }
+
+    /// Whether it is the same reason, whatever its figures.
+    public func isSame(as other: Self) -> Bool { withoutFigures == other.withoutFigures }
+
+    private var withoutFigures: Self {
+        switch self {
+        case .bandwidth: .bandwidth(needed: .zero, available: .zero)
+        case .capped: .capped(needed: .zero, available: .zero)
+        case .oversent: .oversent(by: .zero)
+        case .shortage: .shortage(needed: .zero, available: .zero)
+        case .tooManyVideos: .tooManyVideos(limit: 0)
+        case .best, .asPreferred, .settling, .yieldsToScreen, .blocked: self
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+/// Shares one peer's path out among its videos: when to look, what is decided, what probing is for, and what is remembered of it.
+///
+/// ```text
+/// estimate, layers, preferences change -> look(at:)     decide -> layers' bounds -> changes: keyframes to request, demand to update
+///                                                              -> demand of the path: what the next step takes
+/// ```
+/// The decision itself is `Allocation.decide`, a pure function.
+struct BandwidthAllocator {
+    private(set) var policy = DownlinkPolicy()
+    /// When it is looked at next.
+    private(set) var nextLook = MonotonicTime.distantFuture
+    /// Every video had what is wanted at the last look, and nothing changed since.
+    private var isCalm = false
+    /// The estimate that the last look went by; nil: no limit.
+    private var estimate: Bitrate?
+    /// What the chosen layers cost, and what everything wanted would, audio included.
+    private var allocated = Bitrate.zero
+    private var wanted = Bitrate.zero
+    private var decisions = DecisionLog()
+    private var estimates = EstimateLog()
+
+    /// Layers' rates are measured over a second; looking four times in it is soon enough for what no estimate hastens.
+    private static let interval = TimeInterval.milliseconds(250)
+    /// Where every video has what is wanted, only a layer that grows can change that.
+    private static let calmInterval = TimeInterval.seconds(1)
+    /// An estimate that fell or rose by more than this is looked at at once: every packet too many waits in a queue.
+    private static let tolerance = 0.05
+    /// What a packet costs beyond what layers are measured by: IP and UDP headers, protection and the server's own extensions, 50 of
+    /// some 1,000 bytes.
+    private static let overhead = 1.05
+    /// By so much of the lowest step must the estimate grow before a video that is sent beyond it counts as fitting.
+    private static let oversentMargin = 1.15
+
+    /// Bytes of memory beside the struct itself.
+    var memoryBytes: Int { decisions.memoryBytes + estimates.memoryBytes }
+
+    // MARK: - When
+
+    /// Looks at the videos at `moment` or before; true when that is sooner than planned.
+    mutating func look(at moment: MonotonicTime) -> Bool {
+        isCalm = false
+        guard moment < nextLook else { return false }
+        nextLook = moment
+        return true
+    }
+
+    /// Whether a new estimate is reason to look at once.
+    func isHastened(by new: Bitrate?) -> Bool {
+        guard let new else { return false }
+        guard let estimate else { return true }
+        let ratio = Double(new.bitsPerSecond) / Double(max(estimate.bitsPerSecond, 1))
+        return ratio < 1 - Self.tolerance || ratio > 1 + Self.tolerance
+    }
+
+    /// Nothing can be sent to the peer now: whoever makes that possible asks for a look.
+    mutating func suspend() { nextLook = .distantFuture }
+
+    /// Sets the rules; true when videos are counted otherwise than before.
+    mutating func setPolicy(_ policy: DownlinkPolicy) -> Bool {
+        let isOtherCount = policy.maximumVideos != self.policy.maximumVideos
+        self.policy = policy
+        return isOtherCount
+    }
+
+    // MARK: - Deciding
+
+    /// What a decision asks of others, for one subscription.
+    struct Change {
+        /// Its place in the table.
+        var subscription: Int
+        /// A keyframe is needed to follow it.
+        var needsStart: Bool
+        /// It began or ceased to be one video too many, so that its publisher may be asked for other layers.
+        var changesDemand: Bool
+    }
+
+    /// Shares the path out among the subscriptions of `chain`; what that asks of others.
+    mutating func decide(
+        _ chain: SubscriptionChain, _ tables: borrowing Tables, over path: inout SendPath, at now: MonotonicTime
+    ) -> [Change] {
+        let condition = path.condition(at: now)
+        if condition.isMeasured, let estimate = condition.estimate { estimates.note(estimate, at: now) }
+        if isCalm, fitsWithRoom(chain, tables, estimate: path.estimate(at: now), at: now) {
+            nextLook = now + Self.calmInterval
+            return []
+        }
+        nextLook = .distantFuture
+        let input = AllocationInput(chain, tables, over: condition, at: now)
+        guard !input.requests.isEmpty else { return [] }
+        // The start value counts where feedback is agreed and nothing has left yet.
+        if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
+        estimate = path.estimate(at: now)
+        let outcome = path.condition(at: now)
+        let results = Allocation.decide(
+            input.requests, under: rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond))
+        var changes: [Change] = []
+        for (position, result) in results.enumerated() {
+            let index = input.subscriptions[position]
+            let change = apply(result, for: input.requests[position], to: index, tables, over: outcome, at: now)
+            if let change { changes.append(change) }
+        }
+        setDemand(of: &path, by: results, for: input, at: now)
+        scheduleNext(after: results, at: now)
+        return changes
+    }
+
+    private mutating func scheduleNext(after decisions: [AllocationDecision], at now: MonotonicTime) {
+        let isShort = decisions.contains { $0.reason.isShort }
+        nextLook = now + (isShort ? Self.interval : Self.calmInterval)
+        // What is not sent yet may begin.
+        if !isShort { isCalm = !decisions.contains { $0.reason == .blocked(.notSent) } }
+    }
+
+    /// Whether all that is sent to the peer, in the largest layers, takes less than two thirds of its path: then there is nothing to decide, and
+    /// finding that out allocates nothing.
+    private func fitsWithRoom(
+        _ chain: SubscriptionChain, _ tables: borrowing Tables, estimate: Bitrate?, at now: MonotonicTime
+    ) -> Bool {
+        guard policy.maximumBitrate == nil, policy.maximumVideos == nil else { return false }
+        guard let estimate else { return true }
+        var total: Int64 = 0
+        for state in chain {
+            guard state.pointee.track >= 0 else { continue }
+            // Which frames are enough follows the publisher's pace.
+            guard state.pointee.allocation.display.framesPerSecond == nil else { return false }
+            let track = tables.tracks[state.pointee.track].pointee.track
+            var most: Int64 = 0
+            for layer in 0..<track.layerCount {
+                most = max(most, track.layer(layer).pointee.bitrate(at: now).bitsPerSecond)
+            }
+            total &+= most
+        }
+        return total * 3 < estimate.bitsPerSecond * 2
+    }
+
+    private func rules(over path: PathCondition, audioBitsPerSecond: Double) -> AllocationRules {
+        let budget =
+            estimate.map { max(Double($0.bitsPerSecond) - audioBitsPerSecond, 0) / Self.overhead } ?? Self.unlimited
+        return AllocationRules(
+            mode: policy.mode,
+            shortage: path.certainty == .guessed
+                ? .oversend(.bitsPerSecond(Int64(Self.unlimited))) : policy.shortage,
+            maximumVideos: policy.maximumVideos,
+            estimate: .bitsPerSecond(Int64(budget)), cap: policy.maximumBitrate,
+            isCongested: path.isCongested)
+    }
+
+    /// Bits a second that nothing exceeds.
+    private static let unlimited = 1e12
+
+    /// Puts a decision in force; nil where nobody else needs to do anything.
+    private mutating func apply(
+        _ decision: AllocationDecision, for request: AllocationRequest, to index: Int, _ tables: borrowing Tables,
+        over path: PathCondition, at now: MonotonicTime
+    ) -> Change? {
+        let state = tables.subscriptions[index]
+        let owner = tables.tracks[state.pointee.track]
+        let record = DecisionRecord(
+            time: now, subscription: decision.id, track: owner.pointee.id, layer: decision.layer, estimate: estimate,
+            reason: decision.reason, next: decision.next)
+        let wasSurplus = state.pointee.allocation.isSurplus
+        let isNew = state.pointee.allocation.apply(
+            record, costBefore: request.currentBitrate, over: path, at: now)
+        guard isNew || state.pointee.subscription.isAwaitingBound else { return nil }
+        if isNew { decisions.append(record) }
+        let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
+        let bound = bound(by: decision, of: state.pointee.allocation.display, isLimited: isLimited)
+        let change = Change(
+            subscription: index,
+            needsStart: state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now),
+            changesDemand: isNew && state.pointee.allocation.isSurplus != wasSurplus)
+        return change.needsStart || change.changesDemand ? change : nil
+    }
+
+    /// What a decision means for the subscription. `isLimited`: its path is measured.
+    private func bound(by decision: AllocationDecision, of display: DisplayPreference, isLimited: Bool) -> LayerBound {
+        switch decision.reason {
+        // It may be one too many.
+        case .blocked(.notSent) where policy.maximumVideos != nil: .undecided
+        // Nothing was measured yet: begin low where bandwidth may be short.
+        case .blocked(.notSent): isLimited ? .upTo(LayerPoint(spatial: 0, temporal: .max)) : .unlimited
+        // The size is the subscription's own to keep, frames are not.
+        case .asPreferred where display.framesPerSecond != nil:
+            decision.layer.map { .upTo(LayerPoint(spatial: .max, temporal: $0.point.temporal)) } ?? .unlimited
+        // The viewer stopped it itself: no reason of bandwidth holds it.
+        case .blocked(.paused): .unlimited
+        // A larger layer that begins later is measured first.
+        case .best, .asPreferred: isLimited ? .present : .unlimited
+        case .blocked(.hidden), .shortage, .tooManyVideos: .nothing
+        case .bandwidth, .capped, .settling, .yieldsToScreen, .oversent:
+            decision.layer.map { .upTo($0.point) } ?? .nothing
+        }
+    }
+
+    // MARK: - Probing
+
+    private mutating func setDemand(
+        of path: inout SendPath, by decisions: [AllocationDecision], for input: AllocationInput, at now: MonotonicTime
+    ) {
+        var own = 0.0, all = 0.0
+        var rise: Double?
+        // Where the policy's cap binds, the path is not what is short: nothing beyond it is wanted, and nothing is probed for.
+        let isCapped = policy.maximumBitrate.map { $0 < estimate ?? $0 } ?? false
+        for (decision, request) in zip(decisions, input.requests) {
+            let cost = Double(decision.layer?.bitrate.bitsPerSecond ?? 0)
+            let isShort = decision.reason.isShort && !isCapped
+            own += cost
+            all += isShort ? max(cost, request.offers.map { Double($0.bitrate.bitsPerSecond) }.max() ?? cost) : cost
+            guard isShort, let room = room(above: decision, cost: cost, for: request) else { continue }
+            rise = min(rise ?? .infinity, room - cost)
+        }
+        let total = own * Self.overhead + input.audioBitsPerSecond
+        allocated = .bitsPerSecond(Int64(total))
+        wanted = .bitsPerSecond(Int64(all * Self.overhead + input.audioBitsPerSecond))
+        // All have what they want while the estimate says less, as after a keyframe's queue: without a probe it would stay there, and somebody come down.
+        let isDoubted = !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
+        let next = rise.map { total + $0 * Self.overhead } ?? (isDoubted ? total : nil)
+        path.setDemand(
+            allocated: allocated, next: next.map { .bitsPerSecond(Int64($0)) }, wanted: wanted, at: now)
+    }
+
+    /// What must be there for the next gain, its margin included; nil where there is none.
+    private func room(above decision: AllocationDecision, cost: Double, for request: AllocationRequest) -> Double? {
+        if case .oversent = decision.reason { return cost * Self.oversentMargin }
+        guard let next = decision.next, Double(next.bitrate.bitsPerSecond) > cost else { return nil }
+        return Double(request.room(for: next).bitsPerSecond)
+    }
+
+    // MARK: - Reports
+
+    /// What is allocated, and what everything that is wanted would take; audio included.
+    var totals: (allocated: Bitrate, wanted: Bitrate) { (allocated, wanted) }
+
+    /// What is remembered, with ages as of `now`.
+    func history(at now: MonotonicTime) -> DecisionHistory {
+        var history = DecisionHistory()
+        history.decisions = decisions.all.map { $0.read(at: now) }
+        history.estimates = estimates.records(at: now)
+        return history
+    }
+}

@@ -1,0 +1,27 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+/// The last decisions about one peer's videos.
+struct DecisionLog {
+    /// A minute of a call on a bad link, and a day of one on a good link.
+    static let capacity = 64
+    private var records: [DecisionRecord] = []
+    private var next = 0
+
+    mutating func append(_ record: DecisionRecord) {
+        if records.count < Self.capacity {
+            records.append(record)
+        } else {
+            records[next] = record
+        }
+        next = (next + 1) % Self.capacity
+    }
+
+    /// Oldest first.
+    var all: [DecisionRecord] {
+        records.count < Self.capacity ? records : Array(records[next...] + records[..<next])
+    }
+
+    var memoryBytes: Int { records.capacity * MemoryLayout<DecisionRecord>.stride }
+}

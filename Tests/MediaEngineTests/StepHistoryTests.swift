@@ -1,0 +1,95 @@
+import Forwarding
+import MediaControl
+import Primitives
+import Testing
+
+@testable import MediaEngine
+
+@Suite("What is remembered of one video's rises and falls")
+struct StepHistoryTests {
+    private let low = LayerPoint(spatial: 0, temporal: 2)
+    private let high = LayerPoint(spatial: 1, temporal: 2)
+
+    private func at(_ seconds: Double) -> MonotonicTime { .zero + .milliseconds(Int64(seconds * 1_000)) }
+
+    private func change(
+        _ from: LayerPoint?, _ to: LayerPoint?, short: Bool = true, estimate: Int64 = 500, cost: Int64 = 400
+    ) -> StepHistory.Change {
+        StepHistory.Change(
+            from: from, to: to, costBefore: .kilobitsPerSecond(600), cost: .kilobitsPerSecond(cost), isShort: short,
+            estimate: .kilobitsPerSecond(estimate), isByLoss: false)
+    }
+
+    /// Sent from the first second on, in the higher layer from the tenth.
+    private func risen() -> StepHistory {
+        var history = StepHistory()
+        history.note(change(nil, low), isFirst: true, at: at(1))
+        history.note(change(low, high, short: false), isFirst: false, at: at(10))
+        return history
+    }
+
+    @Test("After a fall for want of bandwidth it may rise again after 5 s, at once where the fall was not for that")
+    func settling() {
+        var history = StepHistory()
+        history.note(change(nil, high), isFirst: true, at: at(1))
+        #expect(history.mayRise(on: nil, at: at(20)))
+        history.note(change(high, low), isFirst: false, at: at(20))
+        #expect(!history.mayRise(on: .kilobitsPerSecond(500), at: at(24.9)))
+        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(25)))
+        var other = StepHistory()
+        other.note(change(nil, high), isFirst: true, at: at(1))
+        other.note(change(high, low, short: false), isFirst: false, at: at(20))
+        #expect(other.mayRise(on: .kilobitsPerSecond(500), at: at(20)))
+    }
+
+    @Test("A step left within 15 s of the rise is barred for 10 s, then for 20 s, and forgotten after three such waits")
+    func failedStep() {
+        var history = risen()
+        history.note(change(high, low), isFirst: false, at: at(15))
+        let failed = history.failedStep(on: .kilobitsPerSecond(500), at: at(16))
+        #expect(failed?.layer == high && failed?.attempts == 1 && failed?.isBarred == true)
+        #expect(failed?.bitrate == .kilobitsPerSecond(600))
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(25.1))?.isBarred == false)
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(45.1)) == nil)
+        history.note(change(low, high, short: false), isFirst: false, at: at(26))
+        history.note(change(high, low), isFirst: false, at: at(30))
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(49))?.isBarred == true)
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(49))?.attempts == 2)
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(50.1))?.isBarred == false)
+    }
+
+    @Test("A path that carries twice as much as at the fall forgets the failed step")
+    func otherPath() {
+        var history = risen()
+        history.note(change(high, low, estimate: 500), isFirst: false, at: at(15))
+        #expect(history.failedStep(on: .kilobitsPerSecond(999), at: at(16)) != nil)
+        #expect(history.failedStep(on: .kilobitsPerSecond(1_000), at: at(16)) == nil)
+    }
+
+    @Test("A fall for a stall that was over at once is forgiven, one at another time is not")
+    func forgiveness() {
+        var history = risen()
+        history.note(change(high, low), isFirst: false, at: at(15))
+        history.forgive(at(12))
+        #expect(!history.mayRise(on: .kilobitsPerSecond(500), at: at(16)))
+        history.forgive(at(15.5))
+        #expect(history.mayRise(on: .kilobitsPerSecond(500), at: at(16)))
+        #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(16)) == nil)
+    }
+
+    @Test("For two seconds after a rise the layer costs no more than a tenth beyond what was allocated for it")
+    func costAfterRise() {
+        let history = risen()
+        #expect(history.cost(.kilobitsPerSecond(900), at: at(11)) == .kilobitsPerSecond(440))
+        #expect(history.cost(.kilobitsPerSecond(300), at: at(11)) == .kilobitsPerSecond(300))
+        #expect(history.cost(.kilobitsPerSecond(900), at: at(12)) == .kilobitsPerSecond(900))
+    }
+
+    @Test("In its first three seconds a video is being fitted in: coming down then is no fall")
+    func fittingIn() {
+        var history = StepHistory()
+        history.note(change(nil, high), isFirst: true, at: at(1))
+        history.note(change(high, low), isFirst: false, at: at(3.9))
+        #expect(history.mayRise(on: nil, at: at(3.9)) && !history.isDraining(at: at(4)))
+    }
+}
