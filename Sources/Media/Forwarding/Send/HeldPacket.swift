@@ -68,7 +68,7 @@ extension Subscription {
             sent.flags.insert(.marker)
             tail.isFrameComplete = true
         } else if joinsLayers {
-            sent.join(.next)
+            sent.mark.join(.next)
         }
         append(sent, at: now, into: &list)
     }

@@ -96,7 +96,7 @@ struct LayerSelector {
         topSpatial = 0
         refreshBefore = nil
         wantsRefresh = false
-        hasToldTargets = false
+        hasAnnouncedTargets = false
     }
 
     /// Forgets the active layer: the next packet comes from a keyframe.
@@ -110,8 +110,8 @@ struct LayerSelector {
     /// The layers that hold now.
     @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatialCap, temporal: temporal.cap) }
 
-    /// The subscriber was told that some decode targets are not there, since the last keyframe.
-    var hasToldTargets = false
+    /// The subscriber has received an announcement that some decode targets are not there, since the last keyframe.
+    var hasAnnouncedTargets = false
 
     /// Whether a keyframe must come before the preference can be followed.
     var needsKeyframe: Bool {

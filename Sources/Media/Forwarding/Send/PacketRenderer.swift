@@ -36,7 +36,7 @@ struct PacketRenderer {
         if mapping.codec == .red || mapping.stripsRED, !record.pointee.flags.contains(.opaque) {
             return offset + REDPayload.write(payload, mapping: mapping, into: slot + offset)
         }
-        let joining = AV1Joining(byte: sent.keyIndexDelta)
+        let joining = sent.mark.joining
         if mapping.codec == .av1, !joining.isEmpty {
             return pad(
                 slot, length: offset + joining.write(payload, into: slot + offset), sent, repeatedAs: rtxSequence)
@@ -44,7 +44,7 @@ struct PacketRenderer {
         (slot + offset).copyMemory(from: payload.baseAddress!, byteCount: payload.count)
         FrameNumbers(codec: mapping.codec, payload: payload).write(
             into: slot + offset, picture: sent.pictureDelta, temporalZero: sent.temporalZeroDelta,
-            keyIndex: sent.keyIndexDelta)
+            keyIndex: sent.mark.keyIndexDelta)
         return pad(slot, length: offset + payload.count, sent, repeatedAs: rtxSequence)
     }
 
@@ -61,8 +61,8 @@ struct PacketRenderer {
     /// How long `write` makes the packet before padding; nil where only writing tells.
     @inline(__always)
     func length(of sent: SentPacket, record: UnsafePointer<PacketRecord>) -> Int? {
-        guard mapping.codec != .red, !mapping.stripsRED, sent.keyIndexDelta & ToldTargets.flag == 0,
-            mapping.codec != .av1 || AV1Joining(byte: sent.keyIndexDelta).isEmpty
+        guard mapping.codec != .red, !mapping.stripsRED, !sent.mark.hasTargets,
+            mapping.codec != .av1 || sent.mark.joining.isEmpty
         else { return nil }
         var elements = wire.ownElements(withMID: sent.flags.contains(.mid))
         var isTwoByte = wire.hasLargeIDs
@@ -105,10 +105,10 @@ struct PacketRenderer {
             let place = record.pointee.extensions[index]
             isTwoByte = (place.length > 16 || place.length == 0) && wire.extensions[place.meaning] != 0
         }
-        var told: ToldTargets?
-        if sent.keyIndexDelta & ToldTargets.flag != 0 {
-            told = ToldTargets(sent.keyIndexDelta, record, packet: packet, of: layer)
-            isTwoByte = isTwoByte || told?.length ?? 0 > 16
+        var targets: AnnouncedTargets?
+        if sent.mark.hasTargets {
+            targets = AnnouncedTargets(sent.mark.targets, record, packet: packet, of: layer)
+            isTwoByte = isTwoByte || targets?.length ?? 0 > 16
         }
         var writer = ExtensionBlockWriter(slot: slot, isTwoByte: isTwoByte)
         writeOwn(sent, with: &writer)
@@ -116,10 +116,10 @@ struct PacketRenderer {
             let place = record.pointee.extensions[index]
             let id = wire.extensions[place.meaning]
             guard id != 0, SubscriptionWire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
-            if place.meaning == .dependencyDescriptor, let told {
+            if place.meaning == .dependencyDescriptor, let targets {
                 let value = UnsafeMutableRawBufferPointer(
-                    start: writer.element(id, length: told.length), count: told.length)
-                told.write(packet, place, to: value)
+                    start: writer.element(id, length: targets.length), count: targets.length)
+                targets.write(packet, place, to: value)
                 DependencyDescriptorRewriter.moveFrameNumber(value, by: sent.frameDelta)
                 continue
             }

@@ -63,9 +63,11 @@ extension Subscription {
     ///
     /// nil before the publisher's first report and before the first packet.
     public func senderReport(of track: PublishedTrack, at now: MonotonicTime) -> SenderReportValues? {
-        guard isBound, selector.active >= 0, !tail.isEmpty, tail.epoch == epoch, let captureOffset else { return nil }
+        guard isBound, selector.active >= 0, !tail.isEmpty, tail.epoch == epoch,
+            let captureOffset = section.captureOffset
+        else { return nil }
         guard let clock = track.layer(Int(selector.active)).pointee.clock, ranges.count > 0 else { return nil }
-        let rate = Int64(max(1, formats[tail.format].clockRate))
+        let rate = Int64(max(1, section[tail.format].clockRate))
         let elapsed = now - clock.arrival
         let ticks = elapsed.nanoseconds / 1_000 &* rate / 1_000_000
         let source = clock.timestamp &+ ticks

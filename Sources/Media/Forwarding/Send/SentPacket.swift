@@ -47,8 +47,8 @@ public struct SentPacket: Sendable {
     public var flags: Flags = []
     /// Added to TL0PICIDX.
     var temporalZeroDelta: UInt8 = 0
-    /// Added to the VP8 key index; of other codecs the layers that the subscriber is told to get, see `ToldTargets`, or how AV1's are joined.
-    var keyIndexDelta: UInt8 = 0
+    /// What it says about layers.
+    var mark = LayerMark()
     /// Which binding of the subscription it belongs to; another track's history does not have it.
     var epoch: UInt8 = 0
     /// Bytes of RTP padding behind the payload, which make it as long as its neighbours.
@@ -58,6 +58,30 @@ public struct SentPacket: Sendable {
 
     /// `time` as `lastRepeat` keeps it. 0 means never; one millisecond in 49 days does not matter.
     static func moment(of time: MonotonicTime) -> UInt32 { max(1, UInt32(truncatingIfNeeded: time.milliseconds)) }
+}
+
+// Packets that the server makes itself have no stored packet to refer to: they use its fields for what they need.
+extension SentPacket {
+    /// Made by the server: cached parameter sets, or padding under a number of the stream.
+    @inline(__always) var isOwn: Bool { !flags.isDisjoint(with: [.parameterSets, .filler]) }
+
+    /// Of one's own: the publisher's format whose payload type it has.
+    var ownFormat: UInt8 {
+        get { UInt8(truncatingIfNeeded: source) }
+        set { source = UInt32(newValue) }
+    }
+
+    /// Of one's own: its whole timestamp.
+    var ownTimestamp: UInt32 {
+        get { timestampDelta }
+        set { timestampDelta = newValue }
+    }
+
+    /// Of parameter sets: which of the layer's sets they are.
+    var setsRevision: UInt16 {
+        get { pictureDelta }
+        set { pictureDelta = newValue }
+    }
 }
 
 /// The last numbers of one subscription, by output sequence number.

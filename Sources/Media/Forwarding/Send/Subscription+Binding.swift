@@ -6,11 +6,8 @@ public import Primitives
 extension Subscription {
     /// Puts `track` behind the section; the stream that the subscriber sees goes on.
     public mutating func bind(_ track: PublishedTrack) {
-        formats = FormatMap(from: track.description.formats, to: accepted)
-        isSingleStream = track.layerCount == 1
-        captureOffset = nil
-        toldNoCommonCodec = false
-        isRefused = false
+        section.bind(track)
+        formatMatch = .accepted
         epoch &+= 1
         ranges.removeAll()
         selector.reset()
@@ -74,10 +71,7 @@ extension Subscription {
 
     /// The publisher's track was renegotiated.
     public mutating func trackUpdated(_ track: PublishedTrack) {
-        let former = formats
-        formats = FormatMap(from: track.description.formats, to: accepted)
-        if formats != former { renegotiatedAt = highest }
-        toldNoCommonCodec = false
-        isRefused = false
+        section.trackUpdated(track, highest: highest)
+        formatMatch = .accepted
     }
 }

@@ -19,8 +19,12 @@ extension Subscription {
     /// Sets what bandwidth allows; true when a keyframe is needed for it.
     public mutating func setBound(_ bound: LayerBound, track: PublishedTrack, at now: MonotonicTime) -> Bool {
         let wasHeldBack = isHeldBack
-        isHeldBack = bound == .nothing || bound == .undecided
-        awaitsPackets = bound == .undecided
+        hold =
+            switch bound {
+            case .nothing: .byBandwidth
+            case .undecided: .untilPackets
+            case .unlimited, .present, .upTo: .none
+            }
         switch bound {
         case .unlimited, .nothing, .undecided: selector.setBound(spatial: nil, temporal: nil)
         case .present: selector.setBound(spatial: nil, temporal: nil, known: track.measuredLayers(at: now))

@@ -8,8 +8,7 @@ extension Subscription {
         ssrc: UInt32, fractionLost: UInt8, lastReport: UInt32, delay: UInt32, at now: MonotonicTime
     ) -> TimeInterval? {
         guard ssrc == self.ssrc else { return nil }
-        // The receiver has found the stream's section: the mid need not be told any more (RFC 9143 section 6).
-        sendsMID = false
+        section.receiverReported()
         totals.fractionLost = fractionLost
         return reports.roundTrip(lastReport: lastReport, delay: delay, at: now)
     }

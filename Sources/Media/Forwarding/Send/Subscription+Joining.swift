@@ -4,27 +4,11 @@ import Primitives
 
 // AV1's spatial layers for a subscriber that negotiated no dependency descriptor: one frame per picture, see `AV1Joining`.
 
-extension AV1Joining {
-    /// In `SentPacket.keyIndexDelta`: the lower bits say how the packet is joined.
-    private static let flag: UInt8 = 0x40
-
-    /// The byte for a packet that is joined.
-    var byte: UInt8 { Self.flag | rawValue }
-
-    /// What a byte says.
-    @inline(__always) init(byte: UInt8) {
-        self = byte & (ToldTargets.flag | Self.flag) == Self.flag ? AV1Joining(rawValue: byte & 3) : []
-    }
-}
-
-extension SentPacket {
-    /// Joins it to a neighbour.
-    mutating func join(_ neighbour: AV1Joining) { keyIndexDelta |= neighbour.byte }
-}
-
 extension Subscription {
     /// The subscriber cannot tell AV1's layers apart.
-    @inline(__always) var joinsLayers: Bool { tail.codec == .av1 && wire.extensions[.dependencyDescriptor] == 0 }
+    @inline(__always) var joinsLayers: Bool {
+        tail.codec == .av1 && section.wire.extensions[.dependencyDescriptor] == 0
+    }
 
     /// Joins a packet that begins a layer to the layer below.
     func joinToBefore(
@@ -34,7 +18,7 @@ extension Subscription {
         guard record.pointee.summary.startsFrame, record.pointee.summary.spatialLayer > 0,
             continuesPicture(sequence, record, of: layer)
         else { return }
-        packet.join(.before)
+        packet.mark.join(.before)
     }
 
     /// Whether the packet ahead of `sequence` is of the same picture and did not end it. Of one that is missing that is likely.

@@ -66,7 +66,7 @@ extension Subscription {
         {
             sent.flags.insert(.marker)
         } else if joinsLayers {
-            sent.join(.next)
+            sent.mark.join(.next)
         }
     }
 

@@ -42,12 +42,12 @@ extension Subscription {
     /// The length of a planned packet before padding and protection; nil where only writing tells.
     @inline(__always)
     func clearLength(of planned: SentPacket, in track: PublishedTrack) -> Int? {
-        guard planned.flags.isDisjoint(with: [.parameterSets, .filler]),
+        guard !planned.isOwn,
             let record = Self.record(of: planned, in: track.layer(Int(planned.layer)))
         else { return nil }
         var sent = planned
-        if sendsMID { sent.flags.insert(.mid) }
-        let renderer = self.renderer(for: record.pointee.format)
+        if section.sendsMID { sent.flags.insert(.mid) }
+        let renderer = section.renderer(for: record.pointee.format)
         guard renderer.mapping.isMapped else { return nil }
         return renderer.length(of: sent, record: record)
     }

@@ -12,7 +12,7 @@ extension Subscription {
     ) {
         guard let record = layer.pointee.history.record(start) else { return }
         let packet = layer.pointee.history.packet(record)
-        let mapping = formats[record.pointee.format]
+        let mapping = section[record.pointee.format]
         selector.active = Int8(layer.pointee.index)
         selector.spatialCap = selector.spatialTarget
         selector.spatialSince = record.pointee.timestamp
@@ -40,8 +40,8 @@ extension Subscription {
         highest += 1
         var sent = SentPacket()
         sent.sequence = UInt32(truncatingIfNeeded: highest)
-        sent.source = UInt32(format)
-        sent.timestampDelta = timestamp
+        sent.ownFormat = format
+        sent.ownTimestamp = timestamp
         sent.layer = layer
         sent.flags = [.used, .parameterSets]
         append(sent, at: now, into: &list)
@@ -110,7 +110,7 @@ extension Subscription {
         }
         guard let record = layer.pointee.history.record(arrival.sequence) else { return }
         if isLate { return forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list) }
-        let mapping = formats[record.pointee.format]
+        let mapping = section[record.pointee.format]
         guard mapping.takes(record.pointee.flags), kind == .audio || mapping.codec == tail.codec else {
             return leave(layer)
         }
@@ -137,7 +137,7 @@ extension Subscription {
         let output = range.pointee.output(sequence)
         if output > highest { highest = output }
         var sent = sentPacket(sequence, in: range.pointee)
-        if record.pointee.summary.hasDescriptor { tellLayers(in: &sent, sequence, record, of: layer) }
+        if record.pointee.summary.hasDescriptor { markLayers(in: &sent, sequence, record, of: layer) }
         tail.timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ range.pointee.timestampDelta
         tail.sourceTimestamp = record.pointee.timestamp
         tail.sourceSequence = sequence
@@ -238,7 +238,7 @@ extension Subscription {
         sent.pictureDelta = range.pictureDelta
         sent.frameDelta = range.frameDelta
         sent.temporalZeroDelta = range.temporalZeroDelta
-        sent.keyIndexDelta = range.keyIndexDelta
+        sent.mark = LayerMark(keyIndexDelta: range.keyIndexDelta)
         sent.layer = range.layer
         sent.flags = .used
         return sent
@@ -255,7 +255,7 @@ extension Subscription {
             return fill(layer.pointee.index, sequence, at: now, into: &list)
         }
         var sent = sentPacket(sequence, in: range.pointee)
-        guard ring.place(sent.sequence) == nil, !held.isHolding(sent.sequence), formats[record.pointee.format].isMapped
+        guard ring.place(sent.sequence) == nil, !held.isHolding(sent.sequence), section[record.pointee.format].isMapped
         else { return }
         if kind == .video { endLayer(in: &sent, sequence, record, of: layer, caps: caps) }
         // The subscriber has seen the gap: its requests that are on their way are answered by this.
@@ -271,8 +271,8 @@ extension Subscription {
         var sent = sentPacket(sequence, in: range.pointee)
         guard ring.isKeeping, ring.place(sent.sequence) == nil else { return }
         sent.flags = [.used, .filler]
-        sent.source = UInt32(tail.format)
-        sent.timestampDelta = tail.timestamp
+        sent.ownFormat = tail.format
+        sent.ownTimestamp = tail.timestamp
         append(sent, at: now, into: &list)
     }
 

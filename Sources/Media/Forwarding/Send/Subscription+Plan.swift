@@ -14,9 +14,9 @@ extension Subscription {
         guard isBound, !isPaused else { return [] }
         if isHeldBack {
             finishFrame(track, at: now, into: &list)
-            guard awaitsPackets, track.arrivals.contains(where: { !$0.isGap }) else { return [] }
+            guard hold == .untilPackets, track.arrivals.contains(where: { !$0.isGap }) else { return [] }
             // Once: where that decides nothing, the next look does.
-            awaitsPackets = false
+            hold = .byBandwidth
             return .wantsDecision
         }
         let before = list.count
@@ -33,7 +33,7 @@ extension Subscription {
             }
             if selector.mayReplay { replay(track, at: now, into: &list) }
             for arrival in track.arrivals { signals.formUnion(takeVideo(arrival, of: track, at: now, into: &list)) }
-            if selector.target >= 0, selector.needsKeyframe, !isRefused { signals.insert(.wantsKeyframe) }
+            if selector.target >= 0, selector.needsKeyframe, formatMatch != .refused { signals.insert(.wantsKeyframe) }
         } else {
             for arrival in track.arrivals { signals.formUnion(takeAudio(arrival, of: track, at: now, into: &list)) }
         }
@@ -70,18 +70,16 @@ extension Subscription {
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
-        guard formats[record.pointee.format].takes(record.pointee.flags) else { return refuse() }
+        guard section[record.pointee.format].takes(record.pointee.flags) else { return refuse() }
         begin(layer, from: arrival.sequence, at: now, into: &list)
         forward(arrival, of: layer, at: now, into: &list)
         return []
     }
 
-    /// The track's format is none of the subscriber's; told once a binding.
+    /// The track's format is none of the subscriber's; reported once per binding.
     private mutating func refuse() -> Signals {
-        isRefused = true
-        guard !toldNoCommonCodec else { return [] }
-        toldNoCommonCodec = true
-        return .noCommonCodec
+        defer { formatMatch = .refused }
+        return formatMatch == .accepted ? .noCommonCodec : []
     }
 
     // MARK: - Video
@@ -107,8 +105,8 @@ extension Subscription {
             forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list)
             return []
         }
-        guard formats[record.pointee.format].isMapped else { return refuse() }
-        isRefused = false
+        guard section[record.pointee.format].isMapped else { return refuse() }
+        if formatMatch == .refused { formatMatch = .acceptedAgain }
         if selector.pending == selector.target {
             if now - selector.pendingSince >= LayerSelector.patience { completeSwitch(of: track, at: now, into: &list) }
             return []
@@ -168,7 +166,7 @@ extension Subscription {
     private func firstDecodable(of keyframe: KeyframePosition, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Int64? {
         var sequence = keyframe.firstSequence
         while let record = layer.pointee.history.record(sequence), record.pointee.timestamp == keyframe.timestamp {
-            let mapping = formats[record.pointee.format]
+            let mapping = section[record.pointee.format]
             guard mapping.isMapped else { return nil }
             if record.pointee.summary.startsKeyframe {
                 // An IDR without parameter sets is of no use before the sets have been seen.

@@ -7,19 +7,12 @@ import RTP
 
 extension Subscription {
     /// Whether padding can go out with it.
-    public var canProbe: Bool { kind == .video && isBound && (padsBeside || fillerFormat != nil) }
+    public var canProbe: Bool {
+        kind == .video && isBound && (padsBeside || section.fillerFormat(preferring: tail.format) != nil)
+    }
 
     /// Whether padding goes out beside it: retransmissions have a stream of their own, which numbers may be spent on.
-    public var padsBeside: Bool { wire.rtxSSRC != 0 && paddingPayloadType != nil }
-
-    private var paddingPayloadType: UInt8? {
-        let current = formats[tail.format].rtxPayloadType
-        if current != FormatMapping.unmapped { return current }
-        for index in 0..<formats.count where formats[UInt8(index)].rtxPayloadType != FormatMapping.unmapped {
-            return formats[UInt8(index)].rtxPayloadType
-        }
-        return nil
-    }
+    public var padsBeside: Bool { section.paddingPayloadType(preferring: tail.format) != nil }
 
     /// Writes one packet of a probe of at most about `wanted` bytes; its length, or nil when there is nothing to write.
     ///
@@ -50,7 +43,7 @@ extension Subscription {
         let newest = UInt32(truncatingIfNeeded: highest)
         for back in 0..<16 {
             guard let place = ring.place(newest &- UInt32(back)), place.pointee.epoch == epoch,
-                place.pointee.flags.contains(.sent), place.pointee.flags.isDisjoint(with: [.parameterSets, .filler])
+                place.pointee.flags.contains(.sent), !place.pointee.isOwn
             else { continue }
             let last = place.pointee.lastRepeat
             guard last == 0 || Int64(moment &- last) >= Self.probeDistance.milliseconds else { continue }
@@ -68,18 +61,17 @@ extension Subscription {
     /// A packet of `count` bytes of padding alone (RFC 3550 section 5.1) on the retransmission stream.
     private mutating func writePadding(_ count: Int, stamp: SendStamp, into slot: UnsafeMutableRawBufferPointer) -> Int?
     {
-        guard wire.rtxSSRC != 0, let payloadType = paddingPayloadType, let base = slot.baseAddress else { return nil }
+        guard let payloadType = section.paddingPayloadType(preferring: tail.format), let base = slot.baseAddress else {
+            return nil
+        }
         rtxHighest &+= 1
-        var mapping = FormatMapping()
-        mapping.payloadType = payloadType
-        mapping.rtxPayloadType = payloadType
-        let renderer = PacketRenderer(wire: wire, mapping: mapping, isSingleStream: isSingleStream, captureOffset: 0)
+        let renderer = section.paddingRenderer(payloadType: payloadType)
         var sent = SentPacket()
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
         sent.flags = .mid
         renderer.writeHeader(sent, timestamp: tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
-        var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
+        var writer = ExtensionBlockWriter(slot: base, isTwoByte: section.wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
@@ -89,15 +81,16 @@ extension Subscription {
         _ count: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard !held.isHolding, selector.active < 0 || tail.isFrameComplete, let format = fillerFormat,
+        guard !held.isHolding, selector.active < 0 || tail.isFrameComplete,
+            let format = section.fillerFormat(preferring: tail.format),
             let timestamp = tail.isEmpty ? firstTimestamp(of: track) : tail.timestamp
         else { return nil }
         takeNumber()
         var sent = SentPacket()
         sent.sequence = UInt32(truncatingIfNeeded: highest)
-        sent.source = UInt32(format)
-        sent.timestampDelta = timestamp
-        sent.flags = sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]
+        sent.ownFormat = format
+        sent.ownTimestamp = timestamp
+        sent.flags = section.sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]
         sent.padding = UInt8(clamping: count)
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence

@@ -61,7 +61,7 @@ extension Subscription {
     /// All packets of the retransmission stream carry it: Firefox takes none of that SSRC, nor reports it in transport-wide feedback, before one of
     /// them named its section (RFC 9143 section 9.2), whatever the FID group says; and a report about the media SSRC, which ends the mid there,
     /// proves nothing of this one.
-    public var repeatsAsRTX: Bool { wire.rtxSSRC != 0 }
+    public var repeatsAsRTX: Bool { section.wire.rtxSSRC != 0 }
 
     /// Writes the repeat that `requestRepeat` allowed; its length, or nil when the history has lost the packet.
     public mutating func writeRepeat(
@@ -71,7 +71,7 @@ extension Subscription {
         guard isBound, let place = ring.place(sequence), place.pointee.epoch == epoch else { return nil }
         var sent = place.pointee
         var rtxSequence: UInt16?
-        if wire.rtxSSRC != 0, hasRTXPayloadType(of: sent, track: track) {
+        if repeatsAsRTX, hasRTXPayloadType(of: sent, track: track) {
             rtxSequence = rtxHighest &+ 1
             sent.sendTime = stamp.sendTime
             sent.transportSequence = stamp.transportSequence
@@ -92,23 +92,17 @@ extension Subscription {
     /// by now; under the same number on the media stream that must not leave, see `SentPacket`.
     private func isReproducible(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
         let number = highest - Int64(UInt32(truncatingIfNeeded: highest) &- sent.sequence)
-        guard number > renegotiatedAt else { return false }
+        guard section.isUnchanged(since: number) else { return false }
         let layer = track.layer(Int(sent.layer))
-        if sent.flags.contains(.parameterSets) { return sent.pictureDelta == layer.pointee.parameterSets.revision }
-        guard !sent.flags.contains(.filler), sent.keyIndexDelta & ToldTargets.flag != 0 else { return true }
+        if sent.flags.contains(.parameterSets) { return sent.setsRevision == layer.pointee.parameterSets.revision }
+        guard !sent.flags.contains(.filler), sent.mark.hasTargets else { return true }
         guard let record = Self.record(of: sent, in: layer) else { return false }
         return record.pointee.sequence >= layer.pointee.targetsSince
     }
 
     private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {
-        if !sent.flags.isDisjoint(with: [.parameterSets, .filler]) {
-            return formats[UInt8(truncatingIfNeeded: sent.source)].rtxPayloadType != FormatMapping.unmapped
-        }
-        let layer = track.layer(Int(sent.layer))
-        let behind = Int32(bitPattern: UInt32(truncatingIfNeeded: layer.pointee.history.highest) &- sent.source)
-        guard let record = layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind)) else {
-            return false
-        }
-        return formats[record.pointee.format].rtxPayloadType != FormatMapping.unmapped
+        if sent.isOwn { return section[sent.ownFormat].rtxPayloadType != FormatMapping.unmapped }
+        guard let record = Self.record(of: sent, in: track.layer(Int(sent.layer))) else { return false }
+        return section[record.pointee.format].rtxPayloadType != FormatMapping.unmapped
     }
 }

@@ -41,11 +41,11 @@ extension Subscription {
     public mutating func writeFiller(
         insteadOf planned: SentPacket, stamp: SendStamp, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard let format = fillerFormat else { return nil }
+        guard let format = section.fillerFormat(preferring: tail.format) else { return nil }
         var sent = planned
         sent.flags = [.used, .filler, .sent]
-        sent.source = UInt32(format)
-        sent.timestampDelta = tail.timestamp
+        sent.ownFormat = format
+        sent.ownTimestamp = tail.timestamp
         sent.padding = 0
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
@@ -53,11 +53,5 @@ extension Subscription {
         guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)
         return length
-    }
-
-    /// The format whose payload type padding goes out with; nil where none is agreed.
-    var fillerFormat: UInt8? {
-        if formats[tail.format].isMapped { return tail.format }
-        return (0..<formats.count).map { UInt8($0) }.first { formats[$0].isMapped }
     }
 }

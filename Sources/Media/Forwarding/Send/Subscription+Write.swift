@@ -28,10 +28,10 @@ public struct SendStamp: Sendable {
 
 extension Subscription {
     /// Whether the section agreed on transport-wide feedback.
-    public var promisesTransportFeedback: Bool { wire.hasTransportFeedback }
+    public var promisesTransportFeedback: Bool { section.wire.hasTransportFeedback }
 
     /// Whether packets carry a transport-wide sequence number.
-    public var usesTransportSequence: Bool { wire.extensions[.transportSequence] != 0 }
+    public var usesTransportSequence: Bool { section.wire.extensions[.transportSequence] != 0 }
 
     /// The most bytes that any packet takes in a slot, protection not counted.
     public static let maximumLength = PacketHistory.maximumPacketLength + RTPLayout.overhead
@@ -48,10 +48,10 @@ extension Subscription {
         sent.transportSequence = stamp.transportSequence
         sent.epoch = epoch
         sent.flags.insert(.sent)
-        if sendsMID { sent.flags.insert(.mid) }
-        if captureOffset != nil { sent.flags.insert(.captureOffset) }
+        if section.sendsMID { sent.flags.insert(.mid) }
+        if section.captureOffset != nil { sent.flags.insert(.captureOffset) }
         if sent.flags.contains(.parameterSets) {
-            sent.pictureDelta = track.layer(Int(sent.layer)).pointee.parameterSets.revision
+            sent.setsRevision = track.layer(Int(sent.layer)).pointee.parameterSets.revision
         }
         guard let length = render(sent, of: track, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)
@@ -72,12 +72,12 @@ extension Subscription {
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
         precondition(slot.count >= Self.maximumLength, "slot too small for any packet")
-        guard sent.flags.isDisjoint(with: [.parameterSets, .filler]) else {
+        guard !sent.isOwn else {
             return renderOwn(sent, of: track, repeatedAs: rtxSequence, into: slot)
         }
         let layer = track.layer(Int(sent.layer))
         guard let record = Self.record(of: sent, in: layer) else { return nil }
-        let renderer = self.renderer(for: record.pointee.format)
+        let renderer = section.renderer(for: record.pointee.format)
         guard renderer.mapping.isMapped else { return nil }
         let packet = layer.pointee.history.packet(record)
         totals.payloadBytes &+= UInt64(packet.count &- Int(record.pointee.payloadOffset))
@@ -95,21 +95,15 @@ extension Subscription {
         return layer.pointee.history.record(layer.pointee.history.highest &- Int64(behind))
     }
 
-    @inline(__always)
-    func renderer(for format: UInt8) -> PacketRenderer {
-        PacketRenderer(
-            wire: wire, mapping: formats[format], isSingleStream: isSingleStream, captureOffset: captureOffset ?? 0)
-    }
-
     /// A packet that the server makes itself: cached parameter sets, or padding in the place of a number that stays empty.
     func renderOwn(
         _ sent: SentPacket, of track: PublishedTrack?, repeatedAs rtxSequence: UInt16?,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        let renderer = self.renderer(for: UInt8(truncatingIfNeeded: sent.source))
+        let renderer = section.renderer(for: sent.ownFormat)
         guard renderer.mapping.isMapped, let base = slot.baseAddress else { return nil }
-        renderer.writeHeader(sent, timestamp: sent.timestampDelta, marker: false, repeatedAs: rtxSequence, into: base)
-        var writer = ExtensionBlockWriter(slot: base, isTwoByte: wire.hasLargeIDs)
+        renderer.writeHeader(sent, timestamp: sent.ownTimestamp, marker: false, repeatedAs: rtxSequence, into: base)
+        var writer = ExtensionBlockWriter(slot: base, isTwoByte: section.wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)
         var offset = writer.finish()
         if rtxSequence != nil {

@@ -31,12 +31,8 @@ public struct Subscription: ~Copyable {
 
     public let id: SubscriptionID
     public let kind: MediaKind
-    public let ssrc: UInt32
-    public let rtxSSRC: UInt32?
 
-    var wire: SubscriptionWire
-    var accepted: [PayloadFormat]
-    var formats = FormatMap()
+    var section: SendSection
     var selector: LayerSelector
     var ranges: NumberRanges
     var ring: SentPacketRing
@@ -44,12 +40,8 @@ public struct Subscription: ~Copyable {
     var epoch: UInt8 = 0
     var isBound = false
     public internal(set) var isPaused: Bool
-    /// Bandwidth does not allow even the lowest layer, or too many pictures are wanted.
-    public internal(set) var isHeldBack = false
-    /// It is held back until there are packets to decide about.
-    var awaitsPackets = false
-    /// The publisher sends one stream only.
-    var isSingleStream = true
+    var hold = Hold.none
+    var formatMatch = FormatMatch.accepted
     /// The highest output number used, extended.
     var highest: Int64
     /// What the last forwarded packet looked like to the subscriber.
@@ -58,15 +50,6 @@ public struct Subscription: ~Copyable {
     var held = HeldPacket()
     /// Extended RTX number, its own space (RFC 4588 section 4).
     var rtxHighest: UInt16
-    /// The highest number when packets began to be written in another way: with other ids or payload types.
-    var renegotiatedAt = Int64.min
-    /// Until the receiver's first report on the SSRC, packets of the media stream carry the mid.
-    var sendsMID: Bool
-    /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
-    public var captureOffset: Int64?
-    var toldNoCommonCodec = false
-    /// The last packet of the target layer was of a format that the subscriber does not take: a keyframe would not help.
-    var isRefused = false
     var hasStarted = false
     public internal(set) var totals = SubscriptionTotals()
     public var reports: SenderReportState
@@ -76,12 +59,8 @@ public struct Subscription: ~Copyable {
     public init(_ description: SubscriptionDescription, random: inout RandomSource) {
         id = description.id
         kind = description.kind
-        ssrc = description.ssrc
-        rtxSSRC = description.rtxSSRC
-        wire = SubscriptionWire(description)
-        accepted = description.formats
+        section = SendSection(description)
         isPaused = description.paused
-        sendsMID = true
         let isVideo = description.kind == .video
         selector = LayerSelector(preference: description.preference)
         ranges = NumberRanges(capacity: isVideo ? 32 : 4)
@@ -105,6 +84,20 @@ public struct Subscription: ~Copyable {
     /// Bytes that a packet of the subscription can be longer than the stored one, protection not counted.
     public static let overhead = RTPLayout.overhead
 
+    public var ssrc: UInt32 { section.wire.ssrc }
+
+    /// nil where RTX was not negotiated.
+    public var rtxSSRC: UInt32? { section.wire.rtxSSRC == 0 ? nil : section.wire.rtxSSRC }
+
+    /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
+    public var captureOffset: Int64? {
+        get { section.captureOffset }
+        set { section.captureOffset = newValue }
+    }
+
+    /// Bandwidth does not allow even the lowest layer, or too many videos are subscribed to.
+    public var isHeldBack: Bool { hold != .none }
+
     /// The layer being forwarded; nil while none is.
     public var layer: Int? { selector.active < 0 ? nil : Int(selector.active) }
 
@@ -112,21 +105,31 @@ public struct Subscription: ~Copyable {
     public var replayAge: TimeInterval { selector.replayLimit }
 
     /// Whether the subscriber negotiated the video orientation.
-    public var hasOrientation: Bool { wire.extensions[.videoOrientation] != 0 }
+    public var hasOrientation: Bool { section.wire.extensions[.videoOrientation] != 0 }
 
     /// New formats, extensions or mid of a section that goes on; SSRCs and numbering stay.
     public mutating func update(_ description: SubscriptionDescription, track: PublishedTrack?) {
-        let former = wire, formerFormats = formats
-        wire = SubscriptionWire(description)
-        wire.ssrc = ssrc
-        wire.rtxSSRC = rtxSSRC ?? 0
-        accepted = description.formats
-        sendsMID = true
-        toldNoCommonCodec = false
-        isRefused = false
-        if let track { formats = FormatMap(from: track.description.formats, to: accepted) }
-        if formats != formerFormats || !wire.writes(like: former) { renegotiatedAt = highest }
+        section.update(description, track: track, highest: highest)
+        formatMatch = .accepted
     }
+}
+
+/// Whether a subscription is kept from sending for want of bandwidth.
+enum Hold {
+    case none
+    /// Bandwidth does not allow even the lowest layer, or too many videos are subscribed to.
+    case byBandwidth
+    /// The same, until there are packets to decide about.
+    case untilPackets
+}
+
+/// Whether the subscriber takes the format that the publisher sends.
+enum FormatMatch {
+    case accepted
+    /// It does not, and that was reported: a keyframe would not help.
+    case refused
+    /// It does again; another refusal is not reported.
+    case acceptedAgain
 }
 
 /// What a subscription has sent since it began.

@@ -4,20 +4,9 @@ import Primitives
 
 /// The mask of active decode targets in a dependency descriptor, for a subscriber that gets some layers only.
 ///
-/// A receiver that is not told waits for frames of the others, by their chains (AV1 RTP 1.0 appendix A.4). Every picture of the lowest layers
-/// tells it, a keyframe's too, whose structure means all of them; so no packet's loss matters for long.
-///
-/// ```text
-/// SentPacket's byte   |1| - |temporal|spatial|      7: no limit
-/// ```
-struct ToldTargets {
-    /// In the byte: there is something to tell.
-    static let flag: UInt8 = 0x80
-    /// The byte for these layers.
-    static func byte(_ caps: LayerCaps) -> UInt8 { flag | min(caps.temporal, 7) << 3 | min(caps.spatial, 7) }
-    /// The byte that lifts all limits.
-    static let all = byte(LayerCaps())
-
+/// A receiver without the mask waits for frames of the others, by their chains (AV1 RTP 1.0 appendix A.4). Every frame of the lowest layers
+/// carries it, a keyframe's too, whose structure means all of them; so no packet's loss matters for long.
+struct AnnouncedTargets {
     private let descriptor: DependencyDescriptor
     private let mask: UInt32
     /// Bytes of the descriptor with its mask.
@@ -25,7 +14,7 @@ struct ToldTargets {
 
     /// nil where the descriptor cannot be read, or says the same without a mask.
     init?(
-        _ byte: UInt8, _ record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
+        _ caps: LayerCaps, _ record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
         of layer: UnsafeMutablePointer<ReceiveLayer>
     ) {
         guard let place = record.pointee.extensions[.dependencyDescriptor] else { return nil }
@@ -36,8 +25,8 @@ struct ToldTargets {
         else { return nil }
         var mask: UInt32 = 0
         for target in 0..<structure.decodeTargetCount
-        where structure.targetSpatialLayers[target] <= Int(byte & 7)
-            && structure.targetTemporalLayers[target] <= Int(byte >> 3 & 7)
+        where structure.targetSpatialLayers[target] <= Int(caps.spatial)
+            && structure.targetTemporalLayers[target] <= Int(caps.temporal)
         {
             mask |= 1 << UInt32(target)
         }
@@ -58,32 +47,32 @@ struct ToldTargets {
 }
 
 extension Subscription {
-    /// Lets the receiver know how the packet's layer hangs together with others: by its descriptor, or where it has none by joining them.
+    /// Marks how the packet's layer depends on others: in its descriptor, or where it has none by joining them.
     @inline(__always)
-    mutating func tellLayers(
+    mutating func markLayers(
         in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
         of layer: UnsafeMutablePointer<ReceiveLayer>
     ) {
-        if wire.extensions[.dependencyDescriptor] != 0 {
-            tellTargets(in: &sent, record)
+        if section.wire.extensions[.dependencyDescriptor] != 0 {
+            announceTargets(in: &sent, record)
         } else if tail.codec == .av1 {
             joinToBefore(&sent, sequence, record, of: layer)
         }
     }
 
-    /// Lets the first packet of a picture of the lowest layers tell which decode targets there are.
-    private mutating func tellTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
+    /// Lets the first packet of a frame of the lowest layers announce which decode targets there are.
+    private mutating func announceTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
         let summary = record.pointee.summary
         guard tail.codec != .vp8, summary.startsFrame, summary.spatialLayer == 0, summary.temporalLayer == 0 else {
             return
         }
-        let byte = ToldTargets.byte(selector.caps)
-        if byte != ToldTargets.all {
-            sent.keyIndexDelta = byte
-            selector.hasToldTargets = true
-        } else if selector.hasToldTargets {
+        let mark = LayerMark(targets: selector.caps)
+        if !mark.announcesAll {
+            sent.mark = mark
+            selector.hasAnnouncedTargets = true
+        } else if selector.hasAnnouncedTargets {
             // A keyframe's structure says the same.
-            if summary.isKeyframe { selector.hasToldTargets = false } else { sent.keyIndexDelta = byte }
+            if summary.isKeyframe { selector.hasAnnouncedTargets = false } else { sent.mark = mark }
         }
     }
 }
