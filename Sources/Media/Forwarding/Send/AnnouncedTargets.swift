@@ -55,7 +55,7 @@ extension Subscription {
     ) {
         if section.wire.extensions[.dependencyDescriptor] != 0 {
             announceTargets(in: &sent, record)
-        } else if tail.codec == .av1 {
+        } else if numbering.tail.codec == .av1 {
             joinToBefore(&sent, sequence, record, of: layer)
         }
     }
@@ -63,16 +63,10 @@ extension Subscription {
     /// Lets the first packet of a frame of the lowest layers announce which decode targets there are.
     private mutating func announceTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
         let summary = record.pointee.summary
-        guard tail.codec != .vp8, summary.startsFrame, summary.spatialLayer == 0, summary.temporalLayer == 0 else {
+        guard numbering.tail.codec != .vp8, summary.startsFrame, summary.spatialLayer == 0, summary.temporalLayer == 0
+        else {
             return
         }
-        let mark = LayerMark(targets: selector.caps)
-        if !mark.announcesAll {
-            sent.mark = mark
-            selector.hasAnnouncedTargets = true
-        } else if selector.hasAnnouncedTargets {
-            // A keyframe's structure says the same.
-            if summary.isKeyframe { selector.hasAnnouncedTargets = false } else { sent.mark = mark }
-        }
+        if let mark = selector.announcement(atKeyframe: summary.isKeyframe) { sent.mark = mark }
     }
 }

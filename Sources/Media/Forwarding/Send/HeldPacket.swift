@@ -40,7 +40,7 @@ extension Subscription {
     /// Whether the picture of the held packet ends with it, by what came behind it: nothing, or another picture. Where the next packet is missing
     /// nobody can tell, and it may be repaired.
     func heldEndsPicture(in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
-        endsPicture(tail.sourceSequence, tail.sourceTimestamp, in: layer)
+        endsPicture(numbering.tail.sourceSequence, numbering.tail.sourceTimestamp, in: layer)
     }
 
     /// The same of any packet.
@@ -56,9 +56,7 @@ extension Subscription {
     /// Takes the number of the held packet back: it is not sent, and the stream goes on without a hole.
     mutating func abandonHeld() {
         guard held.isHolding else { return }
-        let sent = held.take()
-        guard sent.sequence == UInt32(truncatingIfNeeded: highest) else { return }
-        highest -= 1
+        numbering.takeBack(held.take().sequence)
     }
 
     /// Lets the held packet go, with the marker where its picture ends with it.
@@ -66,7 +64,7 @@ extension Subscription {
         var sent = held.take()
         if endsPicture {
             sent.flags.insert(.marker)
-            tail.isFrameComplete = true
+            numbering.completeFrame()
         } else if joinsLayers {
             sent.mark.join(.next)
         }

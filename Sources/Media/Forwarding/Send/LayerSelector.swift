@@ -5,44 +5,39 @@ import Primitives
 ///
 /// The choice follows the subscriber's preference among the layers that are being sent, below what bandwidth allows; see `setBound`.
 struct LayerSelector {
-    var preference: LayerPreference
+    private(set) var preference: LayerPreference
     /// The highest rank that may be chosen, by bandwidth.
-    private(set) var bound = Int8.max
+    private var bound = Int8.max
     /// The layers that the last decision about bandwidth knew, bit by bit; no other is begun before the next one.
-    private(set) var known = UInt8.max
+    private var known = UInt8.max
     /// Others that were sent at the last look.
     private var others: UInt8 = 0
     /// A layer is sent that no decision knew.
-    var seesMore = false
-    /// Temporal layers, thinned by bandwidth.
-    var temporal = TemporalFilter()
-    /// The layer being forwarded; -1 while none is.
-    var active: Int8 = -1
-    /// The layer that should be forwarded; -1 while nothing is sent.
-    var target: Int8 = -1
-    /// A keyframe of this layer has begun while the active one was amid a frame; -1 when none has.
-    var pending: Int8 = -1
-    /// First sequence number of that keyframe.
-    var pendingStart: Int64 = 0
-    var pendingSince = MonotonicTime.zero
+    private var seesMore = false
+    private var temporal = TemporalFilter()
+    private var spatial = SpatialFilter()
+    /// The layer being forwarded; nil while none is.
+    private(set) var active: UInt8?
+    /// The layer that should be forwarded; nil while nothing is sent.
+    private(set) var target: UInt8?
+    /// The switch that is prepared; nil while none is.
+    private(set) var pending: PendingSwitch?
     /// When the target was last looked at; `.zero` asks for a look at once.
-    var lastLook = MonotonicTime.zero
+    private var lastLook = MonotonicTime.zero
     /// Nothing else is begun before the next decision about bandwidth.
     private(set) var isAwaiting = false
     /// The history may be looked at once for a keyframe to begin with, before any packet comes.
-    var mayReplay = true
-    /// Spatial layers above this are not forwarded (SVC); 0 is the lowest.
-    var spatialCap: UInt8 = .max
-    /// The cap that holds from the next picture (down) or keyframe (up) on.
-    var spatialTarget: UInt8 = .max
-    /// The picture from which on `spatialCap` holds, by its timestamp.
-    var spatialSince: Int64 = .min
-    /// The highest spatial layer that was forwarded since the cap came down last.
-    var topSpatial: UInt8 = 0
-    /// The output number at which spatial layers were given up; nil when the next keyframe has come.
-    var refreshBefore: Int64?
-    /// Packets from before that are missing at the receiver.
-    var wantsRefresh = false
+    private var mayReplay = true
+    /// The subscriber has received an announcement that some decode targets are not there, since the last keyframe.
+    private var hasAnnouncedTargets = false
+
+    /// A keyframe of the target has begun while the active layer was amid a frame.
+    struct PendingSwitch {
+        let layer: UInt8
+        /// First sequence number of that keyframe.
+        let start: Int64
+        let since: MonotonicTime
+    }
 
     /// A frame that is amid when another layer's keyframe comes gets this long to end before it is given up. Frames of all
     /// layers leave a simulcast sender within a few milliseconds.
@@ -59,6 +54,8 @@ struct LayerSelector {
 
     init(preference: LayerPreference) { self.preference = preference }
 
+    // MARK: - What changes the choice
+
     mutating func setPreference(_ preference: LayerPreference) {
         self.preference = preference
         lastLook = .zero
@@ -66,11 +63,11 @@ struct LayerSelector {
     }
 
     /// The most that bandwidth allows; nil for everything. Temporal layers follow at once, spatial ones at a keyframe.
-    mutating func setBound(spatial: Int?, temporal layers: Int?, known: UInt8 = .max) {
+    mutating func setBound(_ layer: LayerPoint?, known: UInt8 = .max) {
         self.known = known
         others = 0
-        bound = spatial.map { Int8(clamping: $0) } ?? .max
-        temporal.target = layers.map { UInt8(clamping: $0) } ?? .max
+        bound = layer.map { Int8(clamping: $0.spatial) } ?? .max
+        temporal.target = layer.map { UInt8(clamping: $0.temporal) } ?? .max
         lastLook = .zero
         if isAwaiting { mayReplay = true }
         isAwaiting = false
@@ -80,42 +77,115 @@ struct LayerSelector {
     mutating func awaitBound() {
         isAwaiting = true
         target = active
-        pending = -1
+        pending = nil
     }
 
     /// Another track is bound: nothing of the old choice holds.
     mutating func reset() {
-        active = -1
-        target = -1
-        pending = -1
-        lastLook = .zero
-        mayReplay = true
+        stop()
+        target = nil
         isAwaiting = false
-        spatialCap = .max
-        spatialTarget = .max
-        topSpatial = 0
-        refreshBefore = nil
-        wantsRefresh = false
+        spatial = SpatialFilter()
         hasAnnouncedTargets = false
     }
 
     /// Forgets the active layer: the next packet comes from a keyframe.
     mutating func stop() {
-        active = -1
-        pending = -1
+        active = nil
+        pending = nil
         lastLook = .zero
         mayReplay = true
     }
 
-    /// The layers that hold now.
-    @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatialCap, temporal: temporal.cap) }
+    // MARK: - Switching
 
-    /// The subscriber has received an announcement that some decode targets are not there, since the last keyframe.
-    var hasAnnouncedTargets = false
+    /// A keyframe of the target to go over to is there, from `start` on.
+    mutating func prepare(_ start: Int64, at now: MonotonicTime) {
+        pending = target.map { PendingSwitch(layer: $0, start: start, since: now) }
+    }
+
+    /// The prepared switch, which is prepared no more.
+    mutating func takePending() -> PendingSwitch? {
+        defer { pending = nil }
+        return pending
+    }
+
+    /// Forwards `layer` from now on, from a keyframe whose first frame has `timestamp`.
+    mutating func begin(_ layer: Int, at timestamp: Int64) {
+        active = UInt8(layer)
+        spatial.begin(at: timestamp)
+        temporal.begin(at: timestamp)
+    }
+
+    /// The target, where the history may be looked at for its keyframe; once.
+    @inline(__always)
+    mutating func takeReplay() -> UInt8? {
+        guard mayReplay, let target else { return nil }
+        mayReplay = false
+        return target != active && pending == nil ? target : nil
+    }
 
     /// Whether a keyframe must come before the preference can be followed.
-    var needsKeyframe: Bool {
-        (target != active && pending != target) || (active >= 0 && spatialTarget > spatialCap)
+    @inline(__always) var needsKeyframe: Bool {
+        (target != active && pending?.layer != target) || (active != nil && spatial.needsKeyframe)
+    }
+
+    // MARK: - Layers inside a stream
+
+    /// What becomes of a packet of the active layer.
+    enum Verdict {
+        case forwarded
+        /// Of a spatial layer that the subscriber does not get.
+        case aboveSpatialCap
+        /// Of a temporal layer that the subscriber does not get; `isFirst` of its frame.
+        case aboveTemporalCap(isFirst: Bool)
+    }
+
+    /// Judges a packet. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest` is the highest output number.
+    @inline(__always)
+    mutating func judge(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Verdict {
+        if spatial.drops(record, isNewFrame: isNewFrame, highest: highest) { return .aboveSpatialCap }
+        guard temporal.drops(record, isNewPicture: isNewFrame) else { return .forwarded }
+        return .aboveTemporalCap(isFirst: temporal.omit(record))
+    }
+
+    /// The layers that hold now.
+    @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatial.cap, temporal: temporal.cap) }
+
+    /// The layers that hold for the frame of `timestamp`, where those of its time are `caps`.
+    func caps(at timestamp: Int64, else caps: LayerCaps) -> LayerCaps {
+        LayerCaps(
+            spatial: timestamp >= spatial.since ? spatial.cap : caps.spatial,
+            temporal: timestamp >= temporal.since ? temporal.cap : caps.temporal)
+    }
+
+    /// What the first packet of a frame of the lowest layers announces; nil for nothing.
+    mutating func announcement(atKeyframe isKeyframe: Bool) -> LayerMark? {
+        let mark = LayerMark(targets: caps)
+        if !mark.announcesAll {
+            hasAnnouncedTargets = true
+            return mark
+        }
+        guard hasAnnouncedTargets else { return nil }
+        // A keyframe's structure says the same.
+        if isKeyframe { hasAnnouncedTargets = false }
+        return isKeyframe ? nil : mark
+    }
+
+    /// The receiver lacks the packet with the number `wire`.
+    mutating func noteMissing(_ wire: UInt16) { spatial.noteMissing(wire) }
+
+    /// Whether a keyframe repairs better than repeats, reported once; see `SpatialFilter`.
+    mutating func takeRefresh() -> Bool { spatial.takeRefresh() }
+
+    // MARK: - Choosing
+
+    /// Whether a layer is sent that no decision knew, reported once.
+    @inline(__always)
+    mutating func takeSeesMore() -> Bool {
+        guard seesMore else { return false }
+        seesMore = false
+        return true
     }
 
     /// Looks at the layers, if it is time to, and sets `target`.
@@ -126,13 +196,13 @@ struct LayerSelector {
             target = 0
             lookAtSpatialLayers(of: track)
         } else {
-            target = Int8(choose(among: track, now: now) ?? -1)
+            target = choose(among: track, now: now)
         }
-        if pending != target { pending = -1 }
+        if pending?.layer != target { pending = nil }
     }
 
     /// The layer that fits the preference best among those being sent; the active one while nothing is.
-    private mutating func choose(among track: PublishedTrack, now: MonotonicTime) -> Int? {
+    private mutating func choose(among track: PublishedTrack, now: MonotonicTime) -> UInt8? {
         var best: (layer: Int, rank: Int)?
         var above: (layer: Int, rank: Int)?
         let preferred = preferredRank(in: track)
@@ -148,7 +218,7 @@ struct LayerSelector {
                 above = (index, rank)
             }
         }
-        return (best ?? above)?.layer ?? (active >= 0 ? Int(active) : nil)
+        return (best ?? above).map { UInt8($0.layer) } ?? active
     }
 
     private mutating func noteOthers(_ layers: UInt8) {
@@ -170,6 +240,6 @@ struct LayerSelector {
     /// One stream with layers inside: the preference becomes a cap on spatial layers.
     private mutating func lookAtSpatialLayers(of track: PublishedTrack) {
         let rank = preferredRank(in: track)
-        spatialTarget = rank >= Int(Int8.max) ? .max : UInt8(clamping: rank)
+        spatial.setTarget(rank >= Int(Int8.max) ? .max : UInt8(clamping: rank))
     }
 }

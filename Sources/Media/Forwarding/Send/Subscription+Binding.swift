@@ -8,8 +8,7 @@ extension Subscription {
     public mutating func bind(_ track: PublishedTrack) {
         section.bind(track)
         formatMatch = .accepted
-        epoch &+= 1
-        ranges.removeAll()
+        numbering.beginBinding()
         selector.reset()
         reports.restart()
         isBound = true
@@ -20,14 +19,14 @@ extension Subscription {
         guard isBound else { return }
         stop(track)
         isBound = false
-        ranges.removeAll()
+        numbering.endBinding()
         selector.reset()
     }
 
     /// Stops forwarding; the next packet comes from a keyframe. Also what to do when the track is unmuted.
     public mutating func stop(_ track: PublishedTrack) {
         abandonHeld()
-        if selector.active >= 0 { rememberNumbers(of: track.layer(Int(selector.active))) }
+        if let active = selector.active { numbering.remember(track.layer(Int(active))) }
         selector.stop()
     }
 
@@ -66,12 +65,12 @@ extension Subscription {
     public mutating func lookForStart(_ track: PublishedTrack, at now: MonotonicTime) -> Bool {
         guard isBound, kind == .video, !isPaused, !isHeldBack else { return false }
         selector.look(at: track, now: now)
-        return selector.target >= 0 && selector.needsKeyframe
+        return selector.target != nil && selector.needsKeyframe
     }
 
     /// The publisher's track was renegotiated.
     public mutating func trackUpdated(_ track: PublishedTrack) {
-        section.trackUpdated(track, highest: highest)
+        section.trackUpdated(track, highest: numbering.highest)
         formatMatch = .accepted
     }
 }

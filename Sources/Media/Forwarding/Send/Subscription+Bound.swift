@@ -26,18 +26,18 @@ extension Subscription {
             case .unlimited, .present, .upTo: .none
             }
         switch bound {
-        case .unlimited, .nothing, .undecided: selector.setBound(spatial: nil, temporal: nil)
-        case .present: selector.setBound(spatial: nil, temporal: nil, known: track.measuredLayers(at: now))
-        case .upTo(let layer): selector.setBound(spatial: layer.spatial, temporal: layer.temporal)
+        case .unlimited, .nothing, .undecided: selector.setBound(nil)
+        case .present: selector.setBound(nil, known: track.measuredLayers(at: now))
+        case .upTo(let layer): selector.setBound(layer)
         }
         guard isBound, kind == .video, !isPaused else { return false }
         if isHeldBack {
             // Not amid a frame: `plan` stops at its end.
-            if !wasHeldBack, selector.active < 0 || tail.isFrameComplete { stop(track) }
+            if !wasHeldBack, selector.active == nil || numbering.tail.isFrameComplete { stop(track) }
             return false
         }
         selector.look(at: track, now: now)
-        return selector.target >= 0 && selector.needsKeyframe
+        return selector.target != nil && selector.needsKeyframe
     }
 
     /// What the viewer asked for, in the allocation's terms.

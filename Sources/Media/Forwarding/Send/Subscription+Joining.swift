@@ -7,7 +7,7 @@ import Primitives
 extension Subscription {
     /// The subscriber cannot tell AV1's layers apart.
     @inline(__always) var joinsLayers: Bool {
-        tail.codec == .av1 && section.wire.extensions[.dependencyDescriptor] == 0
+        numbering.tail.codec == .av1 && section.wire.extensions[.dependencyDescriptor] == 0
     }
 
     /// Joins a packet that begins a layer to the layer below.
@@ -29,9 +29,9 @@ extension Subscription {
         while layer.pointee.sequences.contains(before) {
             if let neighbour = layer.pointee.history.record(before) {
                 guard neighbour.pointee.timestamp == record.pointee.timestamp,
-                    let range = ranges.find(layer: UInt8(layer.pointee.index), source: before)
+                    let range = numbering.range(layer: layer.pointee.index, source: before)
                 else { return false }
-                let place = ring.place(sentPacket(before, in: range.pointee).sequence)
+                let place = ring.place(numbering.packet(before, in: range).sequence)
                 return !(place?.pointee.flags.contains(.marker) ?? false)
             }
             before -= 1

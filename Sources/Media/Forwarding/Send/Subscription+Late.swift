@@ -26,9 +26,9 @@ extension Subscription {
                     neighbour.pointee.timestamp == record.pointee.timestamp,
                     neighbour.pointee.summary.spatialLayer <= summary.spatialLayer
                 else { continue }
-                guard let range = ranges.find(layer: UInt8(layer.pointee.index), source: other) else { return true }
+                guard let range = numbering.range(layer: layer.pointee.index, source: other) else { return true }
                 // What was sent of a layer is completed. A neighbour that came late itself says nothing.
-                guard let place = ring.place(sentPacket(other, in: range.pointee).sequence) else { continue }
+                guard let place = ring.place(numbering.packet(other, in: range).sequence) else { continue }
                 if place.pointee.flags.contains(.filler) { return true }
                 if neighbour.pointee.summary.spatialLayer == summary.spatialLayer { return false }
                 // The picture was ended with a layer below. Where that has no marker its own end may be missing, too: the caps decide.
@@ -44,12 +44,10 @@ extension Subscription {
         of record: UnsafePointer<PacketRecord>, _ layer: UnsafeMutablePointer<ReceiveLayer>,
         in range: UnsafeMutablePointer<NumberRange>
     ) -> LayerCaps {
-        var caps = range.pointee.caps
-        // A picture may have brought others although it is not its first packet that came first.
-        guard layer.pointee.index == Int(selector.active) else { return caps }
-        if record.pointee.timestamp >= selector.spatialSince { caps.spatial = selector.spatialCap }
-        if record.pointee.timestamp >= selector.temporal.since { caps.temporal = selector.temporal.cap }
-        return caps
+        let caps = range.pointee.caps
+        // A frame may have brought others although it is not its first packet that came first.
+        guard selector.active.map({ Int($0) }) == layer.pointee.index else { return caps }
+        return selector.caps(at: record.pointee.timestamp, else: caps)
     }
 
     /// Ends the picture or goes over to its next layer, where a packet that comes late ends a layer. The subscriber may not get the layers above,
@@ -58,7 +56,7 @@ extension Subscription {
         in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
         of layer: UnsafeMutablePointer<ReceiveLayer>, caps: LayerCaps
     ) {
-        guard tail.codec == .vp9 || tail.codec == .av1 else { return }
+        guard numbering.tail.codec == .vp9 || numbering.tail.codec == .av1 else { return }
         if record.pointee.summary.hasDescriptor, joinsLayers { joinToBefore(&sent, sequence, record, of: layer) }
         guard record.pointee.summary.endsFrame, !record.pointee.hasMarker else { return }
         if record.pointee.summary.spatialLayer >= Int(caps.spatial)
@@ -68,22 +66,5 @@ extension Subscription {
         } else if joinsLayers {
             sent.mark.join(.next)
         }
-    }
-
-    /// The range that a packet ahead of all others is numbered by; a new one where other layers are forwarded than before.
-    @inline(__always)
-    mutating func currentRange(from sequence: Int64) -> UnsafeMutablePointer<NumberRange> {
-        let range = ranges.current
-        guard range.pointee.caps != selector.caps else { return range }
-        if sequence > range.pointee.first {
-            var next = range.pointee
-            // What is missing before it is of the layers before.
-            range.pointee.last = sequence - 1
-            next.first = sequence
-            next.last = sequence - 1
-            ranges.begin(next)
-        }
-        ranges.current.pointee.caps = selector.caps
-        return ranges.current
     }
 }

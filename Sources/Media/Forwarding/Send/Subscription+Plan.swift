@@ -23,17 +23,16 @@ extension Subscription {
         var signals: Signals = []
         if kind == .video {
             selector.look(at: track, now: now)
-            if selector.seesMore {
-                selector.seesMore = false
-                signals.insert(.seesMore)
-            }
-            if held.isDue(at: now), selector.active >= 0 {
-                let ends = heldEndsPicture(in: track.layer(Int(selector.active)))
+            if selector.takeSeesMore() { signals.insert(.seesMore) }
+            if held.isDue(at: now), let active = selector.active {
+                let ends = heldEndsPicture(in: track.layer(Int(active)))
                 releaseHeld(endsPicture: ends, at: now, into: &list)
             }
-            if selector.mayReplay { replay(track, at: now, into: &list) }
+            replay(track, at: now, into: &list)
             for arrival in track.arrivals { signals.formUnion(takeVideo(arrival, of: track, at: now, into: &list)) }
-            if selector.target >= 0, selector.needsKeyframe, formatMatch != .refused { signals.insert(.wantsKeyframe) }
+            if selector.target != nil, selector.needsKeyframe, formatMatch != .refused {
+                signals.insert(.wantsKeyframe)
+            }
         } else {
             for arrival in track.arrivals { signals.formUnion(takeAudio(arrival, of: track, at: now, into: &list)) }
         }
@@ -48,15 +47,15 @@ extension Subscription {
     private mutating func finishFrame(
         _ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
-        guard selector.active >= 0 else { return }
-        for arrival in track.arrivals where Int8(arrival.layer) == selector.active && !tail.isFrameComplete {
+        guard let active = selector.active else { return }
+        for arrival in track.arrivals where arrival.layer == active && !numbering.tail.isFrameComplete {
             forward(arrival, of: track.layer(Int(arrival.layer)), at: now, into: &list)
         }
-        if tail.isFrameComplete || now - tail.arrival >= LayerSelector.patience { stop(track) }
+        if numbering.tail.isFrameComplete || now - numbering.tail.arrival >= LayerSelector.patience { stop(track) }
     }
 
     /// The layer to be asked for a keyframe.
-    public var wantedLayer: Int { max(0, Int(selector.target)) }
+    public var wantedLayer: Int { Int(selector.target ?? 0) }
 
     // MARK: - Audio
 
@@ -65,7 +64,7 @@ extension Subscription {
         _ arrival: Arrival, of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Signals {
         let layer = track.layer(Int(arrival.layer))
-        if selector.active >= 0 {
+        if selector.active != nil {
             forward(arrival, of: layer, at: now, into: &list)
             return []
         }
@@ -89,57 +88,50 @@ extension Subscription {
         _ arrival: Arrival, of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Signals {
         let layer = track.layer(Int(arrival.layer))
-        if Int8(arrival.layer) == selector.active {
-            if selector.pending >= 0, endsPatience(arrival, of: layer, at: now),
+        if arrival.layer == selector.active {
+            if let pending = selector.pending, endsPatience(of: pending, arrival, of: layer, at: now),
                 completeSwitch(of: track, at: now, into: &list)
             {
                 return []
             }
             forward(arrival, of: layer, at: now, into: &list)
-            if selector.pending >= 0, tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
+            if selector.pending != nil, numbering.tail.isFrameComplete {
+                completeSwitch(of: track, at: now, into: &list)
+            }
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
-        guard Int8(arrival.layer) == selector.target else {
+        guard arrival.layer == selector.target else {
             // A repaired packet of the layer that was left still has its number.
             forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list)
             return []
         }
         guard section[record.pointee.format].isMapped else { return refuse() }
         if formatMatch == .refused { formatMatch = .acceptedAgain }
-        if selector.pending == selector.target {
-            if now - selector.pendingSince >= LayerSelector.patience { completeSwitch(of: track, at: now, into: &list) }
+        if let pending = selector.pending, pending.layer == selector.target {
+            if now - pending.since >= LayerSelector.patience { completeSwitch(of: track, at: now, into: &list) }
             return []
         }
         guard let start = keyframeStart(of: layer, arrival: arrival, record: record, at: now) else {
             forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list)
             return []
         }
-        prepare(start, at: now)
-        if selector.active < 0 || tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
+        selector.prepare(start, at: now)
+        if selector.active == nil || numbering.tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
         return []
     }
 
     /// Begins with a young keyframe from the history, where there is one.
     private mutating func replay(_ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>)
     {
-        guard selector.target >= 0 else { return }
-        selector.mayReplay = false
-        guard selector.target != selector.active, selector.pending < 0 else { return }
-        let layer = track.layer(Int(selector.target))
-        let newest = Arrival(sequence: layer.pointee.history.highest, layer: UInt8(selector.target), isGap: false)
+        guard let target = selector.takeReplay() else { return }
+        let layer = track.layer(Int(target))
+        let newest = Arrival(sequence: layer.pointee.history.highest, layer: target, isGap: false)
         guard let record = layer.pointee.history.record(newest.sequence),
             let start = keyframeStart(of: layer, arrival: newest, record: record, at: now)
         else { return }
-        prepare(start, at: now)
-        if selector.active < 0 || tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
-    }
-
-    /// A keyframe to go over to is there.
-    private mutating func prepare(_ start: Int64, at now: MonotonicTime) {
-        selector.pending = selector.target
-        selector.pendingStart = start
-        selector.pendingSince = now
+        selector.prepare(start, at: now)
+        if selector.active == nil || numbering.tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
     }
 
     /// Where forwarding of a waited-for layer can begin; nil while it cannot.
@@ -152,9 +144,9 @@ extension Subscription {
             let start = firstDecodable(of: keyframe, in: layer)
         else { return nil }
         // What the viewer has seen of this track is not shown again, be it in another layer or after a pause.
-        if selector.active >= 0 || (!tail.isEmpty && tail.epoch == epoch) {
-            guard tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
-            if tail.layer == layer.pointee.index, start <= tail.sourceSequence { return nil }
+        if selector.active != nil || numbering.hasSentOfBinding {
+            guard numbering.tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
+            if numbering.tail.layer == layer.pointee.index, start <= numbering.tail.sourceSequence { return nil }
         }
         // All that has come since must be there, or the receiver begins with a hole.
         guard arrival.sequence >= start else { return nil }
@@ -179,13 +171,14 @@ extension Subscription {
     }
 
     /// Whether the active layer's frame is over, or will not be waited for any longer, when `arrival` comes.
-    private func endsPatience(_ arrival: Arrival, of layer: UnsafeMutablePointer<ReceiveLayer>, at now: MonotonicTime)
-        -> Bool
-    {
-        if now - selector.pendingSince >= LayerSelector.patience { return true }
-        guard arrival.sequence > ranges.current.pointee.last, !arrival.isGap else { return false }
+    private func endsPatience(
+        of pending: LayerSelector.PendingSwitch, _ arrival: Arrival, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        at now: MonotonicTime
+    ) -> Bool {
+        if now - pending.since >= LayerSelector.patience { return true }
+        guard !numbering.isLate(arrival.sequence), !arrival.isGap else { return false }
         guard let record = layer.pointee.history.record(arrival.sequence) else { return false }
-        return record.pointee.timestamp != tail.sourceTimestamp
+        return record.pointee.timestamp != numbering.tail.sourceTimestamp
     }
 
     /// Goes over to the pending layer: everything of it from the keyframe on that has come so far. False where that is not there any more, and
@@ -194,23 +187,23 @@ extension Subscription {
     private mutating func completeSwitch(
         of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Bool {
-        let layer = track.layer(Int(selector.pending))
-        let start = selector.pendingStart
-        selector.pending = -1
+        guard let pending = selector.takePending() else { return false }
+        let layer = track.layer(Int(pending.layer))
+        let start = pending.start
         // Numbers that began anew since may be any way ahead.
         guard layer.pointee.history.record(start) != nil,
             layer.pointee.history.highest - start < SequenceTracker.window
         else { return false }
         if held.isHolding { releaseHeld(endsPicture: true, at: now, into: &list) }
-        if selector.active >= 0 {
+        if let active = selector.active {
             totals.switches += 1
-            rememberNumbers(of: track.layer(Int(selector.active)))
+            numbering.remember(track.layer(Int(active)))
         }
         begin(layer, from: start, at: now, into: &list)
         for sequence in start...layer.pointee.history.highest {
             // Numbers that were used for padding are not stored; the next stored packet closes up.
             guard layer.pointee.history.record(sequence) != nil else {
-                if layer.pointee.sequences.contains(sequence) { closeGap(sequence) }
+                if layer.pointee.sequences.contains(sequence) { numbering.closeGap(sequence) }
                 continue
             }
             let arrival = Arrival(sequence: sequence, layer: UInt8(layer.pointee.index), isGap: false)

@@ -8,11 +8,11 @@ import RTP
 extension Subscription {
     /// Whether padding can go out with it.
     public var canProbe: Bool {
-        kind == .video && isBound && (padsBeside || section.fillerFormat(preferring: tail.format) != nil)
+        kind == .video && isBound && (padsBeside || section.fillerFormat(preferring: numbering.tail.format) != nil)
     }
 
     /// Whether padding goes out beside it: retransmissions have a stream of their own, which numbers may be spent on.
-    public var padsBeside: Bool { section.paddingPayloadType(preferring: tail.format) != nil }
+    public var padsBeside: Bool { section.paddingPayloadType(preferring: numbering.tail.format) != nil }
 
     /// Writes one packet of a probe of at most about `wanted` bytes; its length, or nil when there is nothing to write.
     ///
@@ -23,7 +23,7 @@ extension Subscription {
     ) -> Int? {
         let padding = min(max(wanted - 28, 64), 255)
         guard padsBeside else { return writeOwnPadding(padding, of: track, stamp: stamp, at: now, into: slot) }
-        if selector.active >= 0, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track, at: now) {
+        if selector.active != nil, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track, at: now) {
             ring.place(sequence)?.pointee.lastRepeat = SentPacket.moment(of: now)
             let repeats = totals.repeats
             let length = writeRepeat(sequence, of: track, stamp: stamp, at: now, into: slot)
@@ -40,9 +40,9 @@ extension Subscription {
     private func probeCandidate(wanted: Int, of track: PublishedTrack, at now: MonotonicTime) -> UInt32? {
         let moment = SentPacket.moment(of: now)
         var best: (sequence: UInt32, distance: Int)?
-        let newest = UInt32(truncatingIfNeeded: highest)
+        let newest = UInt32(truncatingIfNeeded: numbering.highest)
         for back in 0..<16 {
-            guard let place = ring.place(newest &- UInt32(back)), place.pointee.epoch == epoch,
+            guard let place = ring.place(newest &- UInt32(back)), place.pointee.epoch == numbering.epoch,
                 place.pointee.flags.contains(.sent), !place.pointee.isOwn
             else { continue }
             let last = place.pointee.lastRepeat
@@ -61,7 +61,9 @@ extension Subscription {
     /// A packet of `count` bytes of padding alone (RFC 3550 section 5.1) on the retransmission stream.
     private mutating func writePadding(_ count: Int, stamp: SendStamp, into slot: UnsafeMutableRawBufferPointer) -> Int?
     {
-        guard let payloadType = section.paddingPayloadType(preferring: tail.format), let base = slot.baseAddress else {
+        guard let payloadType = section.paddingPayloadType(preferring: numbering.tail.format),
+            let base = slot.baseAddress
+        else {
             return nil
         }
         rtxHighest &+= 1
@@ -70,7 +72,8 @@ extension Subscription {
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
         sent.flags = .mid
-        renderer.writeHeader(sent, timestamp: tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
+        renderer.writeHeader(
+            sent, timestamp: numbering.tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
         var writer = ExtensionBlockWriter(slot: base, isTwoByte: section.wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
@@ -81,20 +84,19 @@ extension Subscription {
         _ count: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard !held.isHolding, selector.active < 0 || tail.isFrameComplete,
-            let format = section.fillerFormat(preferring: tail.format),
-            let timestamp = tail.isEmpty ? firstTimestamp(of: track) : tail.timestamp
+        guard !held.isHolding, selector.active == nil || numbering.tail.isFrameComplete,
+            let format = section.fillerFormat(preferring: numbering.tail.format),
+            let timestamp = numbering.tail.isEmpty ? firstTimestamp(of: track) : numbering.tail.timestamp
         else { return nil }
-        takeNumber()
         var sent = SentPacket()
-        sent.sequence = UInt32(truncatingIfNeeded: highest)
+        sent.sequence = selector.active == nil ? numbering.takeNumber() : numbering.insertNumber()
         sent.ownFormat = format
         sent.ownTimestamp = timestamp
         sent.flags = section.sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]
         sent.padding = UInt8(clamping: count)
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
-        sent.epoch = epoch
+        sent.epoch = numbering.epoch
         ring.store(sent, at: now)
         guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)

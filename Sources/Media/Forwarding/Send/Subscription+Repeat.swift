@@ -18,14 +18,11 @@ extension Subscription {
     public mutating func requestRepeat(_ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime) -> RepeatVerdict
     {
         totals.nacks &+= 1
-        if let last = selector.refreshBefore, UInt16(truncatingIfNeeded: last) &- wire < 0x8000 {
-            selector.refreshBefore = nil
-            selector.wantsRefresh = true
+        selector.noteMissing(wire)
+        guard let place = ring.place(wire: wire, highest: UInt32(truncatingIfNeeded: numbering.highest)) else {
+            return numbering.isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
-        guard let place = ring.place(wire: wire, highest: UInt32(truncatingIfNeeded: highest)) else {
-            return isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
-        }
-        guard place.pointee.epoch == epoch, place.pointee.flags.contains(.sent) else {
+        guard place.pointee.epoch == numbering.epoch, place.pointee.flags.contains(.sent) else {
             return .dropped(.retransmissionTooOld)
         }
         let moment = SentPacket.moment(of: now)
@@ -36,25 +33,14 @@ extension Subscription {
         return .send(place.pointee.sequence)
     }
 
-    /// Whether a keyframe repairs better than repeats, told once: spatial layers were given up for want of bandwidth, and of the pictures
-    /// before that packets are missing. Their repeats are large, the path is full, and libwebrtc waits three seconds for them before it asks
-    /// for a keyframe itself (measured: VP9 L3T3_KEY froze for so long); that of the lower layers alone is small.
+    /// Whether a keyframe repairs better than repeats, reported once; see `SpatialFilter`.
     public mutating func takeRefresh() -> Bool {
-        defer { selector.wantsRefresh = false }
-        return selector.wantsRefresh
+        selector.takeRefresh()
     }
 
     /// On a LAN the round trip rounds to nothing, and a repeat is still not to be sent twice in one turn. Receivers ask at most
     /// every 20 ms (libwebrtc's NACK timer).
     static var leastRepeatDistance: TimeInterval { .milliseconds(5) }
-
-    /// Whether the number belongs to a packet of the current range that has not come from the publisher.
-    private func isOpenGap(_ wire: UInt16) -> Bool {
-        let behind = Int64(UInt16(truncatingIfNeeded: highest) &- wire)
-        guard ranges.count > 0, behind < Int64(NackGenerator.capacity) else { return false }
-        let source = highest - behind + ranges.current.pointee.sequenceDelta
-        return source >= ranges.current.pointee.first && source <= ranges.current.pointee.last
-    }
 
     /// Whether repeats leave as RTX (RFC 4588) and so need a stamp of their own, and the mid.
     ///
@@ -68,7 +54,7 @@ extension Subscription {
         _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard isBound, let place = ring.place(sequence), place.pointee.epoch == epoch else { return nil }
+        guard isBound, let place = ring.place(sequence), place.pointee.epoch == numbering.epoch else { return nil }
         var sent = place.pointee
         var rtxSequence: UInt16?
         if repeatsAsRTX, hasRTXPayloadType(of: sent, track: track) {
@@ -91,6 +77,7 @@ extension Subscription {
     /// Whether the same bytes would come out again. What was negotiated and what a layer knows has gone into packets, and may be something else
     /// by now; under the same number on the media stream that must not leave, see `SentPacket`.
     private func isReproducible(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
+        let highest = numbering.highest
         let number = highest - Int64(UInt32(truncatingIfNeeded: highest) &- sent.sequence)
         guard section.isUnchanged(since: number) else { return false }
         let layer = track.layer(Int(sent.layer))

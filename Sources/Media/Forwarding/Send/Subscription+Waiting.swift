@@ -29,7 +29,7 @@ extension Subscription {
     ) -> WaitingResult {
         guard let place = ring.place(sequence), !place.pointee.flags.contains(.sent) else { return .gone }
         let planned = place.pointee
-        let isPresent = isBound && planned.epoch == epoch
+        let isPresent = isBound && planned.epoch == numbering.epoch
         if isPresent, let track, let length = write(planned, of: track, stamp: stamp, at: now, into: slot) {
             return .written(length)
         }
@@ -41,15 +41,15 @@ extension Subscription {
     public mutating func writeFiller(
         insteadOf planned: SentPacket, stamp: SendStamp, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
-        guard let format = section.fillerFormat(preferring: tail.format) else { return nil }
+        guard let format = section.fillerFormat(preferring: numbering.tail.format) else { return nil }
         var sent = planned
         sent.flags = [.used, .filler, .sent]
         sent.ownFormat = format
-        sent.ownTimestamp = tail.timestamp
+        sent.ownTimestamp = numbering.tail.timestamp
         sent.padding = 0
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
-        sent.epoch = epoch
+        sent.epoch = numbering.epoch
         guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)
         return length

@@ -46,7 +46,7 @@ extension Subscription {
         var sent = planned
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
-        sent.epoch = epoch
+        sent.epoch = numbering.epoch
         sent.flags.insert(.sent)
         if section.sendsMID { sent.flags.insert(.mid) }
         if section.captureOffset != nil { sent.flags.insert(.captureOffset) }

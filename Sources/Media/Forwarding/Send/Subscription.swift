@@ -34,18 +34,12 @@ public struct Subscription: ~Copyable {
 
     var section: SendSection
     var selector: LayerSelector
-    var ranges: NumberRanges
+    var numbering: OutputNumbering
     var ring: SentPacketRing
-    /// Counts bindings; numbers of an older one are not repeated, their track may be gone.
-    var epoch: UInt8 = 0
     var isBound = false
     public internal(set) var isPaused: Bool
     var hold = Hold.none
     var formatMatch = FormatMatch.accepted
-    /// The highest output number used, extended.
-    var highest: Int64
-    /// What the last forwarded packet looked like to the subscriber.
-    var tail = OutputTail()
     /// The end of a spatial layer that may be the end of its picture.
     var held = HeldPacket()
     /// Extended RTX number, its own space (RFC 4588 section 4).
@@ -63,23 +57,23 @@ public struct Subscription: ~Copyable {
         isPaused = description.paused
         let isVideo = description.kind == .video
         selector = LayerSelector(preference: description.preference)
-        ranges = NumberRanges(capacity: isVideo ? 32 : 4)
+        let first = 0x10000 + Int64(random.next() & 0x3fff)
+        numbering = OutputNumbering(after: first, ranges: isVideo ? 32 : 4)
         let repeats = description.rtxSSRC != nil || description.feedback.contains(.nack)
         ring = SentPacketRing(
             maximum: isVideo ? SentPacketRing.maximumVideo : (repeats ? SentPacketRing.maximumAudio : 0))
-        highest = 0x10000 + Int64(random.next() & 0x3fff)
         rtxHighest = UInt16(truncatingIfNeeded: random.next() & 0x3fff)
         reports = SenderReportState(cname: description.cname)
     }
 
     /// Asks for the memory beside the struct itself that `plan` will use.
     @inline(__always) public func prefetch() {
-        if ranges.count > 0 { Prefetch.lines(ranges.current, MemoryLayout<NumberRange>.size) }
-        ring.prefetch(UInt32(truncatingIfNeeded: highest &+ 1))
+        numbering.prefetch()
+        ring.prefetch(UInt32(truncatingIfNeeded: numbering.highest &+ 1))
     }
 
     /// Bytes of memory beside the struct itself.
-    public var memoryBytes: Int { ring.memoryBytes + ranges.memoryBytes }
+    public var memoryBytes: Int { ring.memoryBytes + numbering.memoryBytes }
 
     /// Bytes that a packet of the subscription can be longer than the stored one, protection not counted.
     public static let overhead = RTPLayout.overhead
@@ -99,7 +93,7 @@ public struct Subscription: ~Copyable {
     public var isHeldBack: Bool { hold != .none }
 
     /// The layer being forwarded; nil while none is.
-    public var layer: Int? { selector.active < 0 ? nil : Int(selector.active) }
+    public var layer: Int? { selector.active.map { Int($0) } }
 
     /// Age up to which a keyframe in the history serves a newcomer.
     public var replayAge: TimeInterval { selector.replayLimit }
@@ -109,7 +103,7 @@ public struct Subscription: ~Copyable {
 
     /// New formats, extensions or mid of a section that goes on; SSRCs and numbering stay.
     public mutating func update(_ description: SubscriptionDescription, track: PublishedTrack?) {
-        section.update(description, track: track, highest: highest)
+        section.update(description, track: track, highest: numbering.highest)
         formatMatch = .accepted
     }
 }
@@ -147,28 +141,4 @@ public struct SubscriptionTotals: Sendable {
     var rate = RateMeter()
 
     public init() {}
-}
-
-/// The subscriber's view of the last packet, from which the next source goes on without a jump.
-struct OutputTail {
-    var timestamp: UInt32 = 0
-    /// Extended source timestamp and sequence number, and the layer and format they are of.
-    var sourceTimestamp: Int64 = 0
-    var sourceSequence: Int64 = 0
-    var layer = 0
-    var format: UInt8 = 0
-    /// The binding of the subscription it belongs to.
-    var epoch: UInt8 = 0
-    var arrival = MonotonicTime.zero
-    var clock: SenderClock?
-    var codec = Codec.otherAudio
-    /// Numbers of the last frame; nil where the codec or the source had none.
-    var picture: UInt16?
-    var temporalZero: UInt8?
-    var keyIndex: UInt8?
-    var frame: UInt16?
-    /// The last packet ended its frame.
-    var isFrameComplete = true
-    /// Nothing was sent yet.
-    var isEmpty = true
 }

@@ -1,0 +1,338 @@
+import MediaControl
+import PayloadFormats
+import Primitives
+
+/// The numbers of one subscription's output: dense where the publisher left numbers out on purpose, with a gap where a packet is missing and may
+/// still come; and one continuous stream over switches, drops and jumps of the source.
+///
+/// ```text
+/// begin ── range ── number, number, closeGap (a new range), number … ── remember ── begin with another layer: goes on behind it
+///                     └─ packet(of: source) for one that comes late: the number that was left free for it
+/// ```
+struct OutputNumbering: ~Copyable {
+    private var ranges: NumberRanges
+    /// The highest output number used, extended.
+    private(set) var highest: Int64
+    /// What the last forwarded packet looked like to the subscriber.
+    private(set) var tail = OutputTail()
+    /// Counts bindings; numbers of an older one are not repeated, their track may be gone.
+    private(set) var epoch: UInt8 = 0
+
+    /// Numbers from `highest` + 1 on; `ranges` of them are remembered, a power of two.
+    init(after highest: Int64, ranges capacity: Int) {
+        self.highest = highest
+        ranges = NumberRanges(capacity: capacity)
+    }
+
+    /// Bytes of memory beside the struct itself.
+    var memoryBytes: Int { ranges.memoryBytes }
+
+    /// Asks for the memory that the next number will use.
+    @inline(__always) func prefetch() {
+        if ranges.count > 0 { Prefetch.lines(ranges.current, MemoryLayout<NumberRange>.size) }
+    }
+
+    // MARK: - Bindings
+
+    /// Another track is bound; the stream that the subscriber sees goes on.
+    mutating func beginBinding() {
+        epoch &+= 1
+        ranges.removeAll()
+    }
+
+    /// No track is bound any more.
+    mutating func endBinding() { ranges.removeAll() }
+
+    /// Whether something of the track that is bound now was sent.
+    var hasSentOfBinding: Bool { !tail.isEmpty && tail.epoch == epoch }
+
+    // MARK: - Ranges
+
+    /// Begins a range with the packet at `start` of `layer`: sequence, timestamp and frame numbers go on from what was sent last.
+    mutating func begin(
+        _ layer: UnsafeMutablePointer<ReceiveLayer>, from start: Int64, _ record: UnsafePointer<PacketRecord>,
+        mapping: FormatMapping
+    ) {
+        var range = NumberRange()
+        range.layer = UInt8(layer.pointee.index)
+        range.first = start
+        range.last = start - 1
+        range.timestampDelta = timestampDelta(to: record, of: layer, mapping: mapping)
+        continueFrameNumbers(
+            &range, record: record, packet: layer.pointee.history.packet(record), codec: mapping.codec)
+        range.sequenceDelta = start - (highest + 1)
+        ranges.begin(range)
+        tail.codec = mapping.codec
+    }
+
+    /// Begins a range where the publisher's numbers or timestamps have no relation to the ones before.
+    mutating func rebase(
+        at sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
+        mapping: FormatMapping
+    ) {
+        var range = ranges.current.pointee
+        let isFresh = range.last < range.first
+        // `begin` has just gone on from what was sent last; what was sent last is not of this range.
+        if isFresh, sequence == range.first { return }
+        if !isFresh { remember(layer) }
+        range.first = sequence
+        range.last = sequence - 1
+        if record.pointee.flags.contains(.discontinuity) {
+            range.sequenceDelta = sequence - (highest + 1)
+            let packet = layer.pointee.history.packet(record)
+            continueFrameNumbers(&range, record: record, packet: packet, codec: mapping.codec)
+        }
+        if record.pointee.flags.contains(.newTimeline) {
+            range.timestampDelta = timestampDelta(to: record, of: layer, mapping: mapping)
+        }
+        ranges.begin(range)
+    }
+
+    /// The range that a packet ahead of all others is numbered by; a new one where other layers are forwarded than before.
+    @inline(__always)
+    private mutating func currentRange(from sequence: Int64, caps: LayerCaps) -> UnsafeMutablePointer<NumberRange> {
+        let range = ranges.current
+        guard range.pointee.caps != caps else { return range }
+        if sequence > range.pointee.first {
+            var next = range.pointee
+            // What is missing before it is of the layers before.
+            range.pointee.last = sequence - 1
+            next.first = sequence
+            next.last = sequence - 1
+            ranges.begin(next)
+        }
+        ranges.current.pointee.caps = caps
+        return ranges.current
+    }
+
+    /// What must be added to the new source's timestamps, so that time goes on as it did at the publisher.
+    ///
+    /// In order of trust: the same stream's own clock, the sender reports of one publisher, the clock of arrivals. The first two are
+    /// believed only where they are within a second of the third.
+    func timestampDelta(
+        to record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping
+    ) -> UInt32 {
+        guard !tail.isEmpty else { return 0 }
+        let rate = Int64(max(1, mapping.clockRate))
+        var ticks = Self.ticks(of: record.pointee.arrival - tail.arrival, rate: rate)
+        if tail.epoch == epoch, !record.pointee.flags.contains(.newTimeline) {
+            var byClock: Int64?
+            if tail.layer == layer.pointee.index {
+                byClock = record.pointee.timestamp &- tail.sourceTimestamp
+            } else if let new = layer.pointee.clock, let old = tail.clock {
+                let elapsed =
+                    new.moment(of: record.pointee.timestamp, clockRate: rate)
+                    - old.moment(of: tail.sourceTimestamp, clockRate: rate)
+                byClock = Self.ticks(of: elapsed, rate: rate)
+            }
+            if let byClock, (byClock &- ticks).magnitude < rate.magnitude { ticks = byClock }
+        }
+        let next = tail.timestamp &+ UInt32(truncatingIfNeeded: max(1, ticks))
+        return next &- UInt32(truncatingIfNeeded: record.pointee.timestamp)
+    }
+
+    private static func ticks(of interval: TimeInterval, rate: Int64) -> Int64 {
+        // Rounded; in microseconds, so that years fit.
+        (interval.nanoseconds / 1_000 &* rate &+ 500_000) / 1_000_000
+    }
+
+    /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number: each goes on by one.
+    private func continueFrameNumbers(
+        _ range: inout NumberRange, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer, codec: Codec
+    ) {
+        let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
+        let numbers = FrameNumbers(codec: codec, payload: payload)
+        if let last = tail.picture, numbers.pictureOffset >= 0 { range.pictureDelta = last &+ 1 &- numbers.picture }
+        if let last = tail.temporalZero, numbers.temporalZeroOffset >= 0 {
+            range.temporalZeroDelta = last &+ 1 &- numbers.temporalZero
+        }
+        if let last = tail.keyIndex, numbers.keyIndexOffset >= 0 {
+            range.keyIndexDelta = (last &+ 1 &- numbers.keyIndex) & 0x1f
+        }
+        if let last = tail.frame, let number = FrameNumbers.descriptorNumber(record, in: packet) {
+            range.frameDelta = last &+ 1 &- number
+        }
+    }
+
+    // MARK: - Numbers
+
+    /// Whether `sequence` of the current layer is not ahead of all others.
+    @inline(__always) func isLate(_ sequence: Int64) -> Bool {
+        let range = ranges.current
+        return sequence <= range.pointee.last || sequence < range.pointee.first
+    }
+
+    /// The next number, for a packet that is ahead of all others; `caps` are the layers that are forwarded with it.
+    @inline(__always)
+    mutating func number(_ sequence: Int64, _ record: UnsafePointer<PacketRecord>, caps: LayerCaps) -> SentPacket {
+        let range = currentRange(from: sequence, caps: caps)
+        range.pointee.last = sequence
+        let output = range.pointee.output(sequence)
+        if output > highest { highest = output }
+        tail.timestamp = UInt32(truncatingIfNeeded: record.pointee.timestamp) &+ range.pointee.timestampDelta
+        tail.sourceTimestamp = record.pointee.timestamp
+        tail.sourceSequence = sequence
+        tail.arrival = record.pointee.arrival
+        tail.layer = Int(range.pointee.layer)
+        tail.epoch = epoch
+        tail.format = record.pointee.format
+        tail.isEmpty = false
+        tail.isFrameComplete = record.pointee.hasMarker
+        return packet(sequence, in: range)
+    }
+
+    /// The last packet ended its frame although it has no marker.
+    mutating func completeFrame() { tail.isFrameComplete = true }
+
+    /// The range that left a number free for `source` of `layer`; nil where none did.
+    @inline(__always)
+    func range(layer: Int, source: Int64) -> UnsafeMutablePointer<NumberRange>? {
+        ranges.find(layer: UInt8(layer), source: source)
+    }
+
+    /// The packet of `source` under its number in `range`.
+    @inline(__always)
+    func packet(_ sequence: Int64, in range: UnsafeMutablePointer<NumberRange>) -> SentPacket {
+        var sent = SentPacket()
+        sent.sequence = UInt32(truncatingIfNeeded: range.pointee.output(sequence))
+        sent.source = UInt32(truncatingIfNeeded: sequence)
+        sent.timestampDelta = range.pointee.timestampDelta
+        sent.pictureDelta = range.pointee.pictureDelta
+        sent.frameDelta = range.pointee.frameDelta
+        sent.temporalZeroDelta = range.pointee.temporalZeroDelta
+        sent.mark = LayerMark(keyIndexDelta: range.pointee.keyIndexDelta)
+        sent.layer = range.pointee.layer
+        sent.flags = .used
+        return sent
+    }
+
+    /// The number `sequence` was spent by the publisher on something that is not forwarded: numbers behind it move up.
+    mutating func closeGap(_ sequence: Int64) {
+        guard ranges.count > 0 else { return }
+        let current = ranges.current
+        guard sequence > current.pointee.last else { return }
+        var next = current.pointee
+        if current.pointee.last < current.pointee.first, sequence == current.pointee.first {
+            // Nothing of the range was sent yet: it begins one later.
+            current.pointee.first = sequence + 1
+            current.pointee.last = sequence
+            current.pointee.sequenceDelta += 1
+            return
+        }
+        // Numbers between the last packet and this one are missing and keep theirs.
+        current.pointee.last = sequence - 1
+        highest = max(highest, current.pointee.output(sequence - 1))
+        next.first = sequence + 1
+        next.last = sequence
+        next.sequenceDelta += 1
+        ranges.begin(next)
+    }
+
+    /// A frame of the publisher's is left out, and its picture id: those behind it move up.
+    mutating func skipPicture() { ranges.current.pointee.pictureDelta &-= 1 }
+
+    /// The next number for a packet of the server's own, ahead of a range that is about to begin.
+    mutating func takeNumber() -> UInt32 {
+        highest += 1
+        return UInt32(truncatingIfNeeded: highest)
+    }
+
+    /// The next number for a packet of the server's own amid a range: the publisher's that come behind it move down.
+    mutating func insertNumber() -> UInt32 {
+        if ranges.count > 0 {
+            let current = ranges.current
+            if current.pointee.last < current.pointee.first {
+                // Nothing of the range was sent yet: all of it moves.
+                current.pointee.sequenceDelta -= 1
+            } else {
+                var next = current.pointee
+                next.first = next.last + 1
+                next.sequenceDelta -= 1
+                ranges.begin(next)
+            }
+        }
+        return takeNumber()
+    }
+
+    /// Takes the last number back: its packet is not sent.
+    mutating func takeBack(_ sequence: UInt32) {
+        if sequence == UInt32(truncatingIfNeeded: highest) { highest -= 1 }
+    }
+
+    /// Whether the number `wire` belongs to a packet of the current range that has not come from the publisher.
+    func isOpenGap(_ wire: UInt16) -> Bool {
+        let behind = Int64(UInt16(truncatingIfNeeded: highest) &- wire)
+        guard ranges.count > 0, behind < Int64(NackGenerator.capacity) else { return false }
+        let source = highest - behind + ranges.current.pointee.sequenceDelta
+        return source >= ranges.current.pointee.first && source <= ranges.current.pointee.last
+    }
+
+    /// What is added to the publisher's timestamps now; nil before the first packet.
+    var timestampDelta: UInt32? { ranges.count > 0 ? ranges.current.pointee.timestampDelta : nil }
+
+    // MARK: - Leaving a layer
+
+    /// Remembers the frame numbers of the last forwarded packet, before its layer is left. Once a switch, not once a packet.
+    mutating func remember(_ layer: UnsafeMutablePointer<ReceiveLayer>) {
+        guard ranges.count > 0 else { return }
+        // The current range may have begun behind the last packet, with other deltas.
+        let source = tail.sourceSequence
+        let range = (ranges.find(layer: UInt8(layer.pointee.index), source: source) ?? ranges.current).pointee
+        tail.clock = layer.pointee.clock
+        guard let record = layer.pointee.history.record(source) else { return }
+        remember(record, of: layer, in: range)
+        skipMissing(behind: source, of: layer)
+    }
+
+    private mutating func remember(
+        _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, in range: NumberRange
+    ) {
+        let packet = layer.pointee.history.packet(record)
+        let payload = UnsafeRawBufferPointer(rebasing: packet[Int(record.pointee.payloadOffset)...])
+        let numbers = FrameNumbers(codec: tail.codec, payload: payload)
+        if numbers.pictureOffset >= 0 { tail.picture = (numbers.picture &+ range.pictureDelta) & numbers.pictureMask }
+        if numbers.temporalZeroOffset >= 0 { tail.temporalZero = numbers.temporalZero &+ range.temporalZeroDelta }
+        if numbers.keyIndexOffset >= 0 { tail.keyIndex = (numbers.keyIndex &+ range.keyIndexDelta) & 0x1f }
+        if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.frameDelta }
+    }
+
+    /// Packets behind the last forwarded one are all left out or missing. Those that are missing may be repaired: their pictures keep their
+    /// numbers, and nobody else gets them.
+    private mutating func skipMissing(behind source: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) {
+        let range = ranges.current.pointee
+        let end = range.first - 1
+        guard Int(range.layer) == layer.pointee.index, range.last < range.first, end > source,
+            end - source < SequenceTracker.window
+        else { return }
+        // A picture that was left out behind a missing packet has the numbers that come after it.
+        var missing: UInt16 = 0
+        var sequence = end
+        while sequence > source {
+            if isLeftFree(sequence, of: layer) {
+                missing += 1
+            } else if let record = layer.pointee.history.record(sequence) {
+                if missing > 0 || hasLeftFree(from: source, to: sequence, of: layer) {
+                    remember(record, of: layer, in: range)
+                }
+                break
+            }
+            sequence -= 1
+        }
+        guard missing > 0 else { return }
+        // Nothing tells whose they are: each may have been a picture.
+        tail.picture = tail.picture.map { $0 &+ missing }
+        tail.temporalZero = tail.temporalZero.map { $0 &+ UInt8(truncatingIfNeeded: missing) }
+        tail.frame = tail.frame.map { $0 &+ missing }
+    }
+
+    private func hasLeftFree(
+        from source: Int64, to end: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>
+    ) -> Bool {
+        ((source + 1)..<end).contains { isLeftFree($0, of: layer) }
+    }
+
+    /// Whether a number was left for a packet that was missing, be it here by now or not.
+    private func isLeftFree(_ sequence: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
+        ranges.find(layer: UInt8(layer.pointee.index), source: sequence) != nil
+    }
+}
