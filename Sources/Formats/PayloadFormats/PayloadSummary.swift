@@ -161,6 +161,20 @@ extension PayloadSummary {
         endsPicture = marker
     }
 
+    /// Takes over a frame's numbers.
+    mutating func note(_ numbers: FrameNumbers) {
+        if numbers.pictureOffset >= 0 {
+            pictureIDOffset = numbers.pictureOffset
+            isLongPictureID = numbers.pictureMask == 0x7fff
+            pictureID = numbers.picture
+        }
+        if numbers.temporalZeroOffset >= 0 {
+            tl0Offset = numbers.temporalZeroOffset
+            tl0PictureIndex = numbers.temporalZero
+        }
+        keyIndex = numbers.keyIndex
+    }
+
     /// Takes over what only a descriptor says.
     mutating func note(_ descriptor: DependencyDescriptor) {
         hasDescriptor = true

@@ -34,6 +34,8 @@ public enum RED {
         private var isDone = false
         /// Number of redundant blocks.
         public let redundantCount: Int
+        /// Where the data of the primary block starts; it reaches to the payload's end.
+        public let primaryOffset: Int
 
         /// A walk over `payload`; nil when its headers or blocks are cut off.
         public init?(_ payload: RawSpan) {
@@ -51,7 +53,8 @@ public enum RED {
             }
             data = position + 1
             redundantCount = count
-            guard data + total <= end else { return nil }
+            primaryOffset = data + total
+            guard primaryOffset <= end else { return nil }
         }
 
         /// The next block; nil after the primary.

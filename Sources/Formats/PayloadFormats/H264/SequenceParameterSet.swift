@@ -125,3 +125,13 @@ private struct ChromaFormat {
         }
     }
 }
+
+extension H264 {
+    /// pic_parameter_set_id of a whole unit, 0 to 255 (ITU-T H.264 section 7.3.2.2); nil where it is none or malformed.
+    public static func pictureParameterSetID(_ payload: RawSpan, _ unit: Unit) -> UInt32? {
+        guard unit.isWhole, unit.type == pictureParameterSet, unit.length > 1 else { return nil }
+        var bits = BitReader(offset: unit.offset + 1, length: unit.length - 1, skipsEmulation: true)
+        let id = bits.unsignedGolomb(payload)
+        return bits.isExhausted || id > 255 ? nil : id
+    }
+}

@@ -28,13 +28,17 @@ public enum VP8 {
         let count = payload.byteCount
         guard count > 0 else { return nil }
         let first = payload.readUInt8(0)
+        let numbers = FrameNumbers(vp8: payload)
+        guard numbers.end >= 0 else { return nil }
         var summary = PayloadSummary()
-        var offset = 1
-        if first & 0x80 != 0 {
-            guard readExtension(payload, &offset, &summary) else { return nil }
-        } else {
-            summary.isSwitchingPoint = true
+        summary.note(numbers)
+        summary.isSwitchingPoint = true
+        if numbers.layerOffset >= 0, payload.readUInt8(1) & 0x20 != 0 {
+            let byte = payload.readUInt8(numbers.layerOffset)
+            summary.temporalLayer = Int(byte >> 6)
+            summary.isSwitchingPoint = byte & 0x20 != 0
         }
+        let offset = numbers.end
         guard offset < count else { return nil }
         if let descriptor {
             summary.note(descriptor)
@@ -52,50 +56,6 @@ public enum VP8 {
             summary.dimensions = dimensions(ofKeyframe: payload, at: offset)
         }
         return summary
-    }
-
-    private static func readExtension(
-        _ payload: RawSpan, _ offset: inout Int, _ summary: inout PayloadSummary
-    ) -> Bool {
-        let count = payload.byteCount
-        guard count > 1 else { return false }
-        let flags = payload.readUInt8(1)
-        offset = 2
-        if flags & 0x80 != 0 {
-            guard offset < count else { return false }
-            summary.pictureIDOffset = offset
-            let byte = payload.readUInt8(offset)
-            summary.isLongPictureID = byte & 0x80 != 0
-            if summary.isLongPictureID {
-                guard offset + 1 < count else { return false }
-                summary.pictureID = payload.readUInt16(offset) & 0x7fff
-                offset += 2
-            } else {
-                summary.pictureID = UInt16(byte)
-                offset += 1
-            }
-        }
-        if flags & 0x40 != 0 {
-            guard offset < count else { return false }
-            summary.tl0Offset = offset
-            summary.tl0PictureIndex = payload.readUInt8(offset)
-            offset += 1
-        }
-        guard flags & 0x30 != 0 else {
-            summary.isSwitchingPoint = true
-            return true
-        }
-        guard offset < count else { return false }
-        let byte = payload.readUInt8(offset)
-        offset += 1
-        if flags & 0x20 != 0 {
-            summary.temporalLayer = Int(byte >> 6)
-            summary.isSwitchingPoint = byte & 0x20 != 0
-        } else {
-            summary.isSwitchingPoint = true
-        }
-        if flags & 0x10 != 0 { summary.keyIndex = byte & 0x1f }
-        return true
     }
 
     /// Size in the header of a keyframe (RFC 6386 section 9.1): start code, then 14 bits each, little endian.

@@ -27,12 +27,20 @@ public enum VP9 {
         guard count > 0 else { return nil }
         let first = payload.readUInt8(0)
         let isPredicted = first & 0x40 != 0
+        let numbers = FrameNumbers(vp9: payload)
+        guard numbers.end >= 0 else { return nil }
         var summary = PayloadSummary()
-        var offset = 1
-        if first & 0x80 != 0, !readPictureID(payload, &offset, &summary) { return nil }
+        summary.note(numbers)
         summary.isFlexible = first & 0x10 != 0
         summary.isSwitchingPoint = true
-        if first & 0x20 != 0, !readLayer(payload, &offset, &summary) { return nil }
+        if numbers.layerOffset >= 0 {
+            let byte = payload.readUInt8(numbers.layerOffset)
+            summary.temporalLayer = Int(byte >> 5)
+            summary.isSwitchingPoint = byte & 0x10 != 0
+            summary.spatialLayer = Int(byte >> 1 & 7)
+            summary.usesLowerSpatialLayer = byte & 1 != 0
+        }
+        var offset = numbers.end
         if isPredicted, summary.isFlexible, !skipReferences(payload, &offset) { return nil }
         if first & 0x02 != 0 {
             guard let structure = ScalabilityStructure(payload, at: offset) else { return nil }
@@ -56,40 +64,6 @@ public enum VP9 {
             summary.dimensions = dimensions(ofKeyframe: payload, at: offset)
         }
         return summary
-    }
-
-    private static func readPictureID(
-        _ payload: RawSpan, _ offset: inout Int, _ summary: inout PayloadSummary
-    ) -> Bool {
-        guard offset < payload.byteCount else { return false }
-        summary.pictureIDOffset = offset
-        let byte = payload.readUInt8(offset)
-        summary.isLongPictureID = byte & 0x80 != 0
-        guard summary.isLongPictureID else {
-            summary.pictureID = UInt16(byte)
-            offset += 1
-            return true
-        }
-        guard offset + 1 < payload.byteCount else { return false }
-        summary.pictureID = payload.readUInt16(offset) & 0x7fff
-        offset += 2
-        return true
-    }
-
-    private static func readLayer(_ payload: RawSpan, _ offset: inout Int, _ summary: inout PayloadSummary) -> Bool {
-        guard offset < payload.byteCount else { return false }
-        let byte = payload.readUInt8(offset)
-        offset += 1
-        summary.temporalLayer = Int(byte >> 5)
-        summary.isSwitchingPoint = byte & 0x10 != 0
-        summary.spatialLayer = Int(byte >> 1 & 7)
-        summary.usesLowerSpatialLayer = byte & 1 != 0
-        guard !summary.isFlexible else { return true }
-        guard offset < payload.byteCount else { return false }
-        summary.tl0Offset = offset
-        summary.tl0PictureIndex = payload.readUInt8(offset)
-        offset += 1
-        return true
     }
 
     private static func skipReferences(_ payload: RawSpan, _ offset: inout Int) -> Bool {

@@ -47,20 +47,10 @@ extension ReceiveLayer {
             if unit.type == H264.sequenceParameterSet {
                 guard let set = SequenceParameterSet(bytes, unit) else { continue }
                 parameterSets.insert(raw, isSequence: true, id: UInt32(set.id))
-            } else if unit.type == H264.pictureParameterSet {
-                parameterSets.insert(raw, isSequence: false, id: Self.firstGolomb(raw, from: 1))
+            } else if let id = H264.pictureParameterSetID(bytes, unit) {
+                parameterSets.insert(raw, isSequence: false, id: id)
             }
         }
-    }
-
-    /// The unsigned Exp-Golomb code at byte `start` (H.264 section 9.1), which is a picture parameter set's id.
-    private static func firstGolomb(_ bytes: UnsafeRawBufferPointer, from start: Int) -> UInt32 {
-        var word: UInt32 = 0
-        for index in 0..<4 { word = word << 8 | (start + index < bytes.count ? UInt32(bytes[start + index]) : 0) }
-        let zeros = word.leadingZeroBitCount
-        // An id of up to 255 has at most eight zeros.
-        guard zeros <= 8 else { return 0 }
-        return ((word << UInt32(zeros)) >> UInt32(31 - zeros)) - 1
     }
 }
 
