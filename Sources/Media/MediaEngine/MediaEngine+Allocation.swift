@@ -111,6 +111,9 @@ extension MediaEngine {
             wishesFrames: state.pointee.picture.wish.framesPerSecond != nil,
             isCounted: downlink.pointee.allocation.policy.maximumVideos != nil)
         if state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now) {
+            if condition.isCongested, condition.queueDelay >= AllocationState.fullQueue {
+                state.pointee.subscription.endLarger(owner.pointee.track)
+            }
             askForStart(index, at: now)
         }
     }

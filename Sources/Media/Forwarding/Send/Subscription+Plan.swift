@@ -98,7 +98,12 @@ extension Subscription {
                 return []
             }
             forward(arrival, of: layer, at: now, into: &list)
-            if selector.pending >= 0, tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
+            guard tail.isFrameComplete else { return [] }
+            if selector.pending >= 0 {
+                completeSwitch(of: track, at: now, into: &list)
+            } else if leftVideo.isEnding {
+                if selector.target == selector.active { leftVideo.goOn() } else { stop(track) }
+            }
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
@@ -204,10 +209,9 @@ extension Subscription {
             layer.pointee.history.highest - start < SequenceTracker.window
         else { return false }
         if held.isHolding { releaseHeld(endsPicture: true, at: now, into: &list) }
-        if selector.active >= 0 {
-            totals.switches += 1
-            rememberNumbers(of: track.layer(Int(selector.active)))
-        }
+        if selector.active >= 0 || leftVideo.isEnding { totals.switches += 1 }
+        if leftVideo.isEnding || isSmaller(layer.pointee.index, in: track) { leftVideo.leave(at: highest + 1) }
+        if selector.active >= 0 { rememberNumbers(of: track.layer(Int(selector.active))) }
         begin(layer, from: start, at: now, into: &list)
         for sequence in start...layer.pointee.history.highest {
             // Numbers that were used for padding are not stored; the next stored packet closes up.

@@ -54,6 +54,8 @@ public struct Subscription: ~Copyable {
     var highest: Int64
     /// What the last forwarded packet looked like to the subscriber.
     var tail = OutputTail()
+    /// What the last switch down left behind.
+    var leftVideo = LeftVideo()
     /// The end of a spatial layer that may be the end of its picture.
     var held = HeldPacket()
     /// Extended RTX number, its own space (RFC 4588 section 4).

@@ -24,6 +24,10 @@ struct AllocationState {
     /// An estimate that fell by more than this is looked at at once: every packet too many waits in a queue.
     static let fall = 0.95
 
+    /// What waits on the path takes longer than a publisher's answer with a keyframe, a round trip and a frame, usually does: until then there is enough
+    /// under way to be shown.
+    static let fullQueue = TimeInterval.milliseconds(75)
+
     /// Whether a new estimate is reason to look at once.
     func isHastened(by new: Bitrate?) -> Bool {
         guard let new else { return false }
