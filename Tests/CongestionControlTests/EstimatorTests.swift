@@ -62,6 +62,32 @@ struct EstimatorTests {
         #expect(bench.estimates(from: 23, to: 40).percentile(0.05) >= 300e3)
     }
 
+    @Test("H2: a link that falls is known by what is on its way; one at ease and one that is full are not taken for it")
+    func flooded() {
+        var bench = PathBench(rate: 3_000e3) { _, now in
+            (11_000..<21_000).contains(now.milliseconds) ? 3_000e3 : 1_700e3
+        }
+        var before = 0
+        for _ in 0..<400 {
+            bench.run(seconds: 0.05)
+            if bench.estimator.isFlooded(at: bench.now) { before += 1 }
+        }
+        #expect(before == 0)
+        bench.run(seconds: 5)
+        bench.link.model.rate = .kilobitsPerSecond(500)
+        var first: Double?
+        for step in 1...20 {
+            bench.run(seconds: 0.05)
+            if first == nil, bench.estimator.isFlooded(at: bench.now) { first = Double(step) * 0.05 }
+        }
+        note("flooded after \(first ?? -1) s")
+        #expect((first ?? .infinity) <= 0.5)
+        bench.choose = { _, _ in 200e3 }
+        bench.run(seconds: 3)
+        let isFlooded = bench.estimator.isFlooded(at: bench.now)
+        #expect(!isFlooded)
+    }
+
     @Test("H3: random loss without congestion lowers nothing", arguments: [0.02, 0.05, 0.10])
     func randomLoss(loss: Double) {
         var bench = PathBench(rate: 4_000e3) { _, _ in 1_200e3 }

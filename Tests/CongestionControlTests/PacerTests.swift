@@ -30,6 +30,22 @@ struct PacerTests {
         }
     }
 
+    @Test("Where packets wait on the path a burst is one packet, however slow the path")
+    func burstIntoQueue() {
+        for (factor, most) in [(2.5, 5), (0.9, 2)] {
+            var pacer = Pacer()
+            pacer.setEstimate(.kilobitsPerSecond(400), factor: factor)
+            pacer.refill(at: at(1_000))
+            var sent = 0
+            while pacer.isOpen {
+                pacer.spend(1_100)
+                sent += 1
+            }
+            // 4,800 bytes, and what 0.9 x 400 kbit/s are in 40 ms: 1,800.
+            #expect(sent == most)
+        }
+    }
+
     @Test("A keyframe beyond the burst waits and leaves at the pacing rate, repeats first, order kept")
     func waits() {
         var pacer = Pacer()

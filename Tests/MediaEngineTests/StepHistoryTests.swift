@@ -66,6 +66,18 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(1_000), at: at(16)) == nil)
     }
 
+    @Test("A path that carries eight times what it did at the fall was interrupted: nothing waits, unless the step failed")
+    func interruption() {
+        var history = StepHistory()
+        history.note(change(nil, high), isFirst: true, at: at(1))
+        history.note(change(high, low, estimate: 100), isFirst: false, at: at(20))
+        #expect(!history.mayRise(on: .kilobitsPerSecond(799), at: at(20.5)))
+        #expect(history.mayRise(on: .kilobitsPerSecond(800), at: at(20.5)))
+        var again = risen()
+        again.note(change(high, low, estimate: 100), isFirst: false, at: at(15))
+        #expect(!again.mayRise(on: .kilobitsPerSecond(800), at: at(15.5)))
+    }
+
     @Test("A fall for a stall that was over at once is forgiven, one at another time is not")
     func forgiveness() {
         var history = risen()

@@ -25,7 +25,7 @@ struct HouseholdTests {
     }
 
     private static func play(seed: UInt64, viewers count: Int, kilobits: Int64) throws -> Outcome {
-        let world = try World(seed: seed)
+        let world = try World(seed: seed &+ Scenario.seedShift)
         let room = world.openRoom()
         var plan = VideoPlan.simulcast()
         plan.temporalLayers = 3
@@ -62,7 +62,9 @@ struct HouseholdTests {
         return outcome
     }
 
-    /// Not met: viewers rise one after the other into what the others leave free, and come down together. See LoadTests/README.md.
+    /// Not met: viewers rise one after the other into what the others leave free, and come down together: 5 to 8 requests in 2 s. Their probes, of 15 ms,
+    /// find room between two frames of the others that is none. Letting larger videos begin at common moments alone, 2.5 or 5 s apart, took a sixth and a
+    /// third of all requests away, left 5 in the worst 2 s, and made freezes of 1.0 s at most 2.3 and 1.6 s (tried over 30 runs). See LoadTests/README.md.
     @Test(
         "H12: five viewers in 3 Mbit/s use 80 % of it, with at most one keyframe request in 2 s",
         arguments: [71, 72, 73, 74, 75])

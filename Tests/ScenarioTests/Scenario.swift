@@ -44,7 +44,7 @@ final class Scenario {
     }
 
     /// Added to every seed, for a look at more runs than the one that is held to the limits: `MARTLET_SEED=3 swift test --filter Scenario`.
-    private static let seedShift = ProcessInfo.processInfo.environment["MARTLET_SEED"].flatMap { UInt64($0) } ?? 0
+    static let seedShift = ProcessInfo.processInfo.environment["MARTLET_SEED"].flatMap { UInt64($0) } ?? 0
 
     /// A link of `rate` and 50 ms there and back.
     static func link(_ kilobits: Int64?, delay: Int64 = 25) -> LinkModel {

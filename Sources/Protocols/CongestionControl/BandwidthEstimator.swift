@@ -44,6 +44,10 @@ public struct BandwidthEstimator: ~Copyable {
     static let patience = TimeInterval.milliseconds(1_000)
     /// Microseconds of waiting that no slope of the delay is needed for.
     static let flood: Int64 = 120_000
+    /// So long after an alarm reports are about what was sent before it: a queue of 300 ms, a round trip and the 100 ms between two reports.
+    static let alarmTime = TimeInterval.milliseconds(500)
+    /// Seconds that what is on its way takes to pass, beyond a round trip; at ease the time between two reports and a frame make less than 150 ms of it.
+    static let mostOnItsWay = 0.25
     /// Microseconds of waiting that a path at ease does not have: a picture's packets at twice its rate take 15 ms.
     static let standingQueue: Int64 = 50_000
     /// Microseconds of waiting that are none.
@@ -170,6 +174,13 @@ public struct BandwidthEstimator: ~Copyable {
     public var queueDelay: TimeInterval { .microseconds(queueWait) }
     /// The same in microseconds.
     var queueWait: Int64 { queue.value(besides: jitter.value) }
+    /// Whether much more is on its way than passes soon. Just after an alarm that is known before it shows as a delay: reports are as old as the queue is
+    /// long.
+    public func isFlooded(at now: MonotonicTime) -> Bool {
+        guard lastOveruse != .zero, now - lastOveruse < Self.alarmTime, !isContested else { return false }
+        let passesIn = Double(packets.bytesInFlight * 8) / control.bitsPerSecond
+        return passesIn - (roundTrip?.seconds ?? 0) > Self.mostOnItsWay
+    }
     /// Bits a second that arrive; nil before half a second of feedback.
     public var acknowledgedRate: Bitrate? { acknowledged.bitsPerSecond.map { .bitsPerSecond(Int64($0)) } }
     /// Less is sent than could be.

@@ -28,6 +28,9 @@ public struct Pacer: ~Copyable {
     static let burst = 0.040
     /// Four packets: a run worth a segmented call.
     static let leastBurst = 4_800
+    /// The same where packets already wait on the path: one of them. A full queue drops of a burst what it cannot hold, and a keyframe that has lost a packet
+    /// waits a round trip of that queue for it.
+    static let leastBurstWaiting = 1_200
     /// Waiting is bounded: the rate rises until what waits is gone in this time.
     static let longestWait = 0.5
     /// How often waiting packets are looked at.
@@ -65,7 +68,8 @@ public struct Pacer: ~Copyable {
         let isFirst = isUnlimited
         isUnlimited = false
         bytesPerSecond = Double(estimate.bitsPerSecond) / 8 * factor
-        depth = max(Int(bytesPerSecond * Self.burst), Self.leastBurst)
+        let least = factor < Self.factor ? Self.leastBurstWaiting : Self.leastBurst
+        depth = max(Int(bytesPerSecond * Self.burst), least)
         repeatDepth = max(Int(Double(estimate.bitsPerSecond) / 8 * 0.5), Self.leastBurst)
         if isFirst {
             credit = depth

@@ -27,7 +27,8 @@ public struct FrameLog: Sendable {
 
     /// Frames in the making, by the number of their first packet.
     private var frames: [Int64: Frame] = [:]
-    private var next: Int64?
+    /// The number from which on nothing has been shown yet; nil before the first keyframe.
+    private(set) var next: Int64?
     /// What frames refer to, held against what was shown.
     var references = ReferenceChecker()
 

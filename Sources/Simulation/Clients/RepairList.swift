@@ -36,6 +36,13 @@ struct RepairList: Sendable {
         return true
     }
 
+    /// Everything from `number` on can be shown, as a whole keyframe begins there: what is missing before it is of no use any more (libwebrtc's
+    /// `RtpVideoStreamReceiver2::FrameContinuous`, `NackRequester::ClearUpTo`).
+    mutating func clear(before number: Int64) {
+        guard !missing.isEmpty else { return }
+        missing.removeAll { $0.number < number }
+    }
+
     /// The numbers to ask for now; `gaveUp` when some were asked for often enough.
     mutating func take(at now: MonotonicTime, interval: TimeInterval, gaveUp: inout Bool) -> [Int64] {
         var due: [Int64] = []

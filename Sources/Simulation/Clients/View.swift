@@ -127,6 +127,7 @@ public final class View {
         if facts.startsKeyframe { brokenSince = nil }
         // Too much is missing, or the beginning itself: only a keyframe helps.
         let isRepairable = repairs.received(number, at: now)
+        if let next = frames.next { repairs.clear(before: next) }
         if !isRepairable || !frames.hasBegun { brokenSince = brokenSince ?? .zero }
     }
 }

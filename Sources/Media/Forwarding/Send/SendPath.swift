@@ -129,8 +129,8 @@ public struct SendPath: ~Copyable {
         // Where packets already wait on the way, bursts only make them wait longer; where the queue is full, it must drain.
         let delay = estimator.queueDelay
         // Another's queue does not drain for our waiting.
-        let isDraining = delay >= .milliseconds(150) && !estimator.isContested
-        let factor = delay < .milliseconds(75) ? Pacer.factor : isDraining ? 0.9 : 1.5
+        let isDraining = delay >= .milliseconds(150) && !estimator.isContested || estimator.isFlooded(at: now)
+        let factor = isDraining ? 0.9 : delay < .milliseconds(75) ? Pacer.factor : 1.5
         // What policy sends beyond the estimate must not wait for ever (libwebrtc paces by the greater of both, too).
         pacer.setEstimate(
             estimator.isEstablished(at: now) ? max(estimator.estimate(at: now), allocated) : nil, factor: factor)

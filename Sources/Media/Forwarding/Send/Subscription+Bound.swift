@@ -40,6 +40,20 @@ extension Subscription {
         return selector.target != nil && selector.needsKeyframe
     }
 
+    /// Ends the video that is larger than the decided one with the frame on its way: the path is full, and each further frame of it, of which few come
+    /// through, would be ahead of the smaller one's keyframe in the queue.
+    public mutating func endLarger(_ track: PublishedTrack) {
+        guard let target = selector.target, selector.pending == nil, isSmaller(Int(target), in: track) else { return }
+        leftVideo.beginEnding()
+        if numbering.tail.isFrameComplete { stop(track) }
+    }
+
+    /// Whether a simulcast layer is a smaller video than the one being forwarded.
+    func isSmaller(_ layer: Int, in track: PublishedTrack) -> Bool {
+        guard track.layerCount > 1, let active = selector.active else { return false }
+        return track.rank(ofLayer: layer) < track.rank(ofLayer: Int(active))
+    }
+
     /// What the viewer asked for, in the allocation's terms.
     public func limits(of track: PublishedTrack) -> ViewerLimits {
         switch selector.preference {

@@ -95,8 +95,11 @@ extension Subscription {
                 return []
             }
             forward(arrival, of: layer, at: now, into: &list)
-            if selector.pending != nil, numbering.tail.isFrameComplete {
+            guard numbering.tail.isFrameComplete else { return [] }
+            if selector.pending != nil {
                 completeSwitch(of: track, at: now, into: &list)
+            } else if leftVideo.isEnding {
+                if selector.target == selector.active { leftVideo.goOn() } else { stop(track) }
             }
             return []
         }
@@ -195,10 +198,11 @@ extension Subscription {
             layer.pointee.history.highest - start < SequenceTracker.window
         else { return false }
         if held.isHolding { releaseHeld(endsPicture: true, at: now, into: &list) }
-        if let active = selector.active {
-            totals.switches += 1
-            numbering.remember(track.layer(Int(active)))
+        if selector.active != nil || leftVideo.isEnding { totals.switches += 1 }
+        if leftVideo.isEnding || isSmaller(layer.pointee.index, in: track) {
+            leftVideo.leave(at: numbering.highest + 1)
         }
+        if let active = selector.active { numbering.remember(track.layer(Int(active))) }
         begin(layer, from: start, at: now, into: &list)
         for sequence in start...layer.pointee.history.highest {
             // Numbers that were used for padding are not stored; the next stored packet closes up.

@@ -22,7 +22,9 @@ extension Subscription {
         guard let place = ring.place(wire: wire, highest: UInt32(truncatingIfNeeded: numbering.highest)) else {
             return numbering.isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
-        guard place.pointee.epoch == numbering.epoch, place.pointee.flags.contains(.sent) else {
+        guard place.pointee.epoch == numbering.epoch, place.pointee.flags.contains(.sent),
+            !leftVideo.contains(number(of: place.pointee))
+        else {
             return .dropped(.retransmissionTooOld)
         }
         let moment = SentPacket.moment(of: now)
@@ -74,12 +76,15 @@ extension Subscription {
         return length
     }
 
+    /// The extended output number.
+    private func number(of sent: SentPacket) -> Int64 {
+        numbering.highest - Int64(UInt32(truncatingIfNeeded: numbering.highest) &- sent.sequence)
+    }
+
     /// Whether the same bytes would come out again. What was negotiated and what a layer knows has gone into packets, and may be something else
     /// by now; under the same number on the media stream that must not leave, see `SentPacket`.
     private func isReproducible(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
-        let highest = numbering.highest
-        let number = highest - Int64(UInt32(truncatingIfNeeded: highest) &- sent.sequence)
-        guard section.isUnchanged(since: number) else { return false }
+        guard section.isUnchanged(since: number(of: sent)) else { return false }
         let layer = track.layer(Int(sent.layer))
         if sent.flags.contains(.parameterSets) { return sent.setsRevision == layer.pointee.parameterSets.revision }
         guard !sent.flags.contains(.filler), sent.mark.hasTargets else { return true }

@@ -35,6 +35,8 @@ public struct Subscription: ~Copyable {
     var section: SendSection
     var selector: LayerSelector
     var numbering: OutputNumbering
+    /// What the last switch down left behind.
+    var leftVideo = LeftVideo()
     var ring: SentPacketRing
     var isBound = false
     public internal(set) var isPaused: Bool

@@ -32,6 +32,9 @@ struct BandwidthAllocator {
     /// What a packet costs beyond what layers are measured by: IP and UDP headers, protection and the server's own extensions, 50 of
     /// some 1,000 bytes.
     private static let overhead = 1.05
+    /// What waits on the path takes longer than a publisher's answer with a keyframe, a round trip and a frame, usually does: until then there is enough
+    /// under way to be shown.
+    private static let fullQueue = TimeInterval.milliseconds(75)
     /// By so much of the lowest step must the estimate grow before a video that is sent beyond it counts as fitting.
     private static let oversentMargin = 1.15
 
@@ -169,9 +172,12 @@ struct BandwidthAllocator {
         if isNew { decisions.append(record) }
         let isLimited = estimate != nil && state.pointee.subscription.usesTransportSequence
         let bound = bound(by: decision, of: state.pointee.allocation.display, isLimited: isLimited)
+        let needsStart = state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now)
+        if needsStart, path.isCongested, path.queueDelay >= Self.fullQueue {
+            state.pointee.subscription.endLarger(owner.pointee.track)
+        }
         let change = Change(
-            subscription: index,
-            needsStart: state.pointee.subscription.setBound(bound, track: owner.pointee.track, at: now),
+            subscription: index, needsStart: needsStart,
             changesDemand: isNew && state.pointee.allocation.isSurplus != wasSurplus)
         return change.needsStart || change.changesDemand ? change : nil
     }

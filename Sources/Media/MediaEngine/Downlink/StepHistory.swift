@@ -36,6 +36,8 @@ struct StepHistory {
     private static let fitting = TimeInterval.seconds(3)
     /// A layer begins with a keyframe, which makes a rate measured since then look too high for so long.
     private static let keyframeInfluence = TimeInterval.seconds(2)
+    /// Neighbouring layers cost three times as much as each other, so eight times is a step that was never in question.
+    private static let interruption: Int64 = 8
     /// Layers come down as the estimate falls, before and after its largest step.
     private static let stall = TimeInterval.milliseconds(800)
 
@@ -47,9 +49,11 @@ struct StepHistory {
         return min(measured, .bitsPerSecond(Int64(Double(costAtRise.bitsPerSecond) * 1.1)))
     }
 
-    /// Whether it may rise again at all.
+    /// Whether it may rise again at all. A path that carries many times what it carried at the fall was interrupted, and waiting would show nothing new;
+    /// unless that happens again and again.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
-        fell == .zero || now - fell >= Self.settling * (failed == nil || isOtherPath(estimate) ? 1 : 2)
+        if fell == .zero || (failed == nil && carries(Self.interruption, asMuch: estimate)) { return true }
+        return now - fell >= Self.settling * (failed == nil || isOtherPath(estimate) ? 1 : 2)
     }
 
     /// Whether it came down a moment ago, so that the queue it came down for is still there.
@@ -73,8 +77,11 @@ struct StepHistory {
             layer: failed.layer, isBarred: elapsed < wait, attempts: failed.attempts, bitrate: failed.bitrate)
     }
 
-    private func isOtherPath(_ estimate: Bitrate?) -> Bool {
-        estimateAtFall.map { (estimate?.bitsPerSecond ?? .max) / 2 >= $0.bitsPerSecond } ?? false
+    private func isOtherPath(_ estimate: Bitrate?) -> Bool { carries(2, asMuch: estimate) }
+
+    /// Whether the path carries `factor` times what it carried at the last fall.
+    private func carries(_ factor: Int64, asMuch estimate: Bitrate?) -> Bool {
+        estimateAtFall.map { (estimate?.bitsPerSecond ?? .max) / factor >= $0.bitsPerSecond } ?? false
     }
 
     // MARK: - What happened
