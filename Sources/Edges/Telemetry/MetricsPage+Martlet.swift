@@ -103,7 +103,7 @@ extension MetricsPage {
         add("offers_made_total", .counter, "Offers made to clients.", rooms.offersMade)
         addByReason("refusals_total", "Requests refused, by code.", "code", rooms.refusals)
         addByReason("departures_total", "Participants gone, by reason.", "reason", rooms.departures)
-        addByReason("connections_ended_total", "Peer connections ended, by reason.", "reason", rooms.connectionsEnded)
+        addByReason("connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded)
     }
 
     /// What the public listener counts.
@@ -111,7 +111,7 @@ extension MetricsPage {
         add("http_connections", .gauge, "Open connections, WebSockets included.", http.connections)
         add("http_connections_limit", .gauge, "Connections that may be open.", http.connectionLimit)
         add("http_connections_accepted_total", .counter, "Connections accepted.", http.connectionsAccepted)
-        add("http_requests_in_work", .gauge, "Requests between head and end.", http.requestsInWork)
+        add("http_requests_in_progress", .gauge, "Requests between head and end.", http.requestsInWork)
         add("websockets", .gauge, "Open WebSockets.", http.webSockets)
         add(
             "http_responses_total", .counter, "Responses, by the first digit of their status.",

@@ -77,7 +77,7 @@ extension Room {
             endSubscription(subscription, tells: true, &turn)
         }
         endConnection(session, id, tellsMedia: true, &turn)
-        tell(session, .connectionChanged(connection: id, state: .ended, reason: PeerEndReason.removed.rawValue), &turn)
+        tell(session, .connectionChanged(connection: id, state: .closed, reason: PeerEndReason.removed.rawValue), &turn)
         makeOffers(&turn)
     }
 
@@ -99,7 +99,7 @@ extension Room {
         peers[connection.peer] = nil
         if tellsMedia, connection.isOpened { turn.media(.removePeer(connection.peer)) }
         turn.log(
-            .connectionChanged(participant: member.info.sid, connection: id, state: .ended, reason: reason.rawValue))
+            .connectionChanged(participant: member.info.sid, connection: id, state: .closed, reason: reason.rawValue))
     }
 
     /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,

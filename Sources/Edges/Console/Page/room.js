@@ -98,7 +98,7 @@ export class Room {
         case "subscriptionStarted": return this.started.add(event.track);
         case "speakers": return this.markSpeakers(event.speakers);
         case "quality": return this.markQuality(event.participants);
-        case "wanted": return this.publishing?.want(event.track, event.layers);
+        case "layerDemand": return this.publishing?.demandChanged(event.track, event.layers);
         case "connection": return this.connectionChanged(event);
         case "publicationRefused": return this.refused(event);
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
@@ -245,7 +245,7 @@ export class Room {
 
     /** The server gave a connection up: what was on it starts again on a new one. */
     connectionChanged({ connection, state }) {
-        if (state !== "ended") return;
+        if (state !== "closed") return;
         if (connection === "sub") return this.receiving.reset();
         if (connection !== "pub" || !this.pub) return;
         this.publishing.close();
