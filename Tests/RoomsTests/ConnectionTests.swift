@@ -72,7 +72,8 @@ struct ConnectionTests {
         _ = bench.takeEvents(bob)
         bench.media(.peerEnded(peer, .consentLost))
         #expect(
-            bench.takeEvents(bob).contains(.connectionChanged(connection: "sub", state: .closed, reason: "consentLost")))
+            bench.takeEvents(bob).contains(.connectionChanged(connection: "sub", state: .closed, reason: "consentLost"))
+        )
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.pending, .pending])
         #expect(
             bench.log.contains(

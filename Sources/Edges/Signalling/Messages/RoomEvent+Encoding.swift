@@ -50,7 +50,8 @@ extension RoomEvent {
         case .qualityChanged(let list): try fields.set("participants", list.map(QualityModel.init))
         case .layersWanted(let track, let layers):
             try fields.set("track", track)
-            try fields.set("layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
+            try fields.set(
+                "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
         case .ended(let reason): try fields.set("reason", reason.rawValue)
         }
