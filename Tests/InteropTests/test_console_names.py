@@ -97,10 +97,10 @@ def test_4_5_the_reason_of_a_server_that_issues_no_token_is_shown(development_se
     async def run():
         async with chromium() as browser:
             page = await open_form(browser, development_server, "kitchen", "Ada", send="nothing")
-            problem = json.dumps({"status": 403, "code": "loopback_only", "detail": "Only for clients on this machine."})
+            problem = json.dumps({"status": 403, "code": "loopback_only", "detail": "Only clients on this machine may request tokens."})
             await page.route("**/dev/token", lambda route: route.fulfill(status=403, content_type="application/problem+json", body=problem))
             await page.click("#join-button")
-            await until(page, "document.querySelector('#join-problem').textContent === 'Only for clients on this machine.'")
+            await until(page, "document.querySelector('#join-problem').textContent === 'Only clients on this machine may request tokens.'")
             assert not await page.is_visible("#token-field")
 
     asyncio.run(run())

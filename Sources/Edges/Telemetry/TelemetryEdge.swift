@@ -39,8 +39,10 @@ public struct TelemetryEdge: Sendable {
     }
 
     private static func names(of hung: [MediaWorkerPool.HungWorker]) -> String {
-        hung.map { "media worker \($0.index) hangs: its loop has not turned for \(Int($0.stillFor.seconds)) s\n" }
-            .joined()
+        hung.map {
+            "media worker \($0.index) is not responding: its event loop has been blocked for \(Int($0.stillFor.seconds)) s\n"
+        }
+        .joined()
     }
 
     private func metrics() async -> HTTPResponse {

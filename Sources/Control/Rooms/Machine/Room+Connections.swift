@@ -11,7 +11,7 @@ extension Room {
         _ id: String, for member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) -> Connection {
         guard member.connections.count < context.limits.connectionsPerParticipant else {
-            throw RoomError(.limitExceeded, "too many connections")
+            throw RoomError(.limitExceeded, "limit of peer connections reached")
         }
         if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
         let ice = turn.iceCredentials()
@@ -106,7 +106,7 @@ extension Room {
     /// early, doubled and malformed ones do no harm.
     public mutating func takeCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
         let member = try member(session)
-        guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "candidate is too long") }
+        guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "the candidate is too long") }
         guard let index = member.connectionIndex(id), let candidate = text.flatMap({ Candidate(parsing: $0) }) else {
             return
         }
