@@ -56,7 +56,7 @@ def test_4_1_a_token_for_another_room_is_refused_in_the_form(server):
 @pytest.mark.parametrize("room, name, says, field", [
     (" ", "Ada", "The room name is empty.", "room-name"),
     ("x" * 300, "Ada", "The room name has 300 characters. At most 256 are allowed.", "room-name"),
-    ("..", "Ada", "The room name “..” cannot be used, because no address can carry it. Choose another one.", "room-name"),
+    ("..", "Ada", "The room name “..” cannot be used, because it cannot be part of a URL. Choose another one.", "room-name"),
     ("a\u202eb", "Ada", "The room name contains an invisible character (U+202E) that is not allowed. Type the name instead of pasting it.",
      "room-name"),
     ("kitchen", " ", "Your name is empty.", "your-name"),

@@ -108,7 +108,7 @@ def test_C16_without_tls_or_a_proxy_other_machines_are_refused(monkeypatch):
         pytest.skip("this machine has no address but loopback")
     monkeypatch.setenv("MARTLET_HTTP_BIND", "0.0.0.0")
     with running() as server:
-        assert "only this machine is served" in server.log()
+        assert "only clients on this machine are served" in server.log()
         assert server.request("GET", "/")[0] == 200
         for path in ["/", "/openapi.json", "/v1/rooms", "/v1/signal"]:
             status, _, text = server.request("GET", path, base=f"http://{address}:{server.http}")
@@ -129,7 +129,7 @@ def test_commands_say_what_where_and_what_to_do(server, tmp_path):
     good.write_text(f"keys: {{app: {'k' * 32}}}\n")
     status, text, warnings = martlet("check-config", str(good))
     assert (status, text) == (0, f"{good}: valid\n")
-    assert warnings.startswith("martlet: warning: only this machine is served") and warnings.count("\n") == 1, warnings
+    assert warnings.startswith("martlet: warning: only clients on this machine are served") and warnings.count("\n") == 1, warnings
     bad = tmp_path / "bad.yaml"
     bad.write_text("http:\n  port: 99999\nroms: {default: a}\nkeys: {app: short}\n")
     status, _, text = martlet("check-config", str(bad))

@@ -162,7 +162,7 @@ struct ConfigurationFaultTests {
             ),
             Case(
                 "ice_servers: [\"stun:s.example:99999\"]",
-                "m.yaml:1: ice_servers: 'stun:s.example:99999' names no host, or a port that is none; "
+                "m.yaml:1: ice_servers: 'stun:s.example:99999' has no valid host or port; "
                     + "expected stun:HOST or stun:HOST:PORT"),
             Case(
                 "ice_servers: [\"stun:\"]",

@@ -217,7 +217,7 @@ struct ConfigurationTests {
             try ConfigurationFaultTests.load(text + ConfigurationFaultTests.key).warnings
         }
         #expect(try warnings("").count == 1)
-        #expect(try warnings("")[0].hasPrefix("only this machine is served"))
+        #expect(try warnings("")[0].hasPrefix("only clients on this machine are served"))
         #expect(try warnings("insecure: true") == [])
         #expect(
             try warnings("insecure: true\nmedia:\n  announced_addresses: [203.0.113.9]\n  interfaces: [nothing]") == [

@@ -36,13 +36,13 @@ async function openCamera(name) {
 }
 
 async function devices(constraints) {
-    if (!navigator.mediaDevices) throw new Error("Browsers give a page the camera only over https or on this machine.");
+    if (!navigator.mediaDevices) throw new Error("Browsers allow access to the camera only over HTTPS or on the same machine.");
     try {
         return await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true }, ...constraints });
     } catch (problem) {
         if (problem.name === "NotFoundError") throw problem;
-        const reason = problem.name === "NotAllowedError" ? "permission was not given" : problem.message;
-        throw new Error(`The camera or microphone cannot be used: ${reason}. A generated picture works everywhere.`);
+        const reason = problem.name === "NotAllowedError" ? "permission was denied" : problem.message;
+        throw new Error(`Cannot use the camera or microphone: ${reason}. The test pattern works without them.`);
     }
 }
 

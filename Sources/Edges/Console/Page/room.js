@@ -160,7 +160,7 @@ export class Room {
     refused({ connection, mid }) {
         if (connection !== "pub") return;
         const source = this.publishing?.sourceOf(mid);
-        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: you publish as many tracks as one participant may.`);
+        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: you have reached the limit of published tracks.`);
         if (source !== "screen" || !this.screen) return;
         const { onEnded } = this.screen;
         this.stopSharing().catch((problem) => this.complain(problem));
