@@ -59,7 +59,9 @@ private actor JanusPeer: JoinedPeer {
                 "request": "joinandconfigure", "room": JanusNames.number(of: peer.room), "ptype": "publisher",
                 "id": JanusNames.number(of: peer.identity), "display": peer.identity,
             ], jsep: ("offer", offer.sdp))
-        guard let sdp = reply.jsep?.sdp else { throw .signalling("Janus answered a publisher without a session description") }
+        guard let sdp = reply.jsep?.sdp else {
+            throw .signalling("Janus answered a publisher without a session description")
+        }
         connections.append(hub.open(offer, try RemoteSide(sdp), for: peer, since: since))
     }
 

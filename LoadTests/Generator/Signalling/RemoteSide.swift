@@ -25,7 +25,9 @@ struct RemoteSide {
         setup = all.first("setup") ?? "actpass"
         let prints = all.all("fingerprint").filter { $0.lowercased().hasPrefix("sha-256 ") }
         fingerprint = prints.first?.dropFirst(8).split(separator: ":").compactMap { UInt8($0, radix: 16) } ?? []
-        guard fingerprint.count == 32 else { throw .signalling("the server's session description has no SHA-256 fingerprint") }
+        guard fingerprint.count == 32 else {
+            throw .signalling("the server's session description has no SHA-256 fingerprint")
+        }
         let candidates = all.all("candidate").compactMap { Candidate(parsing: "candidate:" + $0) }
         let usable = candidates.filter { $0.transport == .udp && $0.component == 1 && ipv4($0.address) != nil }
         guard let best = usable.max(by: { $0.priority < $1.priority }), let address = ipv4(best.address) else {
