@@ -13,7 +13,7 @@ extension MetricsPage {
 
     /// What the media workers count. No label names a room or a person: their number has no bound.
     mutating func add(workers: [WorkerStatistics]) {
-        // What a worker that hangs counted before stays in sums, which would seem to begin anew, and is told of no worker.
+        // A hung worker's earlier counts stay in the sums, which would otherwise seem to restart, and are reported for no worker.
         func all(_ value: (WorkerStatistics) -> Double) -> [(labels: [(String, String)], value: Double)] {
             workers.enumerated().filter { !$0.element.hangs }.map {
                 ([("worker", String($0.offset))], value($0.element))
@@ -39,8 +39,7 @@ extension MetricsPage {
             all { Double($0.bytesSent) })
         add(
             "packets_forwarded_total", .counter, "RTP packets forwarded to subscribers.",
-            all { Double($0.packetsForwarded) }
-        )
+            all { Double($0.packetsForwarded) })
         add(
             "nacks_received_total", .counter, "RTP packets that subscribers requested again by NACK.",
             all { Double($0.nacksReceived) })
@@ -64,8 +63,7 @@ extension MetricsPage {
             "packets_segmented_total", .counter, "UDP datagrams sent with segmentation offload (UDP_SEGMENT).",
             all { Double($0.packetsSegmented) })
         add(
-            "receive_buffer_drops_total", .counter,
-            "UDP datagrams that the kernel dropped because a receive buffer was full.",
+            "receive_buffer_drops_total", .counter, "UDP datagrams dropped by the kernel: the receive buffer was full.",
             all { Double($0.receiveBufferDrops) })
         add(
             "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
