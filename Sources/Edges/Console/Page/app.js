@@ -218,7 +218,7 @@ window.martlet = {
     get room() { return room; },
     received: () => receivedStatistics(room?.sub),
     sent: () => sentStatistics(room?.pub),
-    /** A few pixels of each remote video, as one string a tile: black pictures are empty strings. */
+    /** A few pixels of each remote video, as one string per tile: black videos are empty strings. */
     pixels: () => Object.fromEntries([...document.querySelectorAll(".tile:not(.own) video")].map((video, index) => {
         const pen = new OffscreenCanvas(32, 18).getContext("2d");
         pen.drawImage(video, 0, 0, 32, 18);

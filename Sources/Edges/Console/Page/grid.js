@@ -67,7 +67,7 @@ export class Tile {
         return video;
     }
 
-    /** Pixels of the screen that the picture fills. */
+    /** Pixels of the screen that the video fills. */
     get pixelHeight() { return Math.round(this.element.clientHeight * devicePixelRatio); }
 
     setName(name) { this.label.textContent = name; }
