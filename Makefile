@@ -5,7 +5,7 @@ SWIFT_FILES := Package.swift Sources Tests LoadTests
 
 .PHONY: run build test bench scenarios interop matrix loadtest compare links format lint sanitize fuzz nightly docs clean
 
-## Build for release, serve on loopback with a development key, print the address of a page to try it in.
+## Build for release, serve on loopback with a development key, print the URL of the console page.
 run: build
 	.build/release/martlet serve --dev
 
@@ -17,7 +17,7 @@ build:
 test:
 	@Tests/Support/run_tests.sh
 
-## What one packet costs at each step, against LoadTests/Benchmarks/thresholds.json: make bench ONLY=forward
+## What each step of a packet costs, checked against LoadTests/Benchmarks/thresholds.json: make bench ONLY=forward
 bench:
 	Tests/Support/install.sh build
 	swift build $(STRICT) -c release --product bench
@@ -30,20 +30,20 @@ interop:
 	swift build $(STRICT) -c release --product bench
 	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
 
-## Every publisher with every player, frames decoded in each cell; the table in .build/matrix. Needs root: make matrix ONLY="AV1-L3T3 Firefox"
+## Every publisher with every player, frames decoded by each pair; the table in .build/matrix. Needs root: make matrix ONLY="AV1-L3T3 Firefox"
 matrix:
 	Tests/Support/install.sh test
 	swift build $(STRICT) -c release --product martlet
 	.venv/bin/python Tests/InteropTests/matrix/matrix.py $(ONLY)
 
-## Loads a server of its own: make loadtest SCENARIO=webinar ARGS="--subscribers 500 --seconds 60"
+## Start a server and load it: make loadtest SCENARIO=webinar ARGS="--subscribers 500 --seconds 60"
 loadtest:
 	Tests/Support/install.sh load
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/run.sh $(or $(SCENARIO),webinar) $(ARGS)
 
-## Bad networks in virtual time: figures and a plot of every scenario, into .build/scenarios/index.html.
+## Impaired networks in virtual time: figures and a plot of every scenario, in .build/scenarios/index.html.
 scenarios:
 	Tests/Support/install.sh build
 	MARTLET_REPORT=$(CURDIR)/.build/scenarios swift test --filter ScenarioTests
@@ -56,7 +56,7 @@ compare:
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/compare.sh
 
-## Real browsers over emulated links, and Janus beside where a case says so; plots in .build/links. Needs root: make links ONLY="step loss-2" ROUNDS=1
+## Real browsers over emulated links, some cases also with Janus; plots in .build/links. Needs root: make links ONLY="step loss-2" ROUNDS=1
 links: ROUNDS ?= 5
 links:
 	Tests/Support/install.sh test
@@ -82,7 +82,7 @@ fuzz:
 	Tests/Support/install.sh build
 	Tests/Fuzz/run.sh $(SECONDS_PER_TARGET)
 
-## What takes hours: sanitizers, ten minutes a fuzz target, benchmark thresholds, many seeds and rooms, churn, a soak. The last line is the verdict:
+## The tests that take hours: sanitizers, ten minutes per fuzz target, benchmark thresholds, many seeds and rooms, churn, a soak. The last line is the verdict:
 ## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120
 nightly:
 	@Tests/Support/nightly.sh $(PARTS)

@@ -1,5 +1,5 @@
 // swift-tools-version: 6.2
-// The plan of the house: one line a module, and what it may import. The build refuses any other import
+// The map of the code: one line per module, and what it may import. The build refuses any other import
 // (`make build` passes --explicit-target-dependency-import-check error).
 import PackageDescription
 

@@ -77,7 +77,7 @@ CASES = [
     Case("outage", "nothing for 3 s", 40, FAR + ["ab", "rate", 3000], [(20, "both loss 100"), (23, "both loss 0")],
          right=[(10, 720)]),
     Case("narrow", "250 kbit/s from the start", 40, FAR + ["ab", "rate", 250], right=[(10, 180)]),
-    Case("wifi", "stalls of 150 ms twice a second", 40, FAR + ["ab", "rate", 5000],
+    Case("wifi", "stalls of 150 ms twice per second", 40, FAR + ["ab", "rate", 5000],
          [(10 + n / 2 + shift, f"ab delay {delay}") for n in range(40) for shift, delay in ((0, 175), (0.15, 25))], right=[(10, 720)]),
     Case("ten-minutes-clean", "no change of layer", 600, FAR, right=[(10, 720)], together="ten"),
     Case("ten-minutes-600", "600 kbit/s", 600, FAR + ["ab", "rate", 600], right=[(10, 360)], together="ten"),

@@ -72,7 +72,7 @@ class Figures:
         return {"case": self.case.name, "about": self.case.about, "report": self.report, "reasons": self.reasons}
 
 
-HEAD = ["case", "kbit/s", "lost", "repaired", "delay p50", "p99 ms", "jumps", "picture jumps", "decoded", "broken", "lines sent"]
+HEAD = ["case", "kbit/s", "lost", "repaired", "delay p50", "p99 ms", "jumps", "picture ID jumps", "decoded", "broken", "lines sent"]
 
 
 def table(figures):

@@ -42,7 +42,8 @@ struct HeapKeeper {
             MachineMemory.giveBack()
             let after = MachineMemory.residentBytes()
             keeper.gaveBack(residentBytes: after, connections: connections)
-            logger.info("freed memory given back", ["megabytes": .number(Int((before - min(before, after)) >> 20))])
+            logger.info(
+                "returned freed memory to the system", ["megabytes": .number(Int((before - min(before, after)) >> 20))])
         }
     }
 }

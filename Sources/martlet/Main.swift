@@ -13,7 +13,7 @@ enum Martlet {
             case .checkConfig(let file):
                 let configuration = try load(file, development: false, on: .current)
                 for warning in configuration.warnings { complain("martlet: warning: \(warning)") }
-                print("\(file): good")
+                print("\(file): valid")
             case .version: print("martlet \(version)")
             case .help(let text): print(text)
             }

@@ -65,7 +65,7 @@ extension Configuration {
         let share = try ConnectionShare(openFiles: openFiles, inUse: OpenFiles.inUse())
         if share.publicConnections < share.wanted {
             logger.warning(
-                "the limit on open files bounds the connections",
+                "the limit on open files bounds HTTP connections; to allow more, raise it (ulimit -n, LimitNOFILE=)",
                 ["open_files": .number(openFiles), "connections": .number(share.publicConnections)])
         }
         var (publicHTTP, privateHTTP) = (publicHTTP, privateHTTP)

@@ -114,13 +114,13 @@ struct Server {
 
     /// What a development server prints: where to go.
     var invitation: String {
-        let audience = configuration.servesOtherMachines ? "every machine that reaches it" : "this machine only"
+        let audience = configuration.servesOtherMachines ? "all machines that can reach it" : "this machine only"
         return """
             Martlet \(Martlet.version) serves \(audience). Open in two browser windows:
 
                 \(configuration.pageAddress(port: publicListener.port))
 
-            Key \(Configuration.developmentKey.name), secret \(Configuration.developmentKey.secret). Ctrl-C ends it.
+            Key \(Configuration.developmentKey.name), secret \(Configuration.developmentKey.secret). Press Ctrl-C to stop.
             """
     }
 
@@ -145,7 +145,7 @@ struct Server {
 
     /// Not ready at once, members told, sockets closed, threads joined.
     func stop() async {
-        logger.info("stopping")
+        logger.info("shutting down")
         health.becomeUnready()
         await drain()
         await rooms.shutDown()

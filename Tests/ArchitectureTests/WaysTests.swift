@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("The ways through the house")
+@Suite("Paths through the code")
 struct WaysTests {
     @Test("Each step of a packet, a report and a request names a file that is there and a function that it holds")
     func steps() throws {

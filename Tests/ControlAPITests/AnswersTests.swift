@@ -55,7 +55,7 @@ struct AnswersTests {
         let statistics = try await house.ask(.get, "/v1/rooms/hall/participants/vera/stats")
         #expect(statistics.list("subscriptions").count == 2)
         let remembered = try await house.ask(.get, "/v1/rooms/hall/participants/vera/decisions")
-        #expect(remembered.list("estimates").first?["least"] as? Int == 400_000, "I5")
+        #expect(remembered.list("estimates").first?["min"] as? Int == 400_000, "I5")
         #expect(statistics.list("connections").first?["rtpPacketsSent"] as? Int == 41)
         let layers = try await house.ask(.get, "/v1/rooms/hall/tracks/\(track)/stats").list("layers")
         #expect(layers.first?["bitrate"] as? Int == 1_500_000)

@@ -62,7 +62,7 @@ struct ProblemTests {
         document = try members(Problem(fault).response)
         #expect(document["pointer"] == "/maxParticipants" && document["suggestion"] == "policy.maxParticipants")
         #expect(
-            document["detail"] == "The field maxParticipants is not known here; did you mean policy.maxParticipants?")
+            document["detail"] == "The field maxParticipants is unknown; did you mean policy.maxParticipants?")
         #expect(try members(Problem(400, "x").response)["pointer"] == nil)
     }
 
@@ -88,8 +88,8 @@ struct ProblemTests {
         }
         #expect(fault("{\"a\":[{\"b\":1}]}") == nil)
         #expect(fault("{\"a\":[{\"b\":\"x\"}]}") == "The field a.0.b is \"x\"; it must be a whole number.")
-        #expect(fault("{\"a\":[{\"b\":1},{\"b\":1.5}]}") == "The body holds a number that does not fit its field.")
-        #expect(fault("{\"a\":[{\"b\":1e99}]}") == "The body holds a number that does not fit its field.")
+        #expect(fault("{\"a\":[{\"b\":1},{\"b\":1.5}]}") == "The body has a number that is out of range.")
+        #expect(fault("{\"a\":[{\"b\":1e99}]}") == "The body has a number that is out of range.")
         #expect(fault("{\"a\":{\"b\":1}}") == "The field a is an object; it must be an array.")
         #expect(fault("{\"a\":[[]]}") == "The field a.0 is an array; it must be an object.")
         let long = String(repeating: "x", count: 41)

@@ -560,7 +560,7 @@ def test_idle_connections_cannot_take_the_last_descriptor():
                 s.close()
             assert answers() == (200, 200), "after they are closed"
         reached, bound = limits(server), server.metric("martlet_http_connections_limit")
-        lines = [line for line in server.log().splitlines() if "as many connections" in line]
+        lines = [line for line in server.log().splitlines() if "oldest idle connection is closed" in line]
         print(f"figures: {bound:.0f} connections of 64 descriptors; bounds reached {reached['connections']:.0f} times, {len(lines)} lines")
         assert 8 <= bound <= 40 and reached["connections"] >= 3 * (120 - bound) and reached["descriptors"] == 0
         assert 1 <= len(lines) <= 8, "an attack does not fill the log"

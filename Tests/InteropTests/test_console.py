@@ -29,11 +29,11 @@ def test_operators_see_mute_and_remove(development_server):
             # A browser on a busy machine sends its largest layer late.
             await until(operator, f"/camera.*1280×720.* fps · .*bit.s/.test({row('Ada')}?.textContent)", 45)
             await until(operator, f"/2 tracks.*bit.s.*sub: [0-9.]+ ms/.test({row('Bob')}?.textContent)")
-            await until(operator, "/Members2.*Packets in, per second[1-9]/.test(document.querySelector('#node').textContent)")
+            await until(operator, "/Members2.*Packets received per second[1-9]/.test(document.querySelector('#node').textContent)")
 
             await operator.locator("#members tr", has_text="Ada").get_by_role("button", name="Mute").first.click()
             await until(ada, "document.querySelector('#mute-audio').getAttribute('aria-pressed') === 'false'")
-            assert await ada.inner_text("#room-problem") == "An operator turned your microphone off."
+            assert await ada.inner_text("#room-problem") == "A moderator or operator turned off your microphone."
             await until(bob, "document.querySelector('.tile .name.muted') !== null")
             await until(operator, f"/opus · muted/.test({row('Ada')}.textContent)")
 

@@ -119,7 +119,7 @@ def test_3_32_tracks_of_a_participant_arrive_and_a_33rd_is_refused_in_words(serv
             await until(bob, f"{HEARD}.then((count) => count === 31)", 40)
             assert await ada.evaluate(PROBLEM) == ""
             await ada.click("#share-screen")
-            await until(ada, f"{PROBLEM} === 'The others do not receive your screen: you publish as many tracks as one participant may.'")
+            await until(ada, f"{PROBLEM} === 'The others do not receive your screen: you have reached the limit of published tracks.'")
             await until(ada, "document.querySelector('#share-screen').textContent.trim() === 'Share screen' && martlet.room.screen === null")
             assert len(server.api("GET", "/v1/rooms/many/participants/ada")[1]["tracks"]) == 32
             await ada.evaluate("""martlet.room.publishing.remove([...martlet.room.publishing.sent].slice(-1).map(([track]) => track))""")
@@ -137,8 +137,8 @@ def test_3_tracks_that_wait_are_counted_beside_the_rooms_name(server):
             page = await open_room(browser, server, "waiting", "ada", send="nothing")
             shown = "document.querySelector('#waiting').textContent"
             for waiting, text in [
-                (62, "62 tracks of the others are not received yet: one participant receives at most 250."),
-                (1, "1 track of the others is not received yet: one participant receives at most 250."), (0, ""),
+                (62, "62 tracks of other participants are not received yet: a participant receives at most 250 tracks."),
+                (1, "1 track of other participants is not received yet: a participant receives at most 250 tracks."), (0, ""),
             ]:
                 await page.evaluate(f"martlet.room.handle({{ type: 'subscriptionsWaiting', seq: 17, limit: 250, waiting: {waiting} }})")
                 assert await page.evaluate(shown) == text

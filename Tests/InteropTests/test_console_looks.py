@@ -102,7 +102,7 @@ def test_nothing_moves_when_something_has_to_be_said(development_server):
             await until(operator, "document.querySelectorAll('#members tbody tr').length === 2")
             await wait_for_video(page)
             before, before_there = await page.evaluate(places), json.loads(await operator.evaluate(places))
-            await page.evaluate("document.querySelector('#room-problem').textContent = 'An operator turned your microphone off.'")
+            await page.evaluate("document.querySelector('#room-problem').textContent = 'A moderator or operator turned off your microphone.'")
             assert await page.is_visible("#room-problem") and await page.evaluate(places) == before
             development_server.kill()
             await until(page, "!document.querySelector('#outage').hidden", 12)

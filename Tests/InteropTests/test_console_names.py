@@ -56,7 +56,7 @@ def test_4_1_a_token_for_another_room_is_refused_in_the_form(server):
 @pytest.mark.parametrize("room, name, says, field", [
     (" ", "Ada", "The room name is empty.", "room-name"),
     ("x" * 300, "Ada", "The room name has 300 characters. At most 256 are allowed.", "room-name"),
-    ("..", "Ada", "The room name “..” cannot be used, because no address can carry it. Choose another one.", "room-name"),
+    ("..", "Ada", "The room name “..” cannot be used, because it cannot be part of a URL. Choose another one.", "room-name"),
     ("a\u202eb", "Ada", "The room name contains an invisible character (U+202E) that is not allowed. Type the name instead of pasting it.",
      "room-name"),
     ("kitchen", " ", "Your name is empty.", "your-name"),
@@ -97,10 +97,10 @@ def test_4_5_the_reason_of_a_server_that_issues_no_token_is_shown(development_se
     async def run():
         async with chromium() as browser:
             page = await open_form(browser, development_server, "kitchen", "Ada", send="nothing")
-            problem = json.dumps({"status": 403, "code": "loopback_only", "detail": "Only for clients on this machine."})
+            problem = json.dumps({"status": 403, "code": "loopback_only", "detail": "Only clients on this machine may request tokens."})
             await page.route("**/dev/token", lambda route: route.fulfill(status=403, content_type="application/problem+json", body=problem))
             await page.click("#join-button")
-            await until(page, "document.querySelector('#join-problem').textContent === 'Only for clients on this machine.'")
+            await until(page, "document.querySelector('#join-problem').textContent === 'Only clients on this machine may request tokens.'")
             assert not await page.is_visible("#token-field")
 
     asyncio.run(run())

@@ -30,7 +30,7 @@ def test_4_5_closing_a_room_and_removing_a_member_ask_first(development_server):
             page = await open_operators(browser, server)
             remove = page.locator("#members tr", has_text="ada").get_by_role("button", name="Remove")
             for button, question, consequence in [
-                (page.locator("#close-room"), "Close the room “kitchen”?", "Everyone in it is disconnected."),
+                (page.locator("#close-room"), "Close the room “kitchen”?", "All participants are disconnected."),
                 (remove, "Remove ada?", "ada is disconnected from the room “kitchen”."),
             ]:
                 for refuse in (lambda: page.keyboard.press("Escape"), lambda: page.get_by_role("button", name="Cancel").click(),
@@ -113,7 +113,7 @@ def test_4_2_no_entry_breaks_the_operators_tab(development_server):
                 await until(page, f"document.querySelector('#members-title').textContent === {json.dumps(f'Members of {name}')}")
                 assert await page.inner_text("#operators-problem") == "" and await page.inner_text("#members-problem") == ""
             await page.locator("#rooms button", has_text="..").click()
-            await until(page, "/^No address can carry the name “..”/.test(document.querySelector('#members-problem').textContent)")
+            await until(page, "/^The name “..” cannot be part of a URL/.test(document.querySelector('#members-problem').textContent)")
             assert await page.is_hidden("#close-room") and await page.inner_text("#operators-problem") == ""
             for name in names:
                 await page.locator("#rooms button", has_text=name).click()

@@ -191,7 +191,7 @@ def test_4_10_a_lost_network_is_said_and_survived(kind):
                     restored = time.monotonic()
                     await until(eve, "martlet.joined", 20)
                     back = time.monotonic() - restored
-                    assert await eve.evaluate("martlet.room.media.picture.enabled") is False
+                    assert await eve.evaluate("martlet.room.media.videoTrack.enabled") is False
                     await eve.evaluate("document.querySelector('#mute-video').click()")
                     await choices_hold(eve, ada, chosen, server, "cut", "eve")
                     print(f"figures: {kind}: noticed after {noticed:.1f} s: “{said}”; joined {back:.1f} s after the network, "

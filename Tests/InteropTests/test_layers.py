@@ -5,7 +5,7 @@ import time
 from support.chromium import chromium, open_room, room_address, stands_still, until, wait_for_video
 from support.firefox import firefox
 
-ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.picture).transceiver.sender.getParameters()
+ACTIVE = """martlet.room.publishing.sent.get(martlet.room.media.videoTrack).transceiver.sender.getParameters()
     .encodings.map((one) => one.active).join()"""
 
 

@@ -108,7 +108,7 @@ def test_C16_without_tls_or_a_proxy_other_machines_are_refused(monkeypatch):
         pytest.skip("this machine has no address but loopback")
     monkeypatch.setenv("MARTLET_HTTP_BIND", "0.0.0.0")
     with running() as server:
-        assert "only this machine is served" in server.log()
+        assert "only clients on this machine are served" in server.log()
         assert server.request("GET", "/")[0] == 200
         for path in ["/", "/openapi.json", "/v1/rooms", "/v1/signal"]:
             status, _, text = server.request("GET", path, base=f"http://{address}:{server.http}")
@@ -128,8 +128,8 @@ def test_commands_say_what_where_and_what_to_do(server, tmp_path):
     good = tmp_path / "good.yaml"
     good.write_text(f"keys: {{app: {'k' * 32}}}\n")
     status, text, warnings = martlet("check-config", str(good))
-    assert (status, text) == (0, f"{good}: good\n")
-    assert warnings.startswith("martlet: warning: only this machine is served") and warnings.count("\n") == 1, warnings
+    assert (status, text) == (0, f"{good}: valid\n")
+    assert warnings.startswith("martlet: warning: only clients on this machine are served") and warnings.count("\n") == 1, warnings
     bad = tmp_path / "bad.yaml"
     bad.write_text("http:\n  port: 99999\nroms: {default: a}\nkeys: {app: short}\n")
     status, _, text = martlet("check-config", str(bad))
@@ -138,7 +138,7 @@ def test_commands_say_what_where_and_what_to_do(server, tmp_path):
     assert [line.split(": ", 1)[1] for line in lines] == [
         f"{bad}:2: http.port: '99999' is not valid; expected 0 to 65535",
         f"{bad}:3: there is no setting 'roms'; did you mean 'rooms'?",
-        f"{bad}:4: keys.app: the secret has 5 bytes; HS256 needs 32: 'openssl rand -hex 32' makes a good one"], text
+        f"{bad}:4: keys.app: the secret has 5 bytes; HS256 needs 32: 'openssl rand -hex 32' generates one"], text
     assert martlet("serve", "--config", str(bad))[::2] == (1, text), "serve says the same, and nothing has started"
     status, text, errors = martlet("token", "--help")
     assert (status, errors) == (0, "") and text.startswith("usage: martlet token")

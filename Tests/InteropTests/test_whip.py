@@ -393,7 +393,7 @@ def test_F6_a_certificate_that_is_not_the_promised_one_is_refused_with_a_named_r
                 break
             await asyncio.sleep(0.05)
         line = next(line for line in server.get_private("/metrics")[1].splitlines()
-                    if line.startswith("martlet_connections_ended_total") and "ingerprint" in line)
+                    if line.startswith("martlet_connections_closed_total") and "ingerprint" in line)
         print(f"figures: {line}; log names it: {'ingerprint' in server.log()}")
         assert line.endswith(" 1")
         assert "ingerprint" in server.log()

@@ -66,7 +66,7 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(1_000), at: at(16)) == nil)
     }
 
-    @Test("A path that carries eight times what it did at the fall was interrupted: nothing waits, unless the step failed")
+    @Test("A path that carries eight times what it did was interrupted: nothing waits, unless the step failed before")
     func interruption() {
         var history = StepHistory()
         history.note(change(nil, high), isFirst: true, at: at(1))

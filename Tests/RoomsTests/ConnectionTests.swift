@@ -72,12 +72,13 @@ struct ConnectionTests {
         _ = bench.takeEvents(bob)
         bench.media(.peerEnded(peer, .consentLost))
         #expect(
-            bench.takeEvents(bob).contains(.connectionChanged(connection: "sub", state: .ended, reason: "consentLost")))
+            bench.takeEvents(bob).contains(.connectionChanged(connection: "sub", state: .closed, reason: "consentLost"))
+        )
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.pending, .pending])
         #expect(
             bench.log.contains(
                 .connectionChanged(
-                    participant: bench.info(bob)?.sid ?? "", connection: "sub", state: .ended, reason: "consentLost")))
+                    participant: bench.info(bob)?.sid ?? "", connection: "sub", state: .closed, reason: "consentLost")))
         try bench.perform(.subscribe(track: bench.trackSID(ada, .audio)), bob)
         try bench.answerOffers(bob)
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])
@@ -124,7 +125,7 @@ struct ConnectionTests {
         #expect(failures == [["1 host", "1 host, 1 reflexive, 1 relayed, 1 mDNS, 1 TCP"]])
         #expect(
             bench.takeEvents(ada).contains(
-                .connectionChanged(connection: "pub", state: .ended, reason: "iceTimeout")))
+                .connectionChanged(connection: "pub", state: .closed, reason: "iceTimeout")))
         #expect(CandidateSummary().text == "none")
     }
 

@@ -139,6 +139,6 @@ struct LimitTests {
         }
         #expect(bench.ended == [viewer: .connectionLost])
         #expect(
-            bench.takeEvents(ada).contains(.connectionChanged(connection: "pub", state: .ended, reason: "overloaded")))
+            bench.takeEvents(ada).contains(.connectionChanged(connection: "pub", state: .closed, reason: "overloaded")))
     }
 }

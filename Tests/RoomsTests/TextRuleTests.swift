@@ -70,14 +70,14 @@ struct TextRuleTests {
         }
         let identity = refusal { (bench) throws(RoomError) in try bench.join(bad) }
         #expect(identity?.code == .invalidRequest)
-        #expect(identity?.detail.hasPrefix("the identity holds U+202E as character 4") == true)
+        #expect(identity?.detail.hasPrefix("the identity contains U+202E as character 4") == true)
         #expect(refusal { (bench) throws(RoomError) in try bench.join("..") }?.code == .invalidRequest)
         let name = refusal { (bench) throws(RoomError) in try bench.join("e") { $0.name = "E\0" } }
-        #expect(name?.detail.hasPrefix("the name holds U+0000 as character 2") == true)
+        #expect(name?.detail.hasPrefix("the name contains U+0000 as character 2") == true)
         let granted = refusal { (bench) throws(RoomError) in try bench.join("e") { $0.claims.name = bad } }
         #expect(granted?.code == .invalidRequest)
         let metadata = refusal { (bench) throws(RoomError) in try bench.join("e") { $0.metadata = bad } }
-        #expect(metadata?.detail.hasPrefix("the metadata holds U+202E") == true)
+        #expect(metadata?.detail.hasPrefix("the metadata contains U+202E") == true)
 
         let ada = try bench.join("ada")
         for request in [

@@ -54,7 +54,7 @@ Install their development packages; README.md, 'Other systems', has the names."
         as_root=(sudo)
     fi
     local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
-    "${apt[@]}" update -qq || echo "apt-get update failed; trying with the lists that are there"
+    "${apt[@]}" update -qq || echo "apt-get update failed; trying with the existing package lists"
     "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
         fail "apt-get could not install: ${missing[*]}"
 }
@@ -62,7 +62,7 @@ Install their development packages; README.md, 'Other systems', has the names."
 # libipsec-mb encrypts what is forwarded at a quarter of the cost, on x86-64. Martlet builds and runs without it.
 install_fast_cipher() {
     [ "$(uname -m)" = x86_64 ] && command -v apt-get >/dev/null || return 0
-    (install_debian libipsec-mb-dev) || echo "Going on without libipsec-mb: OpenSSL encrypts"
+    (install_debian libipsec-mb-dev) || echo "Continuing without libipsec-mb: OpenSSL encrypts"
 }
 
 # A Python environment with pinned versions, made anew when the pins change.
@@ -83,7 +83,7 @@ install_promtool() {
         command -v promtool >/dev/null || fail "No promtool on the PATH: it comes with Prometheus."
         return
     fi
-    echo "Fetching promtool out of Debian's package prometheus"
+    echo "Extracting promtool from Debian's package prometheus"
     local folder
     folder=$(mktemp -d)
     chmod 755 "$folder"

@@ -106,7 +106,9 @@ struct MetricsPageTests {
         #expect(alive.status == 200 && String(decoding: alive.body, as: UTF8.self) == "alive\n")
         let hung = TelemetryEdge.liveness([.init(index: 3, stillFor: .milliseconds(7_400))])
         #expect(hung.status == 503)
-        #expect(String(decoding: hung.body, as: UTF8.self) == "media worker 3 hangs: its loop has not turned for 7 s\n")
+        #expect(
+            String(decoding: hung.body, as: UTF8.self)
+                == "media worker 3 is not responding: its event loop has been blocked for 7 s\n")
     }
 
     @Test("Ready is a process that has started, is not ending, and whose media threads turn")
@@ -115,6 +117,8 @@ struct MetricsPageTests {
         #expect(TelemetryEdge.readiness(isReady: false, []).status == 503)
         let hung = TelemetryEdge.readiness(isReady: true, [.init(index: 0, stillFor: .seconds(5))])
         #expect(hung.status == 503)
-        #expect(String(decoding: hung.body, as: UTF8.self) == "media worker 0 hangs: its loop has not turned for 5 s\n")
+        #expect(
+            String(decoding: hung.body, as: UTF8.self)
+                == "media worker 0 is not responding: its event loop has been blocked for 5 s\n")
     }
 }

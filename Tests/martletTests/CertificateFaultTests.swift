@@ -110,7 +110,7 @@ struct CertificateFaultTests {
             (
                 ["certificate: @key.pem", "key: @cert.pem"],
                 "m.yaml:3: http.tls.certificate: '@key.pem' holds no certificate in PEM form; "
-                    + "the other file? http.tls.key expects what it holds"
+                    + "it looks like the file for http.tls.key"
             ),
             (
                 ["certificate: @broken-cert.pem", "key: @key.pem"],
@@ -122,7 +122,7 @@ struct CertificateFaultTests {
             ),
             (
                 ["certificate: @folder", "key: @key.pem"],
-                "m.yaml:3: http.tls.certificate: '@folder' is a folder; expected a file"
+                "m.yaml:3: http.tls.certificate: '@folder' is a directory; expected a file"
             ),
             (
                 ["certificate: @none.pem", "key: @key.pem"],
@@ -147,9 +147,9 @@ struct CertificateFaultTests {
             ),
             (
                 ["certificate: @cert.pem"],
-                "m.yaml:3: http.tls.certificate: a certificate needs its key; set http.tls.key, too"
+                "m.yaml:3: http.tls.certificate: a certificate needs its key; also set http.tls.key"
             ),
-            (["key: @key.pem"], "m.yaml:3: http.tls.key: a key needs its certificate; set http.tls.certificate, too"),
+            (["key: @key.pem"], "m.yaml:3: http.tls.key: a key needs its certificate; also set http.tls.certificate"),
         ])
     func faults(tls: [String], fault: String) throws {
         let faults = try load(tls).faults
@@ -171,7 +171,7 @@ struct CertificateFaultTests {
             ])
         #expect(
             try load(tls, at: Self.start - 1).warnings == [
-                "m.yaml:3: http.tls.certificate: '@cert.pem' is not valid yet; is the clock of this machine right?"
+                "m.yaml:3: http.tls.certificate: '@cert.pem' is not valid yet; check the clock of this machine"
             ])
     }
 }

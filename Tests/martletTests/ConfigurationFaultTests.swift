@@ -123,7 +123,7 @@ struct ConfigurationFaultTests {
             ),
             Case(
                 "http:\n  allowed_origins:\n    - https://a.example\n    - https://B.example:443/",
-                "m.yaml:4: http.allowed_origins: 'https://B.example:443/' is not how browsers write it; write 'https://b.example'"
+                "m.yaml:4: http.allowed_origins: 'https://B.example:443/' is not what browsers send; write 'https://b.example'"
             ),
             Case(
                 "http:\n  allowed_origins: ['https://a.example/page']",
@@ -136,7 +136,7 @@ struct ConfigurationFaultTests {
         arguments: [
             Case(
                 "ice_servers: [\"http://b\"]",
-                "m.yaml:1: ice_servers: 'http://b' is no ICE server; its address begins with stun:, stuns:, turn: or turns:"
+                "m.yaml:1: ice_servers: 'http://b' is not the URL of an ICE server, which begins with stun:, stuns:, turn: or turns:"
             ),
             Case(
                 "ice_servers:\n  - stun:a\n  - turn:t.example",
@@ -148,25 +148,25 @@ struct ConfigurationFaultTests {
                     + "write {urls: \"TURNS:t.example\", username: NAME, credential: SECRET}"),
             Case(
                 "ice_servers:\n  - urls: turn:t.example\n    username: u\n    password: p",
-                "m.yaml:4: ice_servers: an ICE server has no 'password'; it has urls, username and credential"),
+                "m.yaml:4: ice_servers: an ICE server has no 'password'; it may have urls, username and credential"),
             Case(
                 "ice_servers:\n  - url: stun:a",
                 "m.yaml:2: ice_servers: an ICE server has no 'url'; did you mean 'urls'?"),
             Case("ice_servers:\n  - username: u", "m.yaml:2: ice_servers: an ICE server needs 'urls'"),
             Case(
                 "ice_servers: [\"stun://s.example:3478\"]",
-                "m.yaml:1: ice_servers: 'stun://s.example:3478' has slashes; write stun:s.example:3478"),
+                "m.yaml:1: ice_servers: 'stun://s.example:3478' must not have slashes; write stun:s.example:3478"),
             Case(
                 "ice_servers: [\"stun:s.example?transport=udp\"]",
                 "m.yaml:1: ice_servers: 'stun:s.example?transport=udp' has a query, which only turn: and turns: may have"
             ),
             Case(
                 "ice_servers: [\"stun:s.example:99999\"]",
-                "m.yaml:1: ice_servers: 'stun:s.example:99999' names no host, or a port that is none; "
+                "m.yaml:1: ice_servers: 'stun:s.example:99999' has no valid host or port; "
                     + "expected stun:HOST or stun:HOST:PORT"),
             Case(
                 "ice_servers: [\"stun:\"]",
-                "m.yaml:1: ice_servers: 'stun:' names no host, or a port that is none; expected stun:HOST or stun:HOST:PORT"
+                "m.yaml:1: ice_servers: 'stun:' has no valid host or port; expected stun:HOST or stun:HOST:PORT"
             ),
         ])
     func iceServers(row: Case) throws { try expect(row) }
@@ -180,7 +180,7 @@ struct ConfigurationFaultTests {
                 "m.yaml:3: the line is indented with a tab; YAML is indented with spaces"),
             Case(
                 "http: {port: 1}\n---\nmedia: {workers: 1}",
-                "m.yaml:2: a second document begins here; a configuration is one: remove the line '---'"),
+                "m.yaml:2: a second document begins here, but a configuration has one; remove the line '---'"),
             Case("http: {port: 1}\nlog: {}\nhttp: {port: 2}", "m.yaml:3: duplicate key 'http'; the first is in line 1"),
             Case(
                 "http:\n  port: 1\n bind: 2",
@@ -200,7 +200,7 @@ struct ConfigurationFaultTests {
         let error = #expect(throws: ConfigurationError.self) {
             _ = try Configuration.load(file: file.path, environment: [:], development: false, on: nil)
         }
-        #expect(error?.faults.map(\.description) == ["\(file.path):2: not UTF-8; save the file in that encoding"])
+        #expect(error?.faults.map(\.description) == ["\(file.path):2: not UTF-8; save the file in this encoding"])
     }
 
     @Test(
@@ -208,19 +208,19 @@ struct ConfigurationFaultTests {
         arguments: [
             Case(
                 "keys:\n  my app: 0123456789abcdef0123456789abcdef",
-                "m.yaml:2: keys.my app: a key's name is printable ASCII without space, comma or colon",
+                "m.yaml:2: keys.my app: the name of a key must be printable ASCII without spaces, commas and colons",
                 hasKey: false),
             Case(
                 "http: {port: 1}\nkeys:\n  app: short",
-                "m.yaml:3: keys.app: the secret has 5 bytes; HS256 needs 32: 'openssl rand -hex 32' makes a good one",
+                "m.yaml:3: keys.app: the secret has 5 bytes; HS256 needs 32: 'openssl rand -hex 32' generates one",
                 hasKey: false),
             Case("keys:\n  app: [a, b]", "m.yaml:2: keys.app: expected one value, the secret", hasKey: false),
             Case(
-                "keys:\n  app:", "m.yaml:2: keys.app: has no secret; 'openssl rand -hex 32' makes a good one",
+                "keys:\n  app:", "m.yaml:2: keys.app: has no secret; 'openssl rand -hex 32' generates one",
                 hasKey: false),
             Case(
                 "keys: {app:0123456789abcdef0123456789abcdef}",
-                "m.yaml:1: keys: a key without a secret; write 'NAME: SECRET' with a space after the colon",
+                "m.yaml:1: keys: a key has no secret; write 'NAME: SECRET' with a space after the colon",
                 hasKey: false),
             Case(
                 "keys: 0123456789abcdef0123456789abcdef",
@@ -239,24 +239,24 @@ struct ConfigurationFaultTests {
             Case(
                 "media:\n  udp_port: 65535\n  workers: 8",
                 "m.yaml:2: media.udp_port: 8 workers need the ports 65535 to 65542, but the last port is 65535; "
-                    + "begin at 65528 or lower"),
+                    + "start at 65528 or lower"),
             Case(
                 "media:\n  workers: 8\n  announced_addresses: ['192.0.2.7:65528', '[2001:db8::7]:65529']",
                 "m.yaml:3: media.announced_addresses: 8 workers need the ports 65529 to 65536 at 2001:db8::7, "
-                    + "but the last port is 65535; begin at 65528 or lower"),
+                    + "but the last port is 65535; start at 65528 or lower"),
             Case(
                 "media: {udp_port: 65533}",
                 "m.yaml:1: media.udp_port: 4 workers (one per core) need the ports 65533 to 65536, but the last port is 65535; "
-                    + "begin at 65532 or lower"),
+                    + "start at 65532 or lower"),
             Case(
-                "http:\n  port: 7881", "m.yaml:2: http.port: port 7881 is that of private.port, too; choose another one"
+                "http:\n  port: 7881", "m.yaml:2: http.port: port 7881 is also that of private.port; choose another one"
             ),
             Case(
                 "http:\n  port: 80\nprivate:\n  port: 80",
-                "m.yaml:4: private.port: port 80 is that of http.port, too; choose another one"),
+                "m.yaml:4: private.port: port 80 is also that of http.port; choose another one"),
             Case(
                 "http:\n  bind: '::'\nprivate:\n  port: 7880",
-                "m.yaml:4: private.port: port 7880 is that of http.port, too; choose another one"),
+                "m.yaml:4: private.port: port 7880 is also that of http.port; choose another one"),
         ])
     func ports(row: Case) throws { try expect(row) }
 
@@ -269,11 +269,11 @@ struct ConfigurationFaultTests {
             ),
             Case(
                 "media:\n  interfaces: [wg*]",
-                "m.yaml:2: media.interfaces: no address of this machine passes, so clients could not reach its media; it has "
+                "m.yaml:2: media.interfaces: no address of this machine matches, so clients could not reach the media ports; it has "
                     + "192.0.2.2 on eth0"),
             Case(
                 "media:\n  networks: [10.0.0.0/8]",
-                "m.yaml:2: media.networks: no address of this machine passes, so clients could not reach its media; it has "
+                "m.yaml:2: media.networks: no address of this machine matches, so clients could not reach the media ports; it has "
                     + "192.0.2.2 on eth0"),
             Case(
                 "media:\n  bind: 198.51.100.1",
@@ -285,12 +285,12 @@ struct ConfigurationFaultTests {
             ),
             Case(
                 "media:\n  bind: 0.0.0.0",
-                "m.yaml:2: media.bind: 0.0.0.0 would be announced to clients; leave media.bind out to use all addresses"
+                "m.yaml:2: media.bind: 0.0.0.0 would be advertised to clients; remove media.bind to use all addresses"
             ),
             Case(
                 "media:\n  announced_addresses: [192.0.2.9, '::', 224.0.0.1]",
-                "m.yaml:2: media.announced_addresses: :: is no address that a client can send to; name the server's own",
-                "m.yaml:2: media.announced_addresses: 224.0.0.1 is no address that a client can send to; name the server's own"
+                "m.yaml:2: media.announced_addresses: clients cannot send to ::; name an address of the server",
+                "m.yaml:2: media.announced_addresses: clients cannot send to 224.0.0.1; name an address of the server"
             ),
         ])
     func addresses(row: Case) throws { try expect(row) }
@@ -322,7 +322,7 @@ struct ConfigurationFaultTests {
     @Test("A file that cannot be read is reported with the reason")
     func unreadable() {
         for (file, reason) in [
-            ("/", "/: is a folder; expected a file"),
+            ("/", "/: is a directory; expected a file"),
             ("/no/m.yaml", "/no/m.yaml: cannot be read: No such file or directory"),
         ] {
             let error = #expect(throws: ConfigurationError.self) {

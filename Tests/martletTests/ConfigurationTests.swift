@@ -106,7 +106,7 @@ struct ConfigurationTests {
         #expect(try apply(["MARTLET_KEYS_APP": "s"], over: "keys: {App: old, b: c}").0.keys == ["App": "s", "b": "c"])
         #expect(
             try apply(["MARTLET_KEYS_APP": "s"], over: "keys: {App: old, app: c}").1 == [
-                "MARTLET_KEYS_APP: stands for 'App' and 'app' alike; use MARTLET_KEYS=NAME:SECRET"
+                "MARTLET_KEYS_APP: matches more than one key, 'App' and 'app'; use MARTLET_KEYS=NAME:SECRET"
             ])
     }
 
@@ -120,9 +120,12 @@ struct ConfigurationTests {
             ("MARTLET_LOGLEVEL", "debug", "there is no such setting; did you mean MARTLET_LOG_LEVEL?"),
             ("MARTLET_HTTP_COLOUR", "red", "there is no such setting; 'martlet help settings' lists them"),
             ("MARTLET_HTTP_PORT", "x", "'x' is not valid; expected 0 to 65535"),
-            ("MARTLET_HTTP_PORT", "", "is empty; unset it, or give it a value: 0 to 65535"),
+            ("MARTLET_HTTP_PORT", "", "is empty; unset it or give it a value: 0 to 65535"),
             ("MARTLET_KEYS", "secret", "expected NAME:SECRET, separated by commas"),
-            ("MARTLET_KEYS_App", "s", "expected upper case; use MARTLET_KEYS=NAME:SECRET for a name with its own case"),
+            (
+                "MARTLET_KEYS_App", "s",
+                "must be in upper case; for a key name with lower case use MARTLET_KEYS=NAME:SECRET"
+            ),
             (
                 "MARTLET_ICE_SERVERS", "stun:a,turn:b",
                 "'turn:b' needs 'username' and 'credential', without which browsers refuse to connect; "
@@ -165,21 +168,21 @@ struct ConfigurationTests {
 
     @Test("A development server that others could reach is refused, unless insecure is set")
     func development() throws {
-        let refusal = "--dev accepts tokens signed with a secret that everybody knows; leave"
+        let refusal = "--dev accepts tokens signed with a publicly known secret; remove"
         for (text, fault) in [
             (
                 "http: {bind: 192.0.2.2}",
-                "m.yaml:1: http.bind: \(refusal) http.bind out instead of 192.0.2.2, or set insecure: true"
+                "m.yaml:1: http.bind: \(refusal) http.bind instead of setting it to 192.0.2.2, or set insecure: true"
             ),
             (
                 "http: {bind: '::'}",
-                "m.yaml:1: http.bind: \(refusal) http.bind out instead of ::, or set insecure: true"
+                "m.yaml:1: http.bind: \(refusal) http.bind instead of setting it to ::, or set insecure: true"
             ),
             (
                 "private: {bind: 0.0.0.0}",
-                "m.yaml:1: private.bind: \(refusal) private.bind out instead of 0.0.0.0, or set insecure: true"
+                "m.yaml:1: private.bind: \(refusal) private.bind instead of setting it to 0.0.0.0, or set insecure: true"
             ),
-            ("trusted_proxy: true", "m.yaml:1: trusted_proxy: \(refusal) trusted_proxy out, or set insecure: true"),
+            ("trusted_proxy: true", "m.yaml:1: trusted_proxy: \(refusal) trusted_proxy, or set insecure: true"),
         ] {
             #expect(try ConfigurationFaultTests.load(text, development: true).faults == [fault])
             let open = try ConfigurationFaultTests.load("\(text)\ninsecure: true", development: true)
@@ -214,7 +217,7 @@ struct ConfigurationTests {
             try ConfigurationFaultTests.load(text + ConfigurationFaultTests.key).warnings
         }
         #expect(try warnings("").count == 1)
-        #expect(try warnings("")[0].hasPrefix("only this machine is served"))
+        #expect(try warnings("")[0].hasPrefix("only clients on this machine are served"))
         #expect(try warnings("insecure: true") == [])
         #expect(
             try warnings("insecure: true\nmedia:\n  announced_addresses: [203.0.113.9]\n  interfaces: [nothing]") == [

@@ -80,7 +80,7 @@ final class SoupClient: Sendable {
                     Unmanaged.passRetained(exchange).toOpaque())
             }
         }
-        guard let reply else { throw .signalling("\(method) \(url): no answer") }
+        guard let reply else { throw .signalling("\(method) \(url): no response") }
         return reply
     }
 

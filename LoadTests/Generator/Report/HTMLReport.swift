@@ -33,7 +33,7 @@ extension RunReport {
             (String(format: "%.2f ms", delayP99), "added delay, p99"),
             ("\(counts.lost)", "packets lost of \(counts.delivered)"),
             (String(format: "%.0f ms", firstFrameP95), "join to first frame, p95"),
-            (residentPerPeer.map { String(format: "%.0f kB", $0 / 1_000) } ?? "unknown", "memory a peer"),
+            (residentPerPeer.map { String(format: "%.0f kB", $0 / 1_000) } ?? "unknown", "memory per peer"),
         ]
         return values.map { "<div class=\"tile\"><b>\($0.0)</b><span>\($0.1)</span></div>" }.joined()
     }

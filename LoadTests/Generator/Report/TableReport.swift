@@ -31,7 +31,7 @@ extension RunReport {
             (
                 "memory",
                 "\(text(Double(residentAfter) / 1e6, 1)) MB"
-                    + (residentPerPeer.map { ", \(text($0 / 1e3, 1)) kB a peer" } ?? "")
+                    + (residentPerPeer.map { ", \(text($0 / 1e3, 1)) kB per peer" } ?? "")
             ),
             ("", ""),
             ("packets sent", "\(counts.sent)"), ("packets delivered", "\(counts.delivered)"),
@@ -39,7 +39,8 @@ extension RunReport {
         ]
         let findings: [(String, UInt64)] = [
             ("lost", counts.lost), ("repaired by RTX", counts.recovered), ("duplicates", counts.duplicates),
-            ("reordered", counts.reordered), ("sequence jumps", counts.jumps), ("picture jumps", counts.pictureJumps),
+            ("reordered", counts.reordered), ("sequence jumps", counts.jumps),
+            ("picture ID jumps", counts.pictureJumps),
             ("left out by the server", counts.skipped), ("corrupted", counts.corrupted),
             ("failed authentication", counts.unauthentic), ("unexplained", counts.unexplained),
             ("dropped by the link", counts.linkDropped), ("lost in the generator", counts.generatorDropped),

@@ -6,24 +6,24 @@ public enum CommandLineTool {
     private static let usage = """
         usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|whip|janus] [--NAME VALUE …] [options]
 
-          Every number of a scenario may be given as an option: --subscribers 500 --video.kbps 300 --seconds 60
+          Options override any number of a scenario: --subscribers 500 --video.kbps 300 --seconds 60
 
           --url URL              the server (http://127.0.0.1:7880)
-          --driver NAME          its signalling: martlet (martlet.v1), whip (WHIP and WHEP), janus (VideoRoom over HTTP)
+          --driver NAME          its signalling protocol: martlet (martlet.v1), whip (WHIP and WHEP), janus (VideoRoom over HTTP)
           --key NAME --secret S  sign tokens with this key (the development key)
-          --token TOKEN          send this token instead
-          --server-pid PID[,PID] the server's processes (who listens on the URL's port)
+          --token TOKEN          use this token instead
+          --server-pid PID[,PID] the server's processes (the processes that listen on the URL's port)
           --threads N            media threads of the generator (1)
-          --peer-addresses A     first address of the peers (127.1.0.1), or "ports" for a port each on any address
-          --srtp aes-cm          peers offer AES_CM_128_HMAC_SHA1_80 and nothing else, as older clients do (aes-gcm: nothing but that)
+          --peer-addresses A     first address of the peers (127.1.0.1), or "ports": one port per peer on any address
+          --srtp aes-cm          peers offer only AES_CM_128_HMAC_SHA1_80, as older clients do (aes-gcm: only AES-GCM)
           --room NAME            prefix of the rooms' names (load)
           --json FILE            write the report as JSON
           --html FILE            write it as a page with plots
-          --label NAME           what the server is called in comparisons
+          --label NAME           name of the server in comparisons
           --quiet                no progress line
 
                loadtest compare [--html FILE] REPORT.json …    runs of several servers in one table
-               loadtest self-test [--seconds N]                does it report what really happens?
+               loadtest self-test [--seconds N]                check the generator's report against a relay with known faults
         """
 
     /// Runs the command and ends the process with its status.
@@ -98,7 +98,7 @@ struct ParsedLine {
                 options.isQuiet = true
                 continue
             }
-            guard let value = words.popFirst() else { throw .usage("\(word) wants a value") }
+            guard let value = words.popFirst() else { throw .usage("missing value for \(word)") }
             switch word {
             case "--url": options.url = value.hasSuffix("/") ? String(value.dropLast()) : value
             case "--driver": options.driver = value
@@ -118,7 +118,7 @@ struct ParsedLine {
                 } else if let first = ipv4(value) {
                     options.addresses = .range(first: first)
                 } else {
-                    throw .usage("'\(value)' is no IPv4 address")
+                    throw .usage("'\(value)' is not an IPv4 address")
                 }
             default: overrides.append((String(word.dropFirst(2)), value))
             }
@@ -130,7 +130,7 @@ struct ParsedLine {
         switch name {
         case "aes-cm": return "SRTP_AES128_CM_SHA1_80"
         case "aes-gcm": return "SRTP_AEAD_AES_128_GCM"
-        default: throw .usage("--srtp is aes-cm or aes-gcm, not '\(name)'")
+        default: throw .usage("--srtp must be aes-cm or aes-gcm, not '\(name)'")
         }
     }
 }

@@ -21,7 +21,7 @@ public final class LoadRun {
         self.scenario = scenario
         self.options = options
         guard let url = URL(string: options.url), url.host != nil else {
-            throw LoadError.usage("'\(options.url)' is no URL")
+            throw LoadError.usage("'\(options.url)' is not a URL")
         }
         processes =
             options.serverProcesses.isEmpty
@@ -107,7 +107,7 @@ public final class LoadRun {
         report.peers = specs.count
         (report.failedJoins, report.firstFailure) = population.failures
         if report.failedJoins == specs.count {
-            throw LoadError.signalling("nobody could join: \(report.firstFailure ?? "no reason")")
+            throw LoadError.signalling("no peer could join: \(report.firstFailure ?? "unknown reason")")
         }
     }
 

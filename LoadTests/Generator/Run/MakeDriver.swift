@@ -6,6 +6,6 @@ func makeDriver(_ options: RunOptions) throws(LoadError) -> any SignallingDriver
     case "martlet": return MartletDriver(base: options.url, http: http, tokens: tokens)
     case "whip": return WHIPDriver(base: options.url, http: http, tokens: tokens)
     case "janus": return JanusDriver(base: options.url, http: http)
-    default: throw .usage("no driver '\(options.driver)'; there are martlet, whip and janus")
+    default: throw .usage("unknown driver '\(options.driver)'; expected martlet, whip or janus")
     }
 }

@@ -7,7 +7,7 @@ extension Scenario {
         if let file {
             guard let data = FileManager.default.contents(atPath: file),
                 let object = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
-            else { throw .usage("\(file) is no readable JSON object") }
+            else { throw .usage("\(file) is not a readable JSON object") }
             try lay(object, over: &known, at: "")
         }
         for (path, text) in overrides {
@@ -16,13 +16,13 @@ extension Scenario {
         do {
             let data = try JSONSerialization.data(withJSONObject: known)
             return try JSONDecoder().decode(Scenario.self, from: data)
-        } catch { throw .usage("the scenario does not hold together: \(error)") }
+        } catch { throw .usage("the scenario is invalid: \(error)") }
     }
 
     private static func dictionary(of scenario: Scenario) throws(LoadError) -> [String: Any] {
         guard let data = try? JSONEncoder().encode(scenario),
             let object = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
-        else { throw .usage("the scenario cannot be written") }
+        else { throw .usage("cannot encode the scenario") }
         return object
     }
 

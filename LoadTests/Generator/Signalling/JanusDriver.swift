@@ -59,7 +59,9 @@ private actor JanusPeer: JoinedPeer {
                 "request": "joinandconfigure", "room": JanusNames.number(of: peer.room), "ptype": "publisher",
                 "id": JanusNames.number(of: peer.identity), "display": peer.identity,
             ], jsep: ("offer", offer.sdp))
-        guard let sdp = reply.jsep?.sdp else { throw .signalling("Janus answered a publisher without a description") }
+        guard let sdp = reply.jsep?.sdp else {
+            throw .signalling("Janus answered a publisher without a session description")
+        }
         connections.append(hub.open(offer, try RemoteSide(sdp), for: peer, since: since))
     }
 
@@ -70,7 +72,7 @@ private actor JanusPeer: JoinedPeer {
         let handle = try await session.attach()
         handles.append(handle)
         let reply = try await subscribe(handle, to: feeds)
-        guard let sdp = reply.jsep?.sdp else { throw .signalling("Janus offered a subscriber nothing") }
+        guard let sdp = reply.jsep?.sdp else { throw .signalling("Janus sent no offer to a subscriber") }
         let remote = try RemoteSide(sdp)
         let local = hub.makeLocal(for: peer)
         let answer = makeAnswer(to: remote, from: local)
@@ -160,7 +162,7 @@ private actor JanusSession {
         var reply = try await post("/\(session)/\(handle)", message)
         if reply.janus == "ack" {
             // The event may have come already: what nobody waits for is kept for a while.
-            guard let event = await event(of: transaction) else { throw .signalling("Janus: the session is gone") }
+            guard let event = await event(of: transaction) else { throw .signalling("Janus: the session has ended") }
             reply = event
         }
         if let problem = reply.plugindata?.data?.error ?? reply.error?.reason { throw .signalling("Janus: \(problem)") }
@@ -183,7 +185,7 @@ private actor JanusSession {
                 return reply?.data?.id
             }
         starting = task
-        guard let created = await task.value else { throw .signalling("Janus did not make a session at \(base)") }
+        guard let created = await task.value else { throw .signalling("Janus did not create a session at \(base)") }
         if id == nil {
             id = created
             Task { await self.poll(created) }
@@ -214,7 +216,7 @@ private actor JanusSession {
         message["transaction"] = "t\(nextTransaction)"
         nextTransaction += 1
         guard let data = try? JSONSerialization.data(withJSONObject: message) else {
-            throw .signalling("a message to Janus cannot be written")
+            throw .signalling("cannot encode a message to Janus")
         }
         let reply = try await http.send(
             "POST", base + path, type: "application/json", body: String(decoding: data, as: UTF8.self))

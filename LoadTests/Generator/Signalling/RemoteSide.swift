@@ -16,20 +16,22 @@ struct RemoteSide {
     init(_ text: String) throws(LoadError) {
         do throws(NegotiationError) {
             description = try SessionDescription(parsing: text)
-        } catch { throw .signalling("the server's description cannot be read: \(error)") }
+        } catch { throw .signalling("cannot parse the server's session description: \(error)") }
         let all = description.sections.reduce(description.attributes) { $0 + $1.attributes }
         guard let ufrag = all.first("ice-ufrag"), let password = all.first("ice-pwd") else {
-            throw .signalling("the server's description has no ICE credentials")
+            throw .signalling("the server's session description has no ICE credentials")
         }
         ice = ICECredentials(ufrag: ufrag, password: password)
         setup = all.first("setup") ?? "actpass"
         let prints = all.all("fingerprint").filter { $0.lowercased().hasPrefix("sha-256 ") }
         fingerprint = prints.first?.dropFirst(8).split(separator: ":").compactMap { UInt8($0, radix: 16) } ?? []
-        guard fingerprint.count == 32 else { throw .signalling("the server's description has no SHA-256 fingerprint") }
+        guard fingerprint.count == 32 else {
+            throw .signalling("the server's session description has no SHA-256 fingerprint")
+        }
         let candidates = all.all("candidate").compactMap { Candidate(parsing: "candidate:" + $0) }
         let usable = candidates.filter { $0.transport == .udp && $0.component == 1 && ipv4($0.address) != nil }
         guard let best = usable.max(by: { $0.priority < $1.priority }), let address = ipv4(best.address) else {
-            throw .signalling("the server's description has no UDP candidate over IPv4")
+            throw .signalling("the server's session description has no IPv4 UDP candidate")
         }
         destination = SocketAddress(ipv4: address, port: best.port)
         for section in description.sections where section.port != 0 || section.attributes.has("bundle-only") {

@@ -39,8 +39,12 @@ public struct DevelopmentTokens: Sendable {
     /// Adds the route.
     public func register(on router: inout Router) {
         router.route(.post, "/dev/token") { (request) throws(Problem) in
-            guard request.isLoopback else { throw Problem(403, "loopback_only", "Only for clients on this machine.") }
-            guard isFromOwnPage(request) else { throw Problem(403, "cross_origin", "Only for this server's own page.") }
+            guard request.isLoopback else {
+                throw Problem(403, "loopback_only", "Only clients on this machine may request tokens.")
+            }
+            guard isFromOwnPage(request) else {
+                throw Problem(403, "cross_origin", "Only this server's own page may request tokens.")
+            }
             return .json(Reply(token: try mint(try read(request.body))))
         }
     }

@@ -76,7 +76,9 @@ extension Router {
 extension HTTPRequest {
     /// The parameter that the route's pattern names; a missing one is a mistake in the route, told as a plain 404.
     public func parameter(_ name: String) throws(Problem) -> String {
-        guard let value = parameters[name] else { throw Problem(404, "not_found", "There is nothing at this path.") }
+        guard let value = parameters[name] else {
+            throw Problem(404, "not_found", "There is no resource at this path.")
+        }
         return value
     }
 }

@@ -40,7 +40,7 @@ public enum JSONCoding {
         decoder.userInfo[JSONGlimpse.path] = fault.path
         guard let glimpse = try? decoder.decode(JSONGlimpse.self, from: Data(bytes)) else { return fault }
         // What the decoder refuses without a place although the text is well-formed.
-        if fault.reason == .notJSON { return JSONFault([], .refused("holds a number that does not fit its field")) }
+        if fault.reason == .notJSON { return JSONFault([], .refused("has a number that is out of range")) }
         var fault = fault
         fault.found = glimpse.words
         return fault

@@ -57,7 +57,7 @@ public struct JSONFault: Error, Sendable, Hashable {
         case .notJSON: return "\(place) is not JSON."
         case .missing: return "\(place) is missing."
         case .refused(let why): return "\(place) \(why)."
-        case .unknown: return "\(place) is not known here" + (suggestion.map { "; did you mean \($0)?" } ?? ".")
+        case .unknown: return "\(place) is unknown" + (suggestion.map { "; did you mean \($0)?" } ?? ".")
         case .unexpected(let wanted): return "\(place) \(found.map { "is \($0); it must be" } ?? "must be") \(wanted)."
         }
     }

@@ -27,11 +27,11 @@ extension Problem {
             : ["WWW-Authenticate": "Bearer realm=\"martlet\", error=\"invalid_token\""]
         switch error {
         case .missing:
-            self.init(401, error.rawValue, "An access token is needed.", headers: challenge)
+            self.init(401, error.rawValue, "An access token is required.", headers: challenge)
         case .notPermitted:
             self.init(403, error.rawValue, "The access token does not permit this.")
         case .cannotSign:
-            self.init(422, error.rawValue, "A token with these claims cannot be made.")
+            self.init(422, error.rawValue, "A token with these claims cannot be created.")
         default:
             self.init(401, error.rawValue, Self.sentence(error), headers: challenge)
         }

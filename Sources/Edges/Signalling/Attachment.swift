@@ -21,7 +21,7 @@ struct Attachment: Sendable {
         }
         guard !Task.isCancelled else { return }
         if await detach(from: rooms) {
-            socket.close(code: CloseCode.tryAgainLater, reason: "reads too slowly")
+            socket.close(code: CloseCode.tryAgainLater, reason: "the client reads too slowly")
         } else {
             socket.close(code: CloseCode.resumedElsewhere, reason: "resumed on another socket")
         }

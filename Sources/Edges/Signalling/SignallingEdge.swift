@@ -42,7 +42,8 @@ public struct SignallingEdge: Sendable {
         router.route(.get, Self.path) { (request) throws(Problem) in
             _ = try context.gate.claims(of: request, room: request.query["room"])
             throw Problem(
-                426, "upgrade_required", "This is a WebSocket; the token is good.", headers: ["Upgrade": "websocket"])
+                426, "upgrade_required", "This is a WebSocket endpoint; the token is valid.",
+                headers: ["Upgrade": "websocket"])
         }
     }
 

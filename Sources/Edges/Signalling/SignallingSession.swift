@@ -21,7 +21,7 @@ struct SignallingSession: Sendable {
         socket.send(ServerMessage.hello(hello).text)
         let deadline = Task {
             try await Task.sleep(for: Self.joinTimeout)
-            socket.close(code: CloseCode.joinTimeout, reason: "no join in time")
+            socket.close(code: CloseCode.joinTimeout, reason: "not joined in time")
         }
         var state = State()
         var pump: Task<Void, Never>?

@@ -7,56 +7,66 @@ extension MetricsPage {
     /// Which media workers hang.
     mutating func add(hangsOf workers: [WorkerStatistics]) {
         add(
-            "worker_hangs", .gauge, "1 while a media worker's loop stands still.",
+            "worker_hangs", .gauge, "1 while the event loop of a media worker does not respond.",
             workers.enumerated().map { ([("worker", String($0.offset))], $0.element.hangs ? 1 : 0) })
     }
 
     /// What the media workers count. No label names a room or a person: their number has no bound.
     mutating func add(workers: [WorkerStatistics]) {
-        // What a worker that hangs counted before stays in sums, which would seem to begin anew, and is told of no worker.
+        // A hung worker's earlier counts stay in the sums, which would otherwise seem to restart, and are reported for no worker.
         func all(_ value: (WorkerStatistics) -> Double) -> [(labels: [(String, String)], value: Double)] {
             workers.enumerated().filter { !$0.element.hangs }.map {
                 ([("worker", String($0.offset))], value($0.element))
             }
         }
-        add("worker_peers", .gauge, "Peers of a media worker.", all { Double($0.peers) })
-        add("worker_rooms", .gauge, "Rooms of a media worker.", all { Double($0.rooms) })
-        add("worker_tracks", .gauge, "Published tracks of a media worker.", all { Double($0.tracks) })
-        add("worker_subscriptions", .gauge, "Subscriptions of a media worker.", all { Double($0.subscriptions) })
+        add("worker_peers", .gauge, "Peer connections on a media worker.", all { Double($0.peers) })
+        add("worker_rooms", .gauge, "Rooms on a media worker.", all { Double($0.rooms) })
+        add("worker_tracks", .gauge, "Published tracks on a media worker.", all { Double($0.tracks) })
+        add("worker_subscriptions", .gauge, "Subscriptions on a media worker.", all { Double($0.subscriptions) })
         add(
-            "worker_busy_seconds_total", .counter, "Time a media worker spent in its turns.",
+            "worker_busy_seconds_total", .counter, "Time that a media worker's event loop was busy.",
             all { $0.busyTime.seconds })
-        add("worker_turns_total", .counter, "Turns of a media worker's loop.", all { Double($0.turns) })
-        add("packets_received_total", .counter, "Datagrams received.", all { Double($0.packetsReceived) })
-        add("bytes_received_total", .counter, "Bytes received in datagrams.", all { Double($0.bytesReceived) })
-        add("packets_sent_total", .counter, "Datagrams sent.", all { Double($0.packetsSent) })
-        add("bytes_sent_total", .counter, "Bytes sent in datagrams.", all { Double($0.bytesSent) })
+        add("worker_turns_total", .counter, "Iterations of a media worker's event loop.", all { Double($0.turns) })
         add(
-            "packets_forwarded_total", .counter, "RTP packets sent to subscribers.", all { Double($0.packetsForwarded) }
-        )
+            "packets_received_total", .counter, "UDP datagrams received on the media ports.",
+            all { Double($0.packetsReceived) })
         add(
-            "nacks_received_total", .counter, "Packets that subscribers asked for again.",
+            "bytes_received_total", .counter, "Bytes received in UDP datagrams on the media ports.",
+            all { Double($0.bytesReceived) })
+        add("packets_sent_total", .counter, "UDP datagrams sent from the media ports.", all { Double($0.packetsSent) })
+        add(
+            "bytes_sent_total", .counter, "Bytes sent in UDP datagrams from the media ports.",
+            all { Double($0.bytesSent) })
+        add(
+            "packets_forwarded_total", .counter, "RTP packets forwarded to subscribers.",
+            all { Double($0.packetsForwarded) })
+        add(
+            "nacks_received_total", .counter, "RTP packets that subscribers requested again by NACK.",
             all { Double($0.nacksReceived) })
         add(
-            "packets_padded_total", .counter, "RTP packets padded to the length of their neighbours.",
+            "packets_padded_total", .counter, "RTP packets padded to a common length (media.level_sizes).",
             all { Double($0.packetsPadded) })
-        add("nacks_sent_total", .counter, "Packets that publishers were asked for again.", all { Double($0.nacksSent) })
-        add("retransmissions_sent_total", .counter, "Packets sent again.", all { Double($0.retransmissionsSent) })
         add(
-            "keyframe_requests_received_total", .counter, "Keyframe requests of subscribers.",
+            "nacks_sent_total", .counter, "RTP packets that the server requested again from publishers by NACK.",
+            all { Double($0.nacksSent) })
+        add(
+            "retransmissions_sent_total", .counter, "RTP packets retransmitted to subscribers.",
+            all { Double($0.retransmissionsSent) })
+        add(
+            "keyframe_requests_received_total", .counter, "Keyframe requests received from subscribers (PLI, FIR).",
             all { Double($0.keyframeRequestsReceived) })
         add(
-            "keyframe_requests_sent_total", .counter, "Keyframe requests to publishers.",
+            "keyframe_requests_sent_total", .counter, "Keyframe requests sent to publishers.",
             all { Double($0.keyframeRequestsSent) })
         add("socket_calls_total", .counter, "System calls on media sockets.", all { Double($0.socketCalls) })
         add(
-            "packets_segmented_total", .counter, "Datagrams that left in segmented calls.",
+            "packets_segmented_total", .counter, "UDP datagrams sent with segmentation offload (UDP_SEGMENT).",
             all { Double($0.packetsSegmented) })
         add(
-            "receive_buffer_drops_total", .counter, "Datagrams that the kernel dropped.",
+            "receive_buffer_drops_total", .counter, "UDP datagrams dropped by the kernel: the receive buffer was full.",
             all { Double($0.receiveBufferDrops) })
         add(
-            "commands_ignored_total", .counter, "Commands about what was already gone.",
+            "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
             all { Double($0.commandsIgnored) })
         add(sumsOf: workers)
     }
@@ -64,7 +74,7 @@ extension MetricsPage {
     /// What the media workers count together, those that hang included: none of it names a worker.
     private mutating func add(sumsOf workers: [WorkerStatistics]) {
         addHistogram(
-            "transit_seconds", "Time from fetching a packet to sending it on.",
+            "transit_seconds", "Time from receiving a packet from the kernel to sending it to a subscriber.",
             bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },
             counts: (0...TransitHistogram.boundsMicroseconds.count).map { bucket in
                 workers.reduce(0) { $0 &+ $1.transit.counts[bucket] }
@@ -75,7 +85,7 @@ extension MetricsPage {
                 ([("outcome", "\(outcome)")], Double(workers.reduce(0) { $0 &+ $1.probes[outcome] }))
             })
         add(
-            "packets_dropped_total", .counter, "Packets not used, by reason.",
+            "packets_dropped_total", .counter, "Packets dropped, by reason.",
             DropReason.allCases.map { reason in
                 ([("reason", "\(reason)")], Double(workers.reduce(0) { $0 &+ $1.drops[reason] }))
             })
@@ -85,50 +95,61 @@ extension MetricsPage {
     mutating func add(rooms: RoomServiceStatistics) {
         add("rooms", .gauge, "Rooms.", rooms.rooms)
         add("participants", .gauge, "Participants.", rooms.participants)
-        add("publishers", .gauge, "Participants with a track.", rooms.publishers)
+        add("publishers", .gauge, "Participants that publish a track.", rooms.publishers)
         add("tracks", .gauge, "Published tracks.", rooms.tracks)
         add("subscriptions", .gauge, "Subscriptions.", rooms.subscriptions)
         add("connections", .gauge, "Peer connections.", rooms.connections)
         add(
-            "connections_reserved", .gauge, "Peer connections kept for participants, open or not.",
+            "connections_reserved", .gauge, "Peer connections reserved for participants, open or not.",
             rooms.reservedConnections)
-        add("connections_limit", .gauge, "Peer connections that there is memory for.", rooms.maxConnections)
-        add("sessions_detached", .gauge, "Sessions that wait to be resumed.", rooms.detachedSessions)
-        add("draining", .gauge, "1 while no new rooms are taken.", rooms.isDraining ? 1 : 0)
-        add("joins_total", .counter, "Joins.", rooms.joins)
-        add("rooms_created_total", .counter, "Rooms made.", rooms.roomsCreated)
-        add("resumes_total", .counter, "Sessions resumed on a new socket.", rooms.resumes)
-        add("events_delivered_total", .counter, "Events put into sessions' queues.", rooms.eventsDelivered)
-        add("offers_answered_total", .counter, "Offers of clients answered.", rooms.offersAnswered)
-        add("offers_made_total", .counter, "Offers made to clients.", rooms.offersMade)
+        add(
+            "connections_limit", .gauge, "Maximum peer connections (rooms.max_connections or memory).",
+            rooms.maxConnections)
+        add(
+            "sessions_detached", .gauge, "Sessions without a signalling connection that can be resumed.",
+            rooms.detachedSessions)
+        add("draining", .gauge, "1 while the server is draining and accepts no new joins.", rooms.isDraining ? 1 : 0)
+        add("joins_total", .counter, "Participants joined.", rooms.joins)
+        add("rooms_created_total", .counter, "Rooms created.", rooms.roomsCreated)
+        add("resumes_total", .counter, "Sessions resumed on a new WebSocket.", rooms.resumes)
+        add("events_delivered_total", .counter, "Signalling events queued for sessions.", rooms.eventsDelivered)
+        add("offers_answered_total", .counter, "Offers from clients answered.", rooms.offersAnswered)
+        add("offers_made_total", .counter, "Offers sent to clients.", rooms.offersMade)
         addByReason("refusals_total", "Requests refused, by code.", "code", rooms.refusals)
-        addByReason("departures_total", "Participants gone, by reason.", "reason", rooms.departures)
-        addByReason("connections_ended_total", "Peer connections ended, by reason.", "reason", rooms.connectionsEnded)
+        addByReason("departures_total", "Participants left, by reason.", "reason", rooms.departures)
+        addByReason("connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded)
     }
 
     /// What the public listener counts.
     mutating func add(http: HTTPServerStatistics) {
-        add("http_connections", .gauge, "Open connections, WebSockets included.", http.connections)
-        add("http_connections_limit", .gauge, "Connections that may be open.", http.connectionLimit)
+        add("http_connections", .gauge, "Open HTTP connections, including WebSockets.", http.connections)
+        add("http_connections_limit", .gauge, "Maximum open connections.", http.connectionLimit)
         add("http_connections_accepted_total", .counter, "Connections accepted.", http.connectionsAccepted)
-        add("http_requests_in_work", .gauge, "Requests between head and end.", http.requestsInWork)
+        add(
+            "http_requests_in_progress", .gauge, "Requests in progress, from the header to the end of the response.",
+            http.requestsInWork)
         add("websockets", .gauge, "Open WebSockets.", http.webSockets)
         add(
-            "http_responses_total", .counter, "Responses, by the first digit of their status.",
+            "http_responses_total", .counter, "HTTP responses, by status class.",
             (1..<http.responses.count).map { ([("class", "\($0)xx")], Double(http.responses[$0])) })
-        add("http_request_timeouts_total", .counter, "Requests given up.", http.requestTimeouts)
-        add("http_overloads_total", .counter, "Requests and connections turned away.", http.overloads)
+        add("http_request_timeouts_total", .counter, "Requests that timed out.", http.requestTimeouts)
+        add("http_overloads_total", .counter, "Requests and connections refused because of overload.", http.overloads)
         add(
-            "http_malformed_requests_total", .counter, "Requests refused because they were not well-formed.",
+            "http_malformed_requests_total", .counter, "Requests refused because they were malformed.",
             http.malformedRequests)
         add(
-            "http_limits_reached_total", .counter, "Bounds of the HTTP listener that were reached, by bound.",
+            "http_limits_reached_total", .counter, "How often a limit of the HTTP listener was reached, by limit.",
             HTTPLimit.allCases.map { ([("limit", $0.rawValue)], Double(http.limitsReached[$0] ?? 0)) })
-        add("websocket_messages_received_total", .counter, "Messages of clients.", http.messagesReceived)
-        add("websocket_messages_sent_total", .counter, "Messages to clients.", http.messagesSent)
-        add("websocket_slow_readers_total", .counter, "WebSockets closed because nobody read.", http.slowReaders)
         add(
-            "websocket_limits_hit_total", .counter, "WebSockets closed for too large or too many messages or frames.",
+            "websocket_messages_received_total", .counter, "WebSocket messages received from clients.",
+            http.messagesReceived)
+        add("websocket_messages_sent_total", .counter, "WebSocket messages sent to clients.", http.messagesSent)
+        add(
+            "websocket_slow_readers_total", .counter, "WebSockets closed because the client read too slowly.",
+            http.slowReaders)
+        add(
+            "websocket_limits_hit_total", .counter,
+            "WebSockets closed because of too large or too many messages or frames.",
             http.webSocketLimitsHit)
     }
 

@@ -48,11 +48,14 @@ struct ProcessReport: Sendable {
 extension MetricsPage {
     /// What the process uses.
     mutating func add(process: ProcessReport) {
-        add(name: "process_cpu_seconds_total", .counter, "User and system time.", [([], process.cpuSeconds)])
         add(
-            name: "process_resident_memory_bytes", .gauge, "Resident memory.", [([], Double(process.residentBytes))])
-        add(name: "process_open_fds", .gauge, "Open descriptors.", [([], Double(process.openDescriptors))])
-        add(name: "process_max_fds", .gauge, "Descriptors allowed.", [([], Double(process.descriptorLimit))])
+            name: "process_cpu_seconds_total", .counter, "User and system CPU time in seconds.",
+            [([], process.cpuSeconds)])
+        add(
+            name: "process_resident_memory_bytes", .gauge, "Resident memory in bytes.",
+            [([], Double(process.residentBytes))])
+        add(name: "process_open_fds", .gauge, "Open file descriptors.", [([], Double(process.openDescriptors))])
+        add(name: "process_max_fds", .gauge, "Maximum open file descriptors.", [([], Double(process.descriptorLimit))])
         add(name: "process_threads", .gauge, "Threads.", [([], Double(process.threads))])
     }
 }

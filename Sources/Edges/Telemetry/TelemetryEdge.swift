@@ -39,15 +39,19 @@ public struct TelemetryEdge: Sendable {
     }
 
     private static func names(of hung: [MediaWorkerPool.HungWorker]) -> String {
-        hung.map { "media worker \($0.index) hangs: its loop has not turned for \(Int($0.stillFor.seconds)) s\n" }
-            .joined()
+        hung.map {
+            "media worker \($0.index) is not responding: its event loop has been blocked for \(Int($0.stillFor.seconds)) s\n"
+        }
+        .joined()
     }
 
     private func metrics() async -> HTTPResponse {
         var page = MetricsPage()
-        page.add("info", .gauge, "The program.", [([("version", version)], 1)])
+        page.add("info", .gauge, "Version of the server.", [([("version", version)], 1)])
         let readiness = Self.readiness(isReady: health.isReady, workers.hungWorkers)
-        page.add("ready", .gauge, "1 while new work is welcome, as /readyz says.", readiness.status == 200 ? 1 : 0)
+        page.add(
+            "ready", .gauge, "1 while the server accepts new work (the state of /readyz).",
+            readiness.status == 200 ? 1 : 0)
         page.add(rooms: await rooms.statistics())
         let statistics = await workers.statistics()
         page.add(hangsOf: statistics)

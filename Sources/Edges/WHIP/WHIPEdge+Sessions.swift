@@ -16,7 +16,7 @@ extension WHIPEdge {
             throw Problem(428, "precondition_required", "If-Match must name the ETag of the ICE session, or \"*\".")
         }
         guard condition.matches(session.tag) else {
-            throw Problem(412, "precondition_failed", "The ICE session has another ETag by now.")
+            throw Problem(412, "precondition_failed", "The ICE session has another ETag now.")
         }
         guard let fragment = request.text, !fragment.isEmpty else {
             throw Problem(400, "invalid_sdp", "The body is empty or not UTF-8.")

@@ -16,7 +16,7 @@ extension HTTPListener {
             case .connection(let socket, let address): open(socket, address)
             case .exhausted(let error):
                 // Descriptors that this listener was promised are used elsewhere, or the system itself has none.
-                reached(.descriptors, "no connection can be accepted: \(error)")
+                reached(.descriptors, "cannot accept connections: \(error)")
                 guard closeOldestWaiting() else { return pauseAccepting() }
             }
         }
@@ -51,7 +51,7 @@ extension HTTPListener {
         do throws(SystemError) {
             try readiness.add(socket.descriptor, .readable, mark: connection.id)
         } catch {
-            return reached(.descriptors, "a connection cannot be watched: \(error)")
+            return reached(.descriptors, "cannot add a connection to the epoll set: \(error)")
         }
         connections[connection.id] = connection
         counters.change {
@@ -69,7 +69,7 @@ extension HTTPListener {
     /// One more handshake; a client that means it is through with its own after two round trips.
     private func enterHandshakes(_ connection: HTTPConnection, _ key: UInt64) {
         if handshakes.isFull, let oldest = handshakes.oldest(), let other = connections[oldest] {
-            reached(.handshakes, "there are too many TLS handshakes; the one that has taken the longest is closed")
+            reached(.handshakes, "too many unfinished TLS handshakes; the oldest one is closed")
             end(other)
         }
         handshakes.enter(connection.id, key)
@@ -80,12 +80,13 @@ extension HTTPListener {
     private func makeRoom(for address: UInt64) -> Bool {
         if plain.isFull(for: address) {
             reached(
-                .addressConnections, "an address has as many connections as it may; its oldest waiting one is closed")
+                .addressConnections,
+                "connection limit of a client address reached; its oldest idle connection is closed")
             guard let oldest = waiting.oldest(of: address), let connection = connections[oldest] else { return false }
             end(connection)
         }
         guard connections.count >= configuration.maximumConnections else { return true }
-        reached(.connections, "there are as many connections as there may be; the oldest waiting one is closed")
+        reached(.connections, "connection limit reached; the oldest idle connection is closed")
         return closeOldestWaiting()
     }
 

@@ -14,7 +14,7 @@ extension HTTPListener {
     /// Starts `work`, which answers the request or upgrades its connection, when its turn has come.
     func work(_ connection: HTTPConnection, _ work: @escaping HTTPWork) {
         guard let bound = slots.bound(for: connection.client) else { return start(connection, work) }
-        reached(bound, "too many requests are in work; more wait for their turn")
+        reached(bound, "too many requests in progress; further requests are queued")
         let size = connection.request?.body.count ?? 0
         guard slots.wait(connection.id, of: connection.client, size: size) else { return overload(connection) }
         connection.phase = .queued(work)
@@ -65,7 +65,7 @@ extension HTTPListener {
     func overload(_ connection: HTTPConnection) {
         counters.change { $0.overloads += 1 }
         var response = configuration.refuse(
-            HTTPRefusal(status: 503, code: "overloaded", detail: "Too many requests are in work; try again."))
+            HTTPRefusal(status: 503, code: "overloaded", detail: "Too many requests are in progress; try again."))
         response.headers["Retry-After"] = "1"
         answer(connection, response)
     }

@@ -143,7 +143,7 @@ extension HTTPListener {
     /// One more body that is not there yet; those for which there is no room any more are given up.
     private func enterBodies(_ connection: HTTPConnection) {
         for (id, limit) in bodies.enter(connection.id, of: connection.client, isKnown: connection.isKnown) {
-            reached(limit, "there are too many unfinished bodies; the one that has taken the longest is given up")
+            reached(limit, "too many unfinished request bodies; the oldest one is aborted")
             guard let other = connections[id] else { continue }
             counters.change { $0.overloads += 1 }
             refuse(other, Self.tooSlow)
@@ -226,21 +226,21 @@ extension HTTPListener {
             if connection.requests == 0 { counters.change { $0.requestTimeouts += 1 } }
             end(connection)
         case .head:
-            gaveUp(.headTime, "the head of a request took too long")
+            gaveUp(.headTime, "a request timed out: its head arrived too slowly")
             beginWork(connection)
             refuse(connection, Self.tooSlow)
         case .body:
-            gaveUp(.bodyTime, "the body of a request was too slow")
+            gaveUp(.bodyTime, "a request timed out: its body arrived too slowly")
             refuse(connection, Self.tooSlow)
         case .queued:
-            reached(.requests, "a request waited too long for its turn")
+            reached(.requests, "a request timed out in the queue")
             overload(connection)
         case .handling(let number, let task):
             giveUp(number, task)
-            gaveUp(.handlerTime, "a handler did not answer in time")
+            gaveUp(.handlerTime, "a request timed out: its handler did not answer")
             refuse(connection, Self.timeout)
         case .answering:
-            reached(.responseTime, "a response was read too slowly")
+            reached(.responseTime, "a connection is closed: the client reads its response too slowly")
             end(connection)
         case .lingering, .webSocket, .ended: end(connection)
         }
@@ -255,11 +255,12 @@ extension HTTPListener {
 
 extension HTTPListener {
     fileprivate static let badTarget = HTTPRefusal(
-        status: 400, code: "bad_target", detail: "The path or query is not well-formed.")
+        status: 400, code: "bad_target", detail: "The path or query is malformed.")
     fileprivate static let loopbackOnly = HTTPRefusal(
-        status: 403, code: "loopback_only", detail: "Without TLS or a trusted proxy only this machine is served.")
+        status: 403, code: "loopback_only",
+        detail: "Without TLS or a trusted proxy, the server accepts only clients on its own machine.")
     fileprivate static let tooSlow = HTTPRefusal(
-        status: 408, code: "request_timeout", detail: "The request came too slowly.")
+        status: 408, code: "request_timeout", detail: "The request arrived too slowly.")
     fileprivate static let timeout = HTTPRefusal(
         status: 504, code: "timeout", detail: "The request took too long.")
 

@@ -16,7 +16,7 @@ extension HTTPListener {
     private static let stopping = HTTPRefusal(
         status: 503, code: "draining", detail: "The server is shutting down.")
     private static let tooMany = HTTPRefusal(
-        status: 503, code: "overloaded", detail: "This address has as many WebSockets open as it may.")
+        status: 503, code: "overloaded", detail: "Too many WebSockets are open from this address.")
 
     /// An upgrade request on a WebSocket path: asks the route, then upgrades or answers.
     func considerUpgrade(_ connection: HTTPConnection, _ route: WebSocketRoute, _ parameters: [String: String]) {
@@ -43,7 +43,7 @@ extension HTTPListener {
         // One that was not there when all were told to go would stay.
         if isDraining { return refuse(connection, Self.stopping) }
         if webSockets.isFull(for: connection.client) {
-            reached(.addressWebSockets, "an address has as many WebSockets as it may")
+            reached(.addressWebSockets, "WebSocket limit of a client address reached; a new one is refused")
             return refuse(connection, Self.tooMany)
         }
         let limits = configuration.webSocket
@@ -97,7 +97,7 @@ extension HTTPListener {
         counters.change { $0.messagesReceived += received.messages }
         guard let failure = received.failure, [1008, 1009].contains(failure.close.code) else { return }
         counters.change { $0.webSocketLimitsHit += 1 }
-        if let limit = failure.limit { reached(limit, "a WebSocket is closed: \(failure.close.reason)") }
+        if let limit = failure.limit { reached(limit, "WebSocket closed: \(failure.close.reason)") }
     }
 
     /// Writes what other threads have queued.
@@ -115,7 +115,8 @@ extension HTTPListener {
         if session.connection.takeSlowReader() {
             counters.change { $0.slowReaders += 1 }
             logger.warning(
-                "a WebSocket reader is too slow", ["client": .host(session.connection.request.remoteAddress)])
+                "WebSocket closed: the client reads too slowly",
+                ["client": .host(session.connection.request.remoteAddress)])
         }
         var messages: UInt64 = 0
         let outcome = session.write(messages: &messages)

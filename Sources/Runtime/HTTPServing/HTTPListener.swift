@@ -183,7 +183,7 @@ actor HTTPListener {
         isDraining = true
         for connection in connections.values {
             if case .webSocket(let session) = connection.phase {
-                session.connection.close(code: 1001, reason: "the server stops")
+                session.connection.close(code: 1001, reason: "the server is shutting down")
             } else if !connection.isInWork {
                 end(connection)
             }

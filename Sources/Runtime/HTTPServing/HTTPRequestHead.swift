@@ -32,7 +32,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         }
         // A fragment is the client's own (RFC 9110 section 7.1).
         guard parts[1].allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }), !parts[1].isEmpty else {
-            throw Self.malformed("The target holds bytes that must be percent-encoded.")
+            throw Self.malformed("The target contains bytes that must be percent-encoded.")
         }
         let isOld = try Self.isOldVersion(parts[2])
         headers = try Self.fields(&rest)
@@ -63,7 +63,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         case "HTTP/1.1": return false
         case "HTTP/1.0": return true
         case let text where text.hasPrefix("HTTP/"):
-            throw HTTPRefusal(status: 505, code: "unsupported_version", detail: "This server speaks HTTP/1.1.")
+            throw HTTPRefusal(status: 505, code: "unsupported_version", detail: "This server supports HTTP/1.1.")
         default: throw malformed("The request line must end with a version.")
         }
     }
@@ -81,11 +81,12 @@ struct HTTPRequestHead: Sendable, Hashable {
             else { throw malformed("A header field must be a name, a colon and a value on one line.") }
             let value = line[(colon + 1)...]
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }) else {
-                throw malformed("A header field holds a control character.")
+                throw malformed("A header field contains a control character.")
             }
             guard headers.fields.count < maximumFields else {
                 throw HTTPRefusal(
-                    status: 431, code: "headers_too_large", detail: "There may be \(maximumFields) header fields.")
+                    status: 431, code: "headers_too_large",
+                    detail: "At most \(maximumFields) header fields are allowed.")
             }
             headers.add(
                 String(decoding: line[..<colon], as: UTF8.self), String(decoding: trimmed(value), as: UTF8.self))
@@ -109,18 +110,18 @@ struct HTTPRequestHead: Sendable, Hashable {
             "Sec-WebSocket-Key", "Sec-WebSocket-Version",
         ]
         for name in single where headers.values(name).count > 1 {
-            throw malformed("The field \(name) may be there once only.")
+            throw malformed("The header field \(name) must appear only once.")
         }
     }
 
     /// Section 3.2: HTTP/1.1 names its host, in a form that cannot be taken for anything else.
     private static func host(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPRefusal) -> String {
         guard let host = headers["Host"] else {
-            guard isOld else { throw malformed("The field Host is missing.") }
+            guard isOld else { throw malformed("The header field Host is missing.") }
             return ""
         }
         guard host.isEmpty || isAuthority(host) else {
-            throw malformed("The field Host is not a host name with an optional port.")
+            throw malformed("The header field Host must be a host name with an optional port.")
         }
         return host
     }
@@ -154,7 +155,7 @@ struct HTTPRequestHead: Sendable, Hashable {
             let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
             let (path, authority) = (String(rest[end...]), String(rest[..<end]))
             guard isAuthority(authority) else {
-                throw malformed("The target's host is not a host with an optional port.")
+                throw malformed("The target's authority must be a host name with an optional port.")
             }
             return (path.hasPrefix("/") ? path : "/" + path, authority)
         }
@@ -166,12 +167,12 @@ struct HTTPRequestHead: Sendable, Hashable {
         let length = headers["Content-Length"]
         if let coding = headers["Transfer-Encoding"] {
             guard length == nil, !isOld else {
-                throw malformed("Transfer-Encoding excludes Content-Length and HTTP/1.0.")
+                throw malformed("Transfer-Encoding is not allowed with Content-Length or HTTP/1.0.")
             }
             guard coding.lowercased() == "chunked" else {
                 throw HTTPRefusal(
                     status: 501, code: "unsupported_transfer_coding",
-                    detail: "The only transfer coding that is understood is chunked.")
+                    detail: "The only supported transfer coding is chunked.")
             }
             return .chunked
         }
@@ -188,7 +189,7 @@ struct HTTPRequestHead: Sendable, Hashable {
         guard let expectation = headers["Expect"], !isOld else { return false }
         guard expectation.lowercased() == "100-continue" else {
             throw HTTPRefusal(
-                status: 417, code: "expectation_failed", detail: "The only expectation that is met is 100-continue.")
+                status: 417, code: "expectation_failed", detail: "The only supported expectation is 100-continue.")
         }
         return true
     }

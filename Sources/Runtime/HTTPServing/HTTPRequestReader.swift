@@ -88,7 +88,7 @@ struct HTTPRequestReader: Sendable {
             let byte = buffer[scanned]
             let followsReturn = scanned > 0 && buffer[scanned - 1] == 0x0d
             if followsReturn != (byte == 0x0a) {
-                return .failure(HTTPRequestHead.malformed("A line must end with CRLF, and neither may stand alone."))
+                return .failure(HTTPRequestHead.malformed("Lines must end with CRLF; a CR or LF alone is not allowed."))
             }
             scanned += 1
             if byte == 0x0a {
@@ -106,7 +106,7 @@ struct HTTPRequestReader: Sendable {
     }
 
     private static let longTarget = HTTPRefusal(
-        status: 414, code: "target_too_long", detail: "The path with its query is too long.")
+        status: 414, code: "target_too_long", detail: "The path and query are too long.")
 
     private mutating func head(endingAt end: Int) -> Head {
         let lines = buffer[..<(end - 2)]
@@ -131,7 +131,7 @@ struct HTTPRequestReader: Sendable {
 
     private var bodyTooLarge: HTTPRefusal {
         HTTPRefusal(
-            status: 413, code: "body_too_large", detail: "The body may have \(limits.bodyBytes) bytes at most.")
+            status: 413, code: "body_too_large", detail: "The body may have at most \(limits.bodyBytes) bytes.")
     }
 
     /// The body of the last head, once it is there.
@@ -157,7 +157,7 @@ struct HTTPRequestReader: Sendable {
             }
             switch progress {
             case .needsMore: return .incomplete
-            case .broken: return .refused(HTTPRequestHead.malformed("The chunks of the body are not well-formed."))
+            case .broken: return .refused(HTTPRequestHead.malformed("The chunked body is malformed."))
             case .complete: break
             }
         }

@@ -81,7 +81,7 @@ public struct Router: Sendable {
             route.pattern.match(request.segments).map { (route, $0) }
         }.sorted { $0.route.pattern.isMoreSpecific(than: $1.route.pattern) }
         guard !matches.isEmpty else {
-            let refusal = HTTPRefusal(status: 404, code: "not_found", detail: "There is nothing at this path.")
+            let refusal = HTTPRefusal(status: 404, code: "not_found", detail: "There is no resource at this path.")
             return .failure(Miss(response: refuse(refusal)))
         }
         for method in request.method == .head ? [.head, .get] : [request.method] {
@@ -102,7 +102,7 @@ public struct Router: Sendable {
         let allow = methods.map(\.rawValue).sorted().joined(separator: ", ")
         if request.method == .options { return HTTPResponse(status: 204, headers: ["Allow": allow]) }
         var response = refuse(
-            HTTPRefusal(status: 405, code: "method_not_allowed", detail: "This path answers \(allow)."))
+            HTTPRefusal(status: 405, code: "method_not_allowed", detail: "This path supports \(allow)."))
         response.headers["Allow"] = allow
         return response
     }

@@ -46,7 +46,7 @@ final class TLSContext {
     }
 
     private static func reason() -> String {
-        guard let words = ERR_reason_error_string(ERR_get_error()) else { return "no reason given" }
+        guard let words = ERR_reason_error_string(ERR_get_error()) else { return "unknown TLS error" }
         return String(cString: words)
     }
 }

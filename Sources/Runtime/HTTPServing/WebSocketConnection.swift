@@ -96,7 +96,7 @@ public final class WebSocketConnection: Sendable {
             guard case .open = state.phase else { return (false, false) }
             let isFull = state.isFull(for: size, limits)
             if isFull {
-                state.phase = .closing(WebSocketClose(code: 1013, reason: "the reader is too slow"))
+                state.phase = .closing(WebSocketClose(code: 1013, reason: "the client reads too slowly"))
                 state.wasTooSlow = true
                 state.dropQueue()
             } else {

@@ -80,7 +80,7 @@ struct WebSocketDecoder {
         let length = lengthBytes == 0 ? UInt64(short) : header[2..<(2 + lengthBytes)].reduce(0) { $0 << 8 | UInt64($1) }
         guard let opcode = WebSocketOpcode(rawValue: header[0] & 0x0f) else { return }
         if !opcode.isControl && length > UInt64(maximumMessageBytes - message.count) {
-            let reason = "a message may have \(maximumMessageBytes) bytes"
+            let reason = "a message may have at most \(maximumMessageBytes) bytes"
             return fail(WebSocketClose(code: 1009, reason: reason), &events)
         }
         if opcode == .text || opcode == .binary { messageKind = opcode }
@@ -95,10 +95,10 @@ struct WebSocketDecoder {
         func broken(_ reason: String) -> WebSocketClose { WebSocketClose(code: 1002, reason: reason) }
         guard header[0] & 0x70 == 0 else { return broken("reserved bits are set") }
         guard let opcode = WebSocketOpcode(rawValue: header[0] & 0x0f) else { return broken("unknown opcode") }
-        guard header[1] & 0x80 != 0 else { return broken("a client masks its frames") }
+        guard header[1] & 0x80 != 0 else { return broken("client frames must be masked") }
         if opcode.isControl {
             let isShortAndWhole = short <= 125 && header[0] & 0x80 != 0
-            return isShortAndWhole ? nil : broken("a control frame is short and whole")
+            return isShortAndWhole ? nil : broken("control frames must have at most 125 bytes and no fragments")
         }
         if (opcode == .continuation) != (messageKind != nil) { return broken("fragments are out of order") }
         return nil
@@ -145,7 +145,7 @@ struct WebSocketDecoder {
             message = []
             if !isText { return events.append(.message(.binary(bytes))) }
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                return fail(WebSocketClose(code: 1007, reason: "text is UTF-8"), &events)
+                return fail(WebSocketClose(code: 1007, reason: "text must be UTF-8"), &events)
             }
             events.append(.message(.text(text)))
         }
@@ -162,14 +162,16 @@ struct WebSocketDecoder {
             state = .ended
             return events.append(.close(WebSocketClose(code: 1005, reason: "")))
         }
-        guard payload.count >= 2 else { return fail(WebSocketClose(code: 1002, reason: "half a code"), &events) }
+        guard payload.count >= 2 else {
+            return fail(WebSocketClose(code: 1002, reason: "incomplete close code"), &events)
+        }
         let code = UInt16(payload[0]) << 8 | UInt16(payload[1])
         switch code {
         case 1000...1003, 1007...1014, 3000...4999: break
-        default: return fail(WebSocketClose(code: 1002, reason: "not a code to send"), &events)
+        default: return fail(WebSocketClose(code: 1002, reason: "invalid close code"), &events)
         }
         guard let reason = String(validating: payload[2...], as: UTF8.self) else {
-            return fail(WebSocketClose(code: 1007, reason: "text is UTF-8"), &events)
+            return fail(WebSocketClose(code: 1007, reason: "text must be UTF-8"), &events)
         }
         state = .ended
         events.append(.close(WebSocketClose(code: code, reason: reason)))

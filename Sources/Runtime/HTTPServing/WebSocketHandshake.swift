@@ -12,19 +12,21 @@ struct WebSocketHandshake: Sendable {
             HTTPRefusal(status: 400, code: "bad_handshake", detail: detail)
         }
         guard headers.list("Connection", contains: "upgrade") else {
-            throw refusal("The field Connection must name Upgrade.")
+            throw refusal("The header field Connection must contain Upgrade.")
         }
-        guard headers["Sec-WebSocket-Version"] == "13" else { throw refusal("Only WebSocket version 13 is spoken.") }
+        guard headers["Sec-WebSocket-Version"] == "13" else { throw refusal("Only WebSocket version 13 is supported.") }
         // Sixteen bytes in base64.
         guard let key = headers["Sec-WebSocket-Key"], key.utf8.count == 24, key.hasSuffix("==") else {
-            throw refusal("The field Sec-WebSocket-Key must hold 16 bytes in base64.")
+            throw refusal("The header field Sec-WebSocket-Key must be 16 bytes in base64.")
         }
         self.key = key
         let offered = headers.values("Sec-WebSocket-Protocol").flatMap { $0.split(separator: ",") }
             .map { trimmed(String($0)) }
         subprotocol = protocols.first { offered.contains($0) }
         if subprotocol == nil, !offered.isEmpty, !protocols.isEmpty {
-            throw refusal("None of the subprotocols is spoken; this path speaks \(protocols.joined(separator: ", ")).")
+            throw refusal(
+                "None of the offered subprotocols is supported; this path supports \(protocols.joined(separator: ", "))."
+            )
         }
     }
 

@@ -83,7 +83,7 @@ final class WebSocketSession {
 
     private func deliver(_ message: WebSocketMessage) -> (close: WebSocketClose, limit: HTTPLimit?)? {
         if let waiting = connection.deliver(message), backlog.add(message.size, waiting: waiting) { return nil }
-        return (WebSocketClose(code: 1008, reason: "too many messages wait"), .messages)
+        return (WebSocketClose(code: 1008, reason: "too many unread messages"), .messages)
     }
 
     private func spendFrame(at now: MonotonicTime) -> (close: WebSocketClose, limit: HTTPLimit?)? {

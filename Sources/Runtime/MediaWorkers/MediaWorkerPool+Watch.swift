@@ -43,12 +43,12 @@ extension MediaWorkerPool {
             case .hangs(let index):
                 calls[index].set(hangs: true)
                 logger.error(
-                    "a media worker hangs; its rooms stand still and new ones go to other workers",
+                    "a media worker is not responding; its rooms are stalled, and new rooms go to other workers",
                     ["worker": .number(index), "seconds": .number(Int(Watchdog.patience.seconds))])
             case .isBack(let index, let pause):
                 calls[index].set(hangs: false)
                 logger.warning(
-                    "a media worker that hung is back",
+                    "a media worker responds again",
                     ["worker": .number(index), "seconds": .number(Int(pause.seconds))])
             }
         }

@@ -62,7 +62,9 @@ public final class MediaWorkerPool: Sendable {
         endEvents = { continuation.finish() }
         advertisedAddresses = Self.advertisedAddresses(configuration)
         if advertisedAddresses.allSatisfy(\.isLoopback), configuration.addressFilter != AddressFilter() {
-            logger.warning("no address passes media.interfaces and media.networks: media reaches this machine only")
+            logger.warning(
+                "no address matches media.interfaces and media.networks; only clients on this machine can connect media"
+            )
         }
         threads = Mutex([])
         for worker in workers {

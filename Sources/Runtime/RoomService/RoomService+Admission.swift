@@ -6,7 +6,7 @@ extension RoomService {
     /// The room that a join goes to, made where that is allowed.
     func admit(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, RoomTurn) {
         do throws(RoomError) {
-            guard !isDraining else { throw RoomError(.draining, "the server is going away") }
+            guard !isDraining else { throw RoomError(.draining, "the server is shutting down") }
             guard request.claims.video.roomJoin else {
                 throw RoomError(.permissionDenied, "the token does not permit joining")
             }
@@ -16,11 +16,11 @@ extension RoomService {
                 turn: &turn)
             try cutoffs.check(request.claims, room: name, now: media.now())
             guard nameBySession.count < configuration.maxParticipants else {
-                throw RoomError(.overloaded, "the server is full", retryAfter: .seconds(10))
+                throw RoomError(.overloaded, "participant limit of the server reached", retryAfter: .seconds(10))
             }
             let perSecond = configuration.maxJoinsPerSecond
             guard joins.take(every: .seconds(1) / Int64(perSecond), atOnce: perSecond, at: media.now()) else {
-                throw RoomError(.rateLimited, "too many joins", retryAfter: .seconds(1))
+                throw RoomError(.rateLimited, "too many joins per second", retryAfter: .seconds(1))
             }
             if let hosted = rooms[name] { return (hosted, turn) }
             guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }

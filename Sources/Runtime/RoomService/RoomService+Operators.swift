@@ -38,7 +38,7 @@ extension RoomService {
         let name = name ?? RoomNames.generated(turn: &turn)
         let hosted: HostedRoom
         do throws(RoomError) {
-            guard rooms[name] == nil else { throw RoomError(.roomExists, "there is a room of this name") }
+            guard rooms[name] == nil else { throw RoomError(.roomExists, "a room with this name exists already") }
             try TextRule.metadata.check(metadata, "the metadata")
             hosted = try makeRoom(
                 named: name, policy: policy ?? configuration.defaultPolicy, metadata: metadata, turn: &turn)

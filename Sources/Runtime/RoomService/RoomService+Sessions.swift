@@ -66,10 +66,10 @@ extension RoomService {
         switch participant.profile {
         case .publishOnly where participant.tracks.isEmpty:
             throw participant.permissions.canPublish && participant.permissions.publishSources == nil
-                ? RoomError(.noCommonCodec, "nothing in the offer can be published here")
-                : RoomError(.permissionDenied, "the token permits nothing of what the offer publishes")
+                ? RoomError(.noCommonCodec, "no track in the offer can be published in this room")
+                : RoomError(.permissionDenied, "the token permits none of the tracks in the offer")
         case .viewer where !subscriptions.contains { $0.state == .active }:
-            throw RoomError(.noCommonCodec, "nothing in the offer can be played here")
+            throw RoomError(.noCommonCodec, "no section of the offer can receive media of this room")
         default: return
         }
     }
@@ -102,7 +102,7 @@ extension RoomService {
             throw counted(error)
         }
         guard let events = mailboxes[session]?.open(after: sequence) else {
-            throw counted(RoomError(.resumeTooLate, "these events are no longer kept; join again"))
+            throw counted(RoomError(.resumeTooLate, "the missed events are no longer available; join again"))
         }
         var turn = newTurn()
         try hosted.room.attach(session, turn: &turn)

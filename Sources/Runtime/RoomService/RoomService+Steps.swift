@@ -78,7 +78,7 @@ extension RoomService {
 
     private func note(_ event: RoomLogEvent, in room: String) {
         switch event {
-        case .connectionChanged(_, _, .ended, let reason):
+        case .connectionChanged(_, _, .closed, let reason):
             totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
         // By an operator or by a moderator in the room.
         case .participantLeft(_, let identity, .removed): refuseOlderTokens(room: room, identity: identity)

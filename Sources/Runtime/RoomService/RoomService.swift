@@ -49,11 +49,13 @@ public actor RoomService {
     func makeRoom(
         named name: String, policy: RoomPolicy, metadata: String, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
-        guard !isDraining else { throw RoomError(.draining, "the server is going away") }
-        guard rooms.count < configuration.maxRooms else { throw RoomError(.limitExceeded, "too many rooms") }
+        guard !isDraining else { throw RoomError(.draining, "the server is shutting down") }
+        guard rooms.count < configuration.maxRooms else {
+            throw RoomError(.limitExceeded, "room limit of the server reached")
+        }
         try RoomNames.check(name)
         guard let worker = media.leastLoadedWorker() else {
-            throw RoomError(.overloaded, "no media worker can take a room", retryAfter: .seconds(5))
+            throw RoomError(.overloaded, "no media worker is available for the room", retryAfter: .seconds(5))
         }
         lastRoom += 1
         let id = RoomID(lastRoom)

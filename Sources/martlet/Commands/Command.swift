@@ -51,7 +51,7 @@ enum Command {
             "  martlet \(syntax.usage)\(String(repeating: " ", count: width - syntax.usage.count))  \(syntax.summary)"
         }
         return "usage: martlet COMMAND\n\n\(lines.joined(separator: "\n"))\n\n"
-            + "'martlet help COMMAND' describes a command, 'martlet help settings' lists what can be configured."
+            + "'martlet help COMMAND' describes a command, 'martlet help settings' lists all settings."
     }
 
     /// Every setting with its default, for `martlet help settings`.
@@ -60,8 +60,8 @@ enum Command {
             "  \(row.path)\(row.initial.isEmpty ? "" : "  [\(row.initial)]")\n      \(row.summary)"
         }
         return """
-            Settings of the file, with their defaults. In the environment a setting is its path in upper case with '_' for each dot
-            behind MARTLET_: http.port is MARTLET_HTTP_PORT, keys.app is MARTLET_KEYS_APP. Lists are separated by commas.
+            All settings, with their defaults. The environment variable of a setting is MARTLET_ and its path in upper case, with '_'
+            for each dot: http.port is MARTLET_HTTP_PORT, keys.app is MARTLET_KEYS_APP. Separate the elements of a list by commas.
 
             """ + lines.joined(separator: "\n")
     }

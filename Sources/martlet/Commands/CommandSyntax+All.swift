@@ -3,7 +3,8 @@ extension CommandSyntax {
     static let all = [serve, token, checkConfig, version, helpOn]
 
     private static let config = Option(
-        name: "--config", value: "FILE", help: "settings, as YAML; without it, defaults and the environment")
+        name: "--config", value: "FILE",
+        help: "configuration file (YAML); default: none, only defaults and the environment")
 
     static let serve = CommandSyntax(
         name: "serve", operands: "[--config FILE] [--dev]", summary: "Runs the server until SIGTERM or SIGINT.",
@@ -11,14 +12,16 @@ extension CommandSyntax {
             config,
             Option(
                 name: "--dev", value: nil,
-                help: "this machine only, with a built-in key and tokens for whoever asks; needs no FILE"),
+                help:
+                    "for development: this machine only, a built-in key, and tokens for every client that asks; needs no FILE"
+            ),
         ],
         details: """
-            All settings are checked before anything is opened, as 'martlet check-config FILE' checks them. MARTLET_ variables in the
+            The server checks all settings before it opens a port, as 'martlet check-config FILE' does. MARTLET_ variables in the
             environment override the file; 'martlet help settings' lists both. The log goes to standard error.
 
-            SIGTERM and SIGINT end the server in order, after at most sessions.drain seconds in which running calls may go on; a second
-            one ends it at once. Exit status: 0 ended by a signal, 1 could not start, 2 wrong command line.
+            SIGTERM and SIGINT shut the server down gracefully: running calls may continue for up to sessions.drain seconds. A second
+            signal ends it at once. Exit status: 0 ended by a signal, 1 could not start, 2 wrong command line.
 
             examples:
               martlet serve --dev
@@ -32,21 +35,22 @@ extension CommandSyntax {
         options: [
             config,
             Option(name: "--dev", value: nil, help: "sign with the key of 'martlet serve --dev'"),
-            Option(name: "--key", value: "NAME", help: "the key that signs; without it, the first by name"),
+            Option(name: "--key", value: "NAME", help: "the key to sign with; default: the first by name"),
             Option(
                 name: "--identity", value: "NAME",
-                help: "who joins; a newer session of the same identity ends the older one"),
-            Option(name: "--room", value: "ROOM", help: "the only room that the token opens; without it, any room"),
-            Option(name: "--name", value: "TEXT", help: "the name that others see"),
-            Option(name: "--metadata", value: "TEXT", help: "text for the application, visible to others"),
+                help: "identity of the participant; a new session of an identity ends its old one"),
+            Option(name: "--room", value: "ROOM", help: "the only room that the token is valid for; default: any room"),
+            Option(name: "--name", value: "TEXT", help: "display name"),
+            Option(name: "--metadata", value: "TEXT", help: "text for the application, visible to other participants"),
             Option(
                 name: "--valid-for", value: "SECONDS",
-                help: "how long the token can be used; without it, 43200 (12 hours)"),
-            Option(name: "--no-publish", value: nil, help: "may not publish"),
-            Option(name: "--no-subscribe", value: nil, help: "may not receive others"),
-            Option(name: "--hidden", value: nil, help: "others do not see this participant"),
+                help: "how long the token is valid; default: 43200 (12 hours)"),
+            Option(name: "--no-publish", value: nil, help: "do not permit publishing"),
+            Option(name: "--no-subscribe", value: nil, help: "do not permit receiving"),
+            Option(name: "--hidden", value: nil, help: "hide this participant from the others"),
             Option(
-                name: "--admin", value: nil, help: "may list, create and moderate rooms; then --identity is optional"),
+                name: "--admin", value: nil,
+                help: "permit listing, creating and moderating rooms; --identity is then optional"),
         ],
         details: """
             examples:
@@ -56,14 +60,14 @@ extension CommandSyntax {
 
     static let checkConfig = CommandSyntax(
         name: "check-config", operands: "FILE",
-        summary: "Checks settings without serving, as 'martlet serve' does at its start.",
+        summary: "Checks a configuration file as 'martlet serve' does at start, without serving.",
         takesOperand: true,
         details: """
-            Run it on the machine that will serve and as the same user: it reads certificates and looks for network interfaces and
-            addresses. MARTLET_ variables in the environment count, as they do for 'serve'. Ports that another process uses are
-            found at the start only, so a running server's file can be checked.
+            Run it on the machine of the server and as the same user: it reads certificates and looks up network interfaces and
+            addresses. MARTLET_ variables in the environment apply, as they do for 'serve'. Only 'serve' checks whether a port is in
+            use, so you can check the file of a running server.
 
-            Exit status: 0 good (warnings go to standard error), 1 faults, each with its file and line, 2 wrong command line.
+            Exit status: 0 valid (warnings go to standard error), 1 errors, each with its file and line, 2 wrong command line.
             """)
 
     static let version = CommandSyntax(name: "version", summary: "Prints the version.")

@@ -23,7 +23,7 @@ struct CommandSyntax {
 
     /// What `martlet help NAME` prints.
     var help: String {
-        let known = options + [Option(name: "--help", value: nil, help: "print this")]
+        let known = options + [Option(name: "--help", value: nil, help: "print this help")]
         let heads = known.map { option in option.value.map { "\(option.name) \($0)" } ?? option.name }
         let width = heads.map(\.count).max() ?? 0
         let lines = zip(heads, known).map { head, option in

@@ -49,7 +49,7 @@ struct TokenCommand {
         guard let chosen = key ?? names.first, names.contains(chosen) else {
             let known = names.joined(separator: ", ")
             throw CommandError(
-                message: "martlet: there is no key '\(key ?? "")' in the configuration; it has: \(known)", exitCode: 1)
+                message: "martlet: the configuration has no key '\(key ?? "")'; it has: \(known)", exitCode: 1)
         }
         let now = MonotonicClock.wallMilliseconds() / 1_000
         let claims = AccessClaims(
@@ -58,7 +58,7 @@ struct TokenCommand {
         do {
             return try TokenVerifier(configuration).mint(claims)
         } catch {
-            throw CommandError(message: "martlet: the token cannot be made: \(error)", exitCode: 1)
+            throw CommandError(message: "martlet: cannot create the token: \(error)", exitCode: 1)
         }
     }
 }

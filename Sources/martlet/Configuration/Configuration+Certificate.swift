@@ -8,10 +8,10 @@ extension Configuration {
     var tlsFaults: [ConfigurationFault] {
         var faults: [ConfigurationFault] = []
         if tlsCertificatePath != nil, tlsKeyPath == nil {
-            faults.append(fault("http.tls.certificate", "a certificate needs its key; set http.tls.key, too"))
+            faults.append(fault("http.tls.certificate", "a certificate needs its key; also set http.tls.key"))
         }
         if tlsKeyPath != nil, tlsCertificatePath == nil {
-            faults.append(fault("http.tls.key", "a key needs its certificate; set http.tls.certificate, too"))
+            faults.append(fault("http.tls.key", "a key needs its certificate; also set http.tls.certificate"))
         }
         let chain = read("http.tls.certificate", tlsCertificatePath, &faults)
         let key = read("http.tls.key", tlsKeyPath, &faults)
@@ -36,7 +36,7 @@ extension Configuration {
         case .valid: []
         case .expired: [fault("http.tls.certificate", "'\(path)' has expired; browsers refuse it until it is renewed")]
         case .notYetValid:
-            [fault("http.tls.certificate", "'\(path)' is not valid yet; is the clock of this machine right?")]
+            [fault("http.tls.certificate", "'\(path)' is not valid yet; check the clock of this machine")]
         }
     }
 
@@ -83,6 +83,6 @@ extension Configuration {
         // Every certificate and key in DER form is a SEQUENCE (X.690 section 8.9).
         if bytes.first == 0x30 { return "; it looks like DER: '\(command)' converts it" }
         let text = String(decoding: bytes, as: UTF8.self)
-        return text.contains("\(other)-----") ? "; the other file? \(setting) expects what it holds" : ""
+        return text.contains("\(other)-----") ? "; it looks like the file for \(setting)" : ""
     }
 }

@@ -27,7 +27,7 @@ extension Configuration {
     private static func value(_ text: String, of setting: Setting) throws(SettingError) -> YAMLDocument.Node {
         guard setting.isList else {
             guard !text.isEmpty else {
-                throw SettingError(problem: "is empty; unset it, or give it a value: \(setting.wants)")
+                throw SettingError(problem: "is empty; unset it or give it a value: \(setting.wants)")
             }
             return .init(content: .text(text), line: 1)
         }
@@ -58,12 +58,12 @@ extension Configuration {
         let same = keys.keys.filter { Setting.variable(of: "keys.\($0)") == variable }.sorted()
         guard same.count <= 1 else {
             let names = same.joined(separator: "' and '")
-            throw SettingError(problem: "stands for '\(names)' alike; use MARTLET_KEYS=NAME:SECRET")
+            throw SettingError(problem: "matches more than one key, '\(names)'; use MARTLET_KEYS=NAME:SECRET")
         }
         let suffix = variable.dropFirst("MARTLET_KEYS_".count)
         guard !suffix.isEmpty, variable == variable.uppercased() else {
             throw SettingError(
-                problem: "expected upper case; use MARTLET_KEYS=NAME:SECRET for a name with its own case")
+                problem: "must be in upper case; for a key name with lower case use MARTLET_KEYS=NAME:SECRET")
         }
         let name = same.first ?? suffix.lowercased()
         keys[name] = secret

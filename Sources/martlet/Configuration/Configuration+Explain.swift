@@ -23,7 +23,7 @@ extension Configuration {
             let advice = "stop the process that uses the port, or choose another \(section).port"
             return "cannot listen on \(host):\(listener.port): \(words); \(advice)"
         case .alreadyStarted:
-            return "the \(section) listener is started already"
+            return "the \(section) listener has already been started"
         }
     }
 
@@ -32,14 +32,15 @@ extension Configuration {
         case MediaWorkerError.system(let index, let cause):
             let host = media.bindAddress?.host ?? "all addresses"
             let port =
-                media.udpBasePort == 0 ? "a port of the system's choice" : "UDP port \(Int(media.udpBasePort) + index)"
+                media.udpBasePort == 0
+                ? "a UDP port chosen by the system" : "UDP port \(Int(media.udpBasePort) + index)"
             return "media worker \(index) cannot use \(port) on \(host): \(cause); see media.udp_port and media.bind"
         case MediaWorkerError.noPort(let index):
             return "media worker \(index) has no port: media.udp_port \(media.udpBasePort) plus \(index) is above 65535"
         case MediaWorkerError.certificate(let cause), let cause as CryptographyError:
-            return "no certificate could be made for DTLS: \(cause)"
+            return "cannot create the DTLS certificate: \(cause)"
         default:
-            return "the media workers do not start: \(error)"
+            return "cannot start the media workers: \(error)"
         }
     }
 }

@@ -21,7 +21,10 @@ extension Configuration {
         var warnings = certificateWarnings(at: machine.now)
         if !servesOtherMachines, !isDevelopment {
             warnings.append(
-                .init(problem: "only this machine is served: set http.tls, trusted_proxy or insecure to serve others"))
+                .init(
+                    problem:
+                        "only clients on this machine are served; set http.tls, trusted_proxy or insecure to serve others"
+                ))
         }
         for path in ["media.interfaces", "media.networks"] where origins[path] != nil {
             if !media.advertisedAddresses.isEmpty, !isDevelopment {
@@ -41,12 +44,12 @@ extension Configuration {
             let isGood = !name.isEmpty && name.utf8.allSatisfy { 0x21...0x7e ~= $0 && !",:".utf8.contains($0) }
             guard isGood else {
                 return fault(
-                    "keys.\(name)", "a key's name is printable ASCII without space, comma or colon")
+                    "keys.\(name)", "the name of a key must be printable ASCII without spaces, commas and colons")
             }
             guard secret.utf8.count < least else { return nil }
             return fault(
                 "keys.\(name)",
-                "the secret has \(secret.utf8.count) bytes; HS256 needs \(least): 'openssl rand -hex 32' makes a good one"
+                "the secret has \(secret.utf8.count) bytes; HS256 needs \(least): 'openssl rand -hex 32' generates one"
             )
         }
     }
@@ -56,13 +59,13 @@ extension Configuration {
         guard isDevelopment, !insecure else { return [] }
         func refuse(_ path: String, _ advice: String) -> ConfigurationFault {
             fault(
-                path, "--dev accepts tokens signed with a secret that everybody knows; \(advice), or set insecure: true"
+                path, "--dev accepts tokens signed with a publicly known secret; \(advice), or set insecure: true"
             )
         }
         let listeners = [("http.bind", http.host), ("private.bind", privateListener.host)]
         let open = listeners.filter { SocketAddress(numeric: $0.1)?.isLoopback == false }
-        return open.map { refuse($0, "leave \($0) out instead of \($1)") }
-            + (trustedProxy ? [refuse("trusted_proxy", "leave trusted_proxy out")] : [])
+        return open.map { refuse($0, "remove \($0) instead of setting it to \($1)") }
+            + (trustedProxy ? [refuse("trusted_proxy", "remove trusted_proxy")] : [])
     }
 
     /// TCP ports that exclude each other. Media is UDP and shares no port with them, whatever its number.
@@ -73,7 +76,7 @@ extension Configuration {
         // At the one that was given, where only one was.
         let path = origins["private.port"] == nil && origins["http.port"] != nil ? "http.port" : "private.port"
         let other = path == "private.port" ? "http.port" : "private.port"
-        return [fault(path, "port \(http.port) is that of \(other), too; choose another one")]
+        return [fault(path, "port \(http.port) is also that of \(other); choose another one")]
     }
 
     /// Whether listeners on both addresses would want the same port: equal ones, or one of all addresses. `::` means IPv4, too.
@@ -91,13 +94,13 @@ extension Configuration {
             faults.append(
                 fault(
                     "media.announced_addresses",
-                    "\(address.host) is no address that a client can send to; name the server's own"))
+                    "clients cannot send to \(address.host); name an address of the server"))
         }
         if let bind = media.bindAddress, bind.isUnspecified, media.advertisedAddresses.isEmpty {
             faults.append(
                 fault(
                     "media.bind",
-                    "\(bind.host) would be announced to clients; leave media.bind out to use all addresses"))
+                    "\(bind.host) would be advertised to clients; remove media.bind to use all addresses"))
         }
         return faults
     }
@@ -112,7 +115,7 @@ extension Configuration {
             return self.fault(
                 path,
                 "\(workers) workers\(reason) need the ports \(first) to \(last)\(name), but the last port is 65535; "
-                    + "begin at \(65_536 - workers) or lower")
+                    + "start at \(65_536 - workers) or lower")
         }
         let path =
             origins["media.udp_port"] == nil && origins["media.workers"] != nil ? "media.workers" : "media.udp_port"
@@ -158,7 +161,7 @@ extension Configuration {
         return [
             fault(
                 path,
-                "no address of this machine passes, so clients could not reach its media; it has "
+                "no address of this machine matches, so clients could not reach the media ports; it has "
                     + (has.isEmpty ? "none" : has.joined(separator: ", ")))
         ]
     }

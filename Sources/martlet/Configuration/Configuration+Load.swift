@@ -41,7 +41,7 @@ extension Configuration {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             let line = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil } ?? 0
-            throw failure(line + 1, "not UTF-8; save the file in that encoding")
+            throw failure(line + 1, "not UTF-8; save the file in this encoding")
         }
         do {
             return try YAMLDocument(parsing: text)
@@ -134,9 +134,9 @@ extension Configuration {
                 keys[member.name] = secret
                 origins["keys.\(member.name)"] = .file(file, line: member.line)
             case .none where member.name.contains(":"):
-                fault(member.line, "keys", "a key without a secret; write 'NAME: SECRET' with a space after the colon")
+                fault(member.line, "keys", "a key has no secret; write 'NAME: SECRET' with a space after the colon")
             case .none:
-                fault(member.line, "keys.\(member.name)", "has no secret; 'openssl rand -hex 32' makes a good one")
+                fault(member.line, "keys.\(member.name)", "has no secret; 'openssl rand -hex 32' generates one")
             case .list, .map: fault(member.line, "keys.\(member.name)", "expected one value, the secret")
             }
         }

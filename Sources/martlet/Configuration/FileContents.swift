@@ -14,7 +14,7 @@ enum FileContents {
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw FileError(problem: reason(path)) }
-        guard status.st_mode & S_IFMT != S_IFDIR else { throw FileError(problem: "is a folder; expected a file") }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw FileError(problem: "is a directory; expected a file") }
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {

@@ -32,14 +32,14 @@ extension ICEServer {
             switch member.name {
             case "urls":
                 server.urls = try member.value.elements.map { (url) throws(SettingError) in
-                    try url.text("stun: or turn: addresses")
+                    try url.text("stun: or turn: URLs")
                 }
             case "username": server.username = try member.value.text("text")
             case "credential": server.credential = try member.value.text("text")
             default:
                 let hint = Spelling.hint(
                     for: member.name, among: ["urls", "username", "credential"],
-                    otherwise: "; it has urls, username and credential")
+                    otherwise: "; it may have urls, username and credential")
                 throw SettingError(problem: "an ICE server has no '\(member.name)'\(hint)", line: member.line)
             }
         }
@@ -54,10 +54,10 @@ extension ICEServer {
     private static func problem(of url: String) -> String? {
         let schemes = ["stun:", "stuns:", "turn:", "turns:"]
         guard let scheme = schemes.first(where: { url.lowercased().hasPrefix($0) }) else {
-            return "is no ICE server; its address begins with stun:, stuns:, turn: or turns:"
+            return "is not the URL of an ICE server, which begins with stun:, stuns:, turn: or turns:"
         }
         var rest = url.dropFirst(scheme.count)
-        if rest.hasPrefix("//") { return "has slashes; write \(scheme)\(rest.drop { $0 == "/" })" }
+        if rest.hasPrefix("//") { return "must not have slashes; write \(scheme)\(rest.drop { $0 == "/" })" }
         if let mark = rest.firstIndex(of: "?") {
             let query = rest[rest.index(after: mark)...]
             rest = rest[..<mark]
@@ -67,7 +67,7 @@ extension ICEServer {
             }
         }
         return isHostAndPort(rest)
-            ? nil : "names no host, or a port that is none; expected \(scheme)HOST or \(scheme)HOST:PORT"
+            ? nil : "has no valid host or port; expected \(scheme)HOST or \(scheme)HOST:PORT"
     }
 
     private static func isHostAndPort(_ text: Substring) -> Bool {

@@ -23,7 +23,7 @@ extension Setting {
             "http.allowed_origins", "allowed CORS origins", wants: WebOrigin.form, \.allowedOrigins,
             element: WebOrigin.element, show: { $0 }),
         flag("trusted_proxy", "a reverse proxy terminates TLS; trust its `X-Forwarded-*` headers", \.trustedProxy),
-        flag("insecure", "serve other machines although there is neither TLS nor a proxy", \.insecure),
+        flag("insecure", "serve other machines without TLS and without a trusted proxy", \.insecure),
         address("private.bind", "address to listen on for metrics and health", \.privateListener.host),
         number(
             "private.port", "TCP port of metrics and health; 0 lets the system choose", 0...65_535,
@@ -32,7 +32,8 @@ extension Setting {
 
     private static let media: [Setting] = [
         value(
-            "media.bind", "local address of the media ports; none: all addresses", wants: "an IPv4 or IPv6 address",
+            "media.bind", "local address to bind the media ports to; unset: all addresses",
+            wants: "an IPv4 or IPv6 address",
             \.media.bindAddress, parse: { SocketAddress(numeric: $0).map { .some($0) } }, show: { $0?.host ?? "" }),
         number(
             "media.udp_port",
@@ -42,36 +43,38 @@ extension Setting {
         number("media.workers", "media threads; 0: one per core", 0...256, \.media.workers),
         list(
             "media.announced_addresses",
-            "addresses that clients send media to, for NAT; a mapped port is that of the first worker, each further worker takes the next; none: those of the machine",
+            "public addresses to advertise to clients, for a server behind NAT; a port given here belongs to the first worker, each further worker takes the next; unset: the machine's own addresses",
             wants: "IPv4 or IPv6 addresses such as 192.0.2.7, 192.0.2.7:40000 or [2001:db8::7]:40000",
             \.media.advertisedAddresses, parse: { SocketAddress(numericWithPort: $0) }, show: { $0.textWithPort }),
         list(
-            "media.interfaces", "interfaces whose addresses are advertised, where none are announced; none: all",
+            "media.interfaces",
+            "interfaces whose addresses are advertised when `media.announced_addresses` is unset; unset: all interfaces",
             wants: "names; a trailing `*` matches a prefix", \.media.addressFilter.interfaces,
             parse: { $0.isEmpty ? nil : $0 }, show: { $0 }),
         list(
-            "media.networks", "networks whose addresses are advertised, where none are announced; none: all",
+            "media.networks",
+            "networks whose addresses are advertised when `media.announced_addresses` is unset; unset: all networks",
             wants: "networks such as 10.0.0.0/8 or 2001:db8::/32", \.media.addressFilter.networks,
             parse: { AddressPrefix(text: $0) }, show: { "\($0.address.host)/\($0.bits)" }),
-        flag("media.pin_threads", "bind each media thread to a core", \.media.pinsThreads),
+        flag("media.pin_threads", "pin each media thread to a core", \.media.pinsThreads),
         flag(
-            "media.level_sizes", "pad packets by a few bytes to equal lengths, which makes sending cheaper",
+            "media.level_sizes", "pad packets by a few bytes to equal lengths, which makes them cheaper to send",
             \.media.engine.levelsSizes),
         number(
             "media.gather_microseconds",
-            "how long to wait for the rest of a frame, so that its packets leave together", 0...5_000,
+            "how long to wait for the rest of a frame, to send its packets together", 0...5_000,
             \.media.gatherMicroseconds, unit: "microseconds"),
         seconds(
             "media.consent_timeout", "a peer that sends nothing for this long is disconnected", 5...30,
             \.media.engine.consentTimeout),
         list(
-            "ice_servers", "STUN and TURN servers that clients are given", wants: ICEServer.form, \.iceServers,
+            "ice_servers", "STUN and TURN servers to announce to clients", wants: ICEServer.form, \.iceServers,
             element: ICEServer.init(_:), show: { $0.urls.joined(separator: ", ") }),
     ]
 
     private static let rooms: [Setting] = [
         value(
-            "rooms.default", "room of a join that names none", wants: "a room's name", \.rooms.defaultRoom,
+            "rooms.default", "room for clients that name none", wants: "a room's name", \.rooms.defaultRoom,
             parse: { TextRule.identifier.fault(in: $0) == nil ? $0 : nil }, show: { $0 }),
         flag("rooms.auto_create", "create a room when its first participant joins", \.rooms.autoCreateRooms),
         number("rooms.max_rooms", "maximum rooms at once", 1...1_000_000, \.rooms.maxRooms),
@@ -82,28 +85,29 @@ extension Setting {
             \.rooms.maxParticipants),
         number(
             "rooms.max_connections",
-            "maximum peer connections of all rooms, 300 kB each; further joins are refused; 0: three quarters of the machine's or the container's memory",
+            "maximum peer connections in all rooms together, 300 kB of memory each; further joins are refused; 0: as many as fit three quarters of the machine's or container's memory",
             0...10_000_000, \.maxConnections),
         number(
-            "rooms.joins_per_second", "maximum joins per second, over all rooms", 1...100_000, \.rooms.maxJoinsPerSecond
+            "rooms.joins_per_second", "maximum joins per second in all rooms together", 1...100_000,
+            \.rooms.maxJoinsPerSecond
         ),
         codecs(
-            "rooms.audio_codecs", "audio codecs of rooms, preferred first; none: any", .audio,
+            "rooms.audio_codecs", "audio codecs allowed in rooms, in order of preference; unset: any", .audio,
             \.rooms.defaultPolicy.audioCodecs),
         codecs(
-            "rooms.video_codecs", "video codecs of rooms, preferred first; none: any", .video,
+            "rooms.video_codecs", "video codecs allowed in rooms, in order of preference; unset: any", .video,
             \.rooms.defaultPolicy.videoCodecs),
         optional(
-            "rooms.max_video_subscriptions", "maximum videos sent to a participant at once; none: no limit", 0...1_000,
+            "rooms.max_video_subscriptions", "maximum videos sent to a participant at once; unset: no limit", 0...1_000,
             \.rooms.defaultPolicy.bandwidth.maxVideoSubscriptions),
         bitrate(
-            "rooms.max_video_bitrate", "maximum bitrate of each video that a participant sends; none: no limit",
+            "rooms.max_video_bitrate", "maximum bitrate of each video that a participant sends; unset: no limit",
             \.rooms.defaultPolicy.maxVideoBitrate),
         bitrate(
-            "rooms.max_uplink_bitrate", "maximum bitrate of all video that a participant sends; none: no limit",
+            "rooms.max_uplink_bitrate", "maximum bitrate of all video that a participant sends; unset: no limit",
             \.rooms.defaultPolicy.bandwidth.maxUplinkBitrate),
         bitrate(
-            "rooms.max_downlink_bitrate", "maximum bitrate of all video sent to a participant; none: no limit",
+            "rooms.max_downlink_bitrate", "maximum bitrate of all video sent to a participant; unset: no limit",
             \.rooms.defaultPolicy.bandwidth.maxDownlinkBitrate),
         seconds(
             "rooms.empty_timeout", "close a room that nobody has joined after", 1...86_400,
@@ -113,7 +117,7 @@ extension Setting {
             \.rooms.defaultPolicy.departureTimeout),
         seconds(
             "rooms.closed_for",
-            "after a room is deleted or a participant removed, refuse tokens issued before that for this long; 0: accept them",
+            "after a room is deleted or a participant removed, refuse older tokens for this long; 0: accept them",
             0...86_400, \.rooms.closedFor),
     ]
 
@@ -131,7 +135,7 @@ extension Setting {
 
     private static let log: [Setting] = [
         word(
-            "log.level", "least severe messages that are logged",
+            "log.level", "minimum severity of messages to log",
             [("debug", .debug), ("info", .info), ("warning", .warning), ("error", .error)],
             \.logLevel),
         word("log.format", "format of log lines", [("text", .text), ("json", .json)], \.logFormat),

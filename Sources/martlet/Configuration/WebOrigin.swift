@@ -28,7 +28,7 @@ enum WebOrigin {
             throw SettingError(problem: "'\(text)' is not an origin\(hint)", line: node.line)
         }
         guard canonical == text else {
-            throw SettingError(problem: "'\(text)' is not how browsers write it; write '\(canonical)'", line: node.line)
+            throw SettingError(problem: "'\(text)' is not what browsers send; write '\(canonical)'", line: node.line)
         }
         return text
     }

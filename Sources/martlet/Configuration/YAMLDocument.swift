@@ -41,7 +41,7 @@ struct YAMLDocument {
     init(parsing text: String) throws(Failure) {
         guard text.utf8.count <= Self.maximumBytes else { throw Failure(line: 1, problem: "the file is too large") }
         var parser = yaml_parser_t()
-        guard yaml_parser_initialize(&parser) == 1 else { throw Failure(line: 1, problem: "libyaml has no memory") }
+        guard yaml_parser_initialize(&parser) == 1 else { throw Failure(line: 1, problem: "out of memory") }
         defer { yaml_parser_delete(&parser) }
         let bytes = Array(text.utf8)
         let result: Result<[Member], Failure> = bytes.withUnsafeBufferPointer { buffer in
@@ -86,7 +86,8 @@ private struct YAMLReader {
             case .end: break
             case .documentStart where root != nil:
                 throw Failure(
-                    line: line, problem: "a second document begins here; a configuration is one: remove the line '---'")
+                    line: line,
+                    problem: "a second document begins here, but a configuration has one; remove the line '---'")
             case .scalar, .mapStart, .listStart:
                 root = try node(event, line, depth: 0)
                 continue

@@ -11,7 +11,7 @@ extension Room {
         _ id: String, for member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) -> Connection {
         guard member.connections.count < context.limits.connectionsPerParticipant else {
-            throw RoomError(.limitExceeded, "too many connections")
+            throw RoomError(.limitExceeded, "limit of peer connections reached")
         }
         if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
         let ice = turn.iceCredentials()
@@ -77,7 +77,7 @@ extension Room {
             endSubscription(subscription, tells: true, &turn)
         }
         endConnection(session, id, tellsMedia: true, &turn)
-        tell(session, .connectionChanged(connection: id, state: .ended, reason: PeerEndReason.removed.rawValue), &turn)
+        tell(session, .connectionChanged(connection: id, state: .closed, reason: PeerEndReason.removed.rawValue), &turn)
         makeOffers(&turn)
     }
 
@@ -99,14 +99,14 @@ extension Room {
         peers[connection.peer] = nil
         if tellsMedia, connection.isOpened { turn.media(.removePeer(connection.peer)) }
         turn.log(
-            .connectionChanged(participant: member.info.sid, connection: id, state: .ended, reason: reason.rawValue))
+            .connectionChanged(participant: member.info.sid, connection: id, state: .closed, reason: reason.rawValue))
     }
 
     /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,
     /// early, doubled and malformed ones do no harm.
     public mutating func takeCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
         let member = try member(session)
-        guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "candidate is too long") }
+        guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "the candidate is too long") }
         guard let index = member.connectionIndex(id), let candidate = text.flatMap({ Candidate(parsing: $0) }) else {
             return
         }

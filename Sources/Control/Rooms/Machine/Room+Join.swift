@@ -52,7 +52,7 @@ extension Room {
         try RoomNames.checkMatch(granted: claims.video.room, asked: name)
         guard Permissions(claims.video) == member.permissions,
             BandwidthProfile(claims.video) == member.options.grantedBandwidth
-        else { throw RoomError(.grantsChanged, "the token grants something else than the one that joined; join again") }
+        else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
     }
 
     private static func checkJoins(_ claims: AccessClaims) throws(RoomError) {
@@ -76,7 +76,7 @@ extension Room {
         let claims = request.claims
         try Self.checkJoins(claims)
         guard let identity = claims.identity, !identity.isEmpty else {
-            throw RoomError(.identityRequired, "the token names nobody")
+            throw RoomError(.identityRequired, "the token has no identity (`sub`)")
         }
         let name = claims.name ?? request.name ?? ""
         let metadata = claims.metadata ?? request.metadata ?? ""
@@ -115,7 +115,7 @@ extension Room {
     func checkConnectionID(_ id: String) throws(RoomError) {
         guard !id.isEmpty, id.utf8.count <= context.limits.connectionIDBytes else {
             throw RoomError(
-                .invalidRequest, "a connection needs a name of at most \(context.limits.connectionIDBytes) bytes")
+                .invalidRequest, "the name of a connection must have 1 to \(context.limits.connectionIDBytes) bytes")
         }
     }
 }

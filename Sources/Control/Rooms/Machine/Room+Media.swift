@@ -47,7 +47,7 @@ extension Room {
         }
         endConnection(owner.session, owner.connection, tellsMedia: false, reason: reason, &turn)
         tell(
-            owner.session, .connectionChanged(connection: owner.connection, state: .ended, reason: reason.rawValue),
+            owner.session, .connectionChanged(connection: owner.connection, state: .closed, reason: reason.rawValue),
             &turn)
         if !member.options.isSignalled, members[owner.session]?.connections.isEmpty == true {
             remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)

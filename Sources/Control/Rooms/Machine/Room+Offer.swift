@@ -9,7 +9,9 @@ extension Room {
         _ session: SessionID, connection name: String, sdp: String, turn: inout RoomTurn
     ) throws(RoomError) -> ConnectionAnswer {
         let member = try member(session)
-        guard policy.topology == .routed else { throw RoomError(.notRouted, "members connect to each other here") }
+        guard policy.topology == .routed else {
+            throw RoomError(.notRouted, "this room is peer-to-peer: the server carries no media")
+        }
         try checkConnectionID(name)
         // A copy: what is thrown before it is stored has changed nothing.
         var connection: Connection
@@ -32,7 +34,8 @@ extension Room {
             let refusals = answer.sections.compactMap(\.refusal)
             throw RoomError(
                 refusals.contains(.noCommonCodec) ? .noCommonCodec : .unsupportedDescription,
-                "the description is refused: \(refusals.first?.rawValue ?? "nothing in it to connect for")")
+                "the session description is refused: \(refusals.first?.rawValue ?? "it has no media section to connect")"
+            )
         }
         openOrUpdate(&connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
         unbindUnplaced(placed, &connection, &turn)
@@ -84,7 +87,7 @@ extension Room {
     private func checkPublisherLimit(_ member: Member) throws(RoomError) {
         guard let most = policy.maxPublishers, member.tracks.isEmpty else { return }
         guard members.values.count(where: { !$0.tracks.isEmpty }) < most else {
-            throw RoomError(.limitExceeded, "the room has as many publishers as it may")
+            throw RoomError(.limitExceeded, "publisher limit of the room reached")
         }
     }
 

@@ -12,7 +12,9 @@ extension Room {
         case .setMuted(let track, let muted): try setMuted(track, muted, member, &turn)
         case .unpublish(let track):
             let published = try self.track(track)
-            guard published.publisher == session else { throw RoomError(.permissionDenied, "this is not your track") }
+            guard published.publisher == session else {
+                throw RoomError(.permissionDenied, "the track belongs to another participant")
+            }
             unpublish(published.id, &turn)
         case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .setView, .setBandwidth,
             .pauseAllVideo, .setAudioOnly, .requestKeyframe:
@@ -20,7 +22,9 @@ extension Room {
         case .setMetadata(let name, let metadata): try setMetadata(name, metadata, member, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
         case .remove(let participant):
-            guard member.permissions.roomAdmin else { throw RoomError(.permissionDenied, "moderators only") }
+            guard member.permissions.roomAdmin else {
+                throw RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")
+            }
             remove(try self.session(named: participant), reason: .removed, turn: &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .wantSpeakers(let wants): members[session]?.options.wantsSpeakers = wants
@@ -31,7 +35,7 @@ extension Room {
     private mutating func announce(
         _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track is empty") }
+        guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track id is empty") }
         try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
         try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
         guard member.permissions.mayPublish(announcement.source) else {
@@ -43,14 +47,14 @@ extension Room {
         }) {
             guard announcement.source.fits(track.info.kind) else {
                 throw RoomError(
-                    .invalidRequest, "\(announcement.source.rawValue) is no source of a track of \(track.info.kind)")
+                    .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
             }
             update(track, announcement, &turn)
             return
         }
         members[member.session]?.announcements.removeAll { $0.clientTrackID == id }
         guard (members[member.session]?.announcements.count ?? 0) < context.limits.announcementsPerParticipant else {
-            throw RoomError(.limitExceeded, "too many announced tracks")
+            throw RoomError(.limitExceeded, "limit of announced tracks reached")
         }
         members[member.session]?.announcements.append(announcement)
     }
@@ -87,7 +91,9 @@ extension Room {
             return
         }
         guard member.permissions.roomAdmin, muted else {
-            throw RoomError(.permissionDenied, muted ? "moderators only" : "nobody can unmute another's track")
+            throw RoomError(
+                .permissionDenied,
+                muted ? "only a moderator (roomAdmin) may do this" : "only the publisher can unmute a track")
         }
         try muteByOther(sid, by: member.info.sid, turn: &turn)
     }
@@ -118,12 +124,14 @@ extension Room {
         _ payload: String, to name: String, from member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
         guard policy.topology == .peerToPeer else {
-            throw RoomError(.relayNotAllowed, "only rooms with policy peerToPeer relay")
+            throw RoomError(.relayNotAllowed, "only rooms with topology peerToPeer relay messages")
         }
         guard member.permissions.canPublishData else {
             throw RoomError(.permissionDenied, "not permitted to send data")
         }
-        guard payload.utf8.count <= context.limits.relayBytes else { throw RoomError(.tooLarge, "payload is too long") }
+        guard payload.utf8.count <= context.limits.relayBytes else {
+            throw RoomError(.tooLarge, "the payload is too long")
+        }
         let target = try session(named: name)
         guard target != member.session, members[target]?.isHidden == false else {
             throw RoomError(.participantNotFound, "there is no such participant")

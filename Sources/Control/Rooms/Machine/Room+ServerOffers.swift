@@ -31,7 +31,7 @@ extension Room {
         guard var connection = try? makeConnection(name, for: member, &turn) else {
             // Tried again with the next change of what the member is to receive.
             let reason = PeerEndReason.overloaded.rawValue
-            tell(session, .connectionChanged(connection: name, state: .ended, reason: reason), &turn)
+            tell(session, .connectionChanged(connection: name, state: .closed, reason: reason), &turn)
             return
         }
         openOrUpdate(&connection, facts: nil, member: member, iceRestarted: false, &turn)

@@ -32,17 +32,21 @@ extension Room {
 
     /// Whether `member` may receive `track` beside what it already receives.
     func checkSubscription(_ member: Member, _ track: PublishedTrack) throws(RoomError) {
-        guard policy.topology == .routed else { throw RoomError(.notRouted, "members connect to each other here") }
+        guard policy.topology == .routed else {
+            throw RoomError(.notRouted, "this room is peer-to-peer: the server carries no media")
+        }
         guard member.permissions.canSubscribe, member.profile != .publishOnly else {
             throw RoomError(.permissionDenied, "not permitted to subscribe")
         }
-        guard track.publisher != member.session else { throw RoomError(.invalidRequest, "this is your own track") }
+        guard track.publisher != member.session else {
+            throw RoomError(.invalidRequest, "a participant cannot subscribe to its own track")
+        }
         for id in member.subscriptions where subscriptions[id]?.track == track.id {
             throw RoomError(.invalidRequest, "already subscribed")
         }
         // Which of many are sent is decided from moment to moment by the worker; of none there is nothing to decide.
         if track.info.kind == .video, settings(of: member).maxVideoSubscriptions?.value == 0 {
-            throw RoomError(.limitExceeded, "no video subscriptions are allowed")
+            throw RoomError(.limitExceeded, "video subscriptions are not allowed")
         }
     }
 

@@ -12,7 +12,9 @@ extension Room {
         case .unsubscribe(let track):
             guard !stopWaiting(session, for: track) else { return }
             let subscription = try subscription(of: member, to: track)
-            guard subscription.slot == nil else { throw RoomError(.invalidRequest, "this section follows somebody") }
+            guard subscription.slot == nil else {
+                throw RoomError(.invalidRequest, "a subscription that follows a participant cannot be ended alone")
+            }
             if let id = subscription.track { members[session]?.unwanted.insert(id) }
             endSubscription(subscription.id, tells: true, &turn)
         case .setAutoSubscribe(let enabled):
@@ -69,12 +71,13 @@ extension Room {
             return
         }
         guard !(track.info.kind == .video && policy.audioOnly) else {
-            throw RoomError(.permissionDenied, "no video in this room")
+            throw RoomError(.permissionDenied, "the room is audio-only")
         }
         try checkSubscription(member, track)
         guard hasRoomForSubscription(member.session) else {
             throw RoomError(
-                .limitExceeded, "a participant has at most \(context.limits.subscriptionsPerParticipant) subscriptions")
+                .limitExceeded,
+                "subscription limit reached (\(context.limits.subscriptionsPerParticipant) per participant)")
         }
         subscribe(member.session, to: track.id, quietly: false, &turn)
     }

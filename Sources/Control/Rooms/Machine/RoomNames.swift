@@ -14,7 +14,7 @@ public enum RoomNames {
     /// Refuses a room that is asked for with a token for another one: nobody lands in a room that they did not name.
     public static func checkMatch(granted: String?, asked: String?) throws(RoomError) {
         guard let granted, !granted.isEmpty, let asked, !asked.isEmpty, asked != granted else { return }
-        throw RoomError(.roomMismatch, "the token is for another room than the one that is asked for")
+        throw RoomError(.roomMismatch, "the token is for another room than the requested one")
     }
 
     /// Refuses a name that no room can have.

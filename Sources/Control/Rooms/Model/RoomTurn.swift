@@ -58,7 +58,7 @@ public struct RoomTurn {
     mutating func takeConnections(_ count: Int) throws(RoomError) {
         guard connectionsLeft >= count else {
             throw RoomError(
-                .overloaded, "the server has no memory left for another peer connection", retryAfter: .seconds(10))
+                .overloaded, "the server has no memory for another peer connection", retryAfter: .seconds(10))
         }
         connectionsLeft -= count
     }

@@ -109,10 +109,10 @@ extension LocalTransport {
 extension RoomError {
     /// A description's refusal with the stable code that edges pass on; the exact word is in the detail.
     init(_ error: NegotiationError) {
-        let detail = "the description is refused: \(error.description)"
+        let detail = "the session description is refused: \(error.description)"
         switch error.code {
-        case .glare: self.init(.glare, "the server's offer is open; roll back, answer it, and offer again")
-        case .noPendingOffer: self.init(.unexpectedAnswer, "no offer of the server waits for an answer")
+        case .glare: self.init(.glare, "the server's offer is pending; roll back, answer it, and offer again")
+        case .noPendingOffer: self.init(.unexpectedAnswer, "the server has no pending offer to answer")
         case .tooLong, .tooManyLines, .lineTooLong, .tooManySections, .tooManyOwnSections:
             self.init(.tooLarge, detail)
         case .planB, .rtcpMuxRequired, .iceLitePeer, .sdesUnsupported, .weakFingerprint:

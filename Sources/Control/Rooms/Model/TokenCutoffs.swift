@@ -50,11 +50,11 @@ public struct TokenCutoffs: Sendable {
     /// Refuses a token that is too old for `room`.
     public func check(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
         if refuses(claims, Place(room: room, identity: nil), now) {
-            throw RoomError(.roomClosed, "the room was closed after this token had been issued; a newer one is needed")
+            throw RoomError(.roomClosed, "the room was closed after this token was issued; get a new token")
         }
         if let identity = claims.identity, refuses(claims, Place(room: room, identity: identity), now) {
             throw RoomError(
-                .participantRemoved, "removed from the room after this token had been issued; a newer one is needed")
+                .participantRemoved, "the participant was removed after this token was issued; get a new token")
         }
     }
 

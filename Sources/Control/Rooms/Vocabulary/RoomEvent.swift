@@ -56,7 +56,7 @@ public struct SequencedEvent: Sendable, Hashable {
 
 /// The life of one peer connection.
 public enum ConnectionState: String, Sendable, Hashable {
-    case connecting, connected, moved, ended
+    case connecting, connected, moved, closed
 }
 
 /// How loud one participant is.

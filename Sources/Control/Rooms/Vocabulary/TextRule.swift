@@ -63,12 +63,12 @@ extension TextRule.Fault: CustomStringConvertible {
     /// What is wrong, as the end of a sentence that begins with the field.
     public var description: String {
         switch self {
-        case .blank: "is empty or white space alone"
-        case .dotSegment: "is \".\" or \"..\", which no path can carry"
+        case .blank: "is empty or only white space"
+        case .dotSegment: "is \".\" or \"..\", which cannot be part of a URL path"
         case .tooLong(let most): "has more than \(most) characters"
         case .refused(let scalar, let position):
-            "holds \(Self.name(of: scalar)) as character \(position): control characters, line separators and "
-                + "bidirectional controls are refused"
+            "contains \(Self.name(of: scalar)) as character \(position): control characters, line separators and "
+                + "bidirectional controls are not allowed"
         }
     }
 

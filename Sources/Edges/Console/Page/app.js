@@ -137,7 +137,7 @@ function showMuted(kind, muted, byOther = false) {
     const button = element(`mute-${kind}`);
     button.setAttribute("aria-pressed", String(!muted));
     button.title = muted ? `${CONTROLS[kind]} is off` : `${CONTROLS[kind]} is on`;
-    if (byOther) complain(`An operator turned your ${CONTROLS[kind].toLowerCase()} off.`);
+    if (byOther) complain(`A moderator or operator turned off your ${CONTROLS[kind].toLowerCase()}.`);
 }
 
 element("share-screen").addEventListener("click", () => act(async () => {
@@ -155,7 +155,7 @@ function showSharing() {
 element("copy-link").addEventListener("click", () => act(async () => {
     const link = new URL(location.pathname, location.href);
     link.searchParams.set("room", element("room-title").textContent);
-    if (!navigator.clipboard) return complain(`Browsers let a page copy only over https. The link: ${link}`);
+    if (!navigator.clipboard) return complain(`Browsers allow copying only over HTTPS. The link: ${link}`);
     await navigator.clipboard.writeText(link);
     const label = element("copy-link").lastElementChild;
     label.textContent = "Copied";
@@ -173,8 +173,8 @@ function waitForClick() {
 
 /** The server has said that this many tracks of others wait. */
 function showWaiting(count, limit) {
-    const tracks = count === 1 ? "1 track of the others is" : `${count} tracks of the others are`;
-    element("waiting").textContent = count ? `${tracks} not received yet: one participant receives at most ${limit}.` : "";
+    const tracks = count === 1 ? "1 track of other participants is" : `${count} tracks of other participants are`;
+    element("waiting").textContent = count ? `${tracks} not received yet: a participant receives at most ${limit} tracks.` : "";
 }
 
 /** Runs a person's action and shows what went wrong with it. */
@@ -218,7 +218,7 @@ window.martlet = {
     get room() { return room; },
     received: () => receivedStatistics(room?.sub),
     sent: () => sentStatistics(room?.pub),
-    /** A few pixels of each remote video, as one string a tile: black pictures are empty strings. */
+    /** A few pixels of each remote video, as one string per tile: black videos are empty strings. */
     pixels: () => Object.fromEntries([...document.querySelectorAll(".tile:not(.own) video")].map((video, index) => {
         const pen = new OffscreenCanvas(32, 18).getContext("2d");
         pen.drawImage(video, 0, 0, 32, 18);

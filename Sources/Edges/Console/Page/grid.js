@@ -67,7 +67,7 @@ export class Tile {
         return video;
     }
 
-    /** Pixels of the screen that the picture fills. */
+    /** Pixels of the screen that the video fills. */
     get pixelHeight() { return Math.round(this.element.clientHeight * devicePixelRatio); }
 
     setName(name) { this.label.textContent = name; }
@@ -128,7 +128,7 @@ const PRIORITIES = [["", "Auto"], ["high", "High"], ["standard", "Standard"], ["
 function viewControls(name, choice, onView) {
     const size = menu("layer", `Size of ${name}’s video`, SIZES, choice?.size);
     const priority = menu("priority", `Priority of ${name}’s video`, PRIORITIES, choice?.priority);
-    const pin = toggle("pin", `Pin ${name}’s video: before all others when bandwidth is short`, choice?.pinned);
+    const pin = toggle("pin", `Pin ${name}’s video: it goes before all others when bandwidth is short`, choice?.pinned);
     const hide = toggle("hide", `Hide ${name}’s video: nothing is sent`, choice?.hidden);
     const isOn = (button) => button.getAttribute("aria-pressed") === "true";
     const tell = () => onView({ size: size.value, priority: priority.value, pinned: isOn(pin), hidden: isOn(hide) });

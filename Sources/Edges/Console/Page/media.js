@@ -1,10 +1,10 @@
-// What one sends: a camera and microphone, a screen, or a picture and tone that the page makes itself.
+// What one sends: a camera and microphone, a screen, or a test pattern and tone that the page generates.
 
 import { generatedStream } from "./generated.js";
 
 /**
  * Opens what the form's "What you send" names; null for nothing. The result: `stream`; `sources`, each track with what it is;
- * `picture`, its video track if any; `source` of the picture; `isMirrored`; `stop()`.
+ * `videoTrack`, if any; its `source`; `isMirrored`; `stop()`.
  */
 export async function openMedia(kind, name) {
     switch (kind) {
@@ -36,13 +36,13 @@ async function openCamera(name) {
 }
 
 async function devices(constraints) {
-    if (!navigator.mediaDevices) throw new Error("Browsers give a page the camera only over https or on this machine.");
+    if (!navigator.mediaDevices) throw new Error("Browsers allow access to the camera only over HTTPS or on the same machine.");
     try {
         return await navigator.mediaDevices.getUserMedia({ audio: { echoCancellation: true, noiseSuppression: true }, ...constraints });
     } catch (problem) {
         if (problem.name === "NotFoundError") throw problem;
-        const reason = problem.name === "NotAllowedError" ? "permission was not given" : problem.message;
-        throw new Error(`The camera or microphone cannot be used: ${reason}. A generated picture works everywhere.`);
+        const reason = problem.name === "NotAllowedError" ? "permission was denied" : problem.message;
+        throw new Error(`Cannot use the camera or microphone: ${reason}. The test pattern works without them.`);
     }
 }
 
@@ -52,7 +52,7 @@ function opened(stream, names) {
     return {
         stream,
         sources: stream.getTracks().map((track) => ({ track, source: names[track.kind] })),
-        picture: stream.getVideoTracks()[0],
+        videoTrack: stream.getVideoTracks()[0],
         source: names.video,
         stop: () => stream.getTracks().forEach((track) => track.stop()),
     };

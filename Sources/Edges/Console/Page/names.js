@@ -8,7 +8,7 @@ const REFUSED = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 /** What is wrong with a room's name; "" if nothing is. */
 export function problemOfRoom(name) {
     return problem(name, "The room name")
-        || (isAddressable(name) ? "" : `The room name “${name}” cannot be used, because no address can carry it. Choose another one.`);
+        || (isAddressable(name) ? "" : `The room name “${name}” cannot be used, because it cannot be part of a URL. Choose another one.`);
 }
 
 /** What is wrong with a person's name; "" if nothing is. */

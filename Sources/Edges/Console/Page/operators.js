@@ -27,7 +27,7 @@ export class Operators {
     }
 
     closeRoom(room) {
-        const question = { title: `Close the room “${room}”?`, text: "Everyone in it is disconnected.", action: "Close room" };
+        const question = { title: `Close the room “${room}”?`, text: "All participants are disconnected.", action: "Close room" };
         return this.act(async () => { if (await ask(question)) await this.call("DELETE", path(room)); });
     }
 
@@ -86,7 +86,7 @@ export class Operators {
             ? Math.max(0, Math.round(((now[field] - this.before[field]) * 1000) / (now.at - this.before.at))).toLocaleString("en") : "–");
         const figures = {
             Rooms: node.rooms, Members: node.participants, Connections: node.connections,
-            "Packets in, per second": perSecond("in"), "Packets out, per second": perSecond("out"), "Up for": duration(node.uptimeSeconds),
+            "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), "Uptime": duration(node.uptimeSeconds),
         };
         this.before = now;
         for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
@@ -138,7 +138,7 @@ export class Operators {
                 problem = "This room was closed.";
             }
         } else if (room) {
-            problem = `No address can carry the name “${room}”, so this room can be neither shown nor closed here.`;
+            problem = `The name “${room}” cannot be part of a URL, so this room cannot be shown or closed here.`;
         }
         if (look !== this.looks) return;
         element("members-problem").textContent = problem;

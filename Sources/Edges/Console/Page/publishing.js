@@ -13,7 +13,7 @@ export class Publishing {
         Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished });
         this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced }; announced: as muted or not, once it was
         this.sids = {}; // mid -> track sid
-        this.wanted = new Map(); // track sid -> its layers, and whether somebody wants each
+        this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
     }
 
@@ -63,7 +63,7 @@ export class Publishing {
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
             this.sids = answer.tracks;
-            for (const sid of this.wanted.keys()) await this.follow(sid);
+            for (const sid of this.demand.keys()) await this.follow(sid);
             await this.tellMuted(); // What was changed while the server answered.
             this.onPublished?.();
         };
@@ -84,28 +84,28 @@ export class Publishing {
         if (tracks.length) await this.signal.request("announce", { tracks });
     }
 
-    /** Somebody wants these layers of a track, and nobody the others: [{ rid, spatial, wanted }]. */
-    want(sid, layers) {
-        this.wanted.set(sid, layers);
-        this.work = this.work.then(() => this.follow(sid)).catch((problem) => console.warn("Layers were not changed:", problem.message));
+    /** The demand of all subscribers for the layers of a track changed: [{ rid, spatial, active }]. */
+    demandChanged(sid, layers) {
+        this.demand.set(sid, layers);
+        this.work = this.work.then(() => this.follow(sid)).catch((problem) => console.warn("Cannot change the layers that are sent:", problem.message));
     }
 
-    /** Stops layers that nobody wants, and begins those that somebody wants again. */
+    /** Stops layers without demand, and starts those for which there is demand again. */
     async follow(sid) {
         const found = [...this.sent.values()].find(({ transceiver }) => this.sids[transceiver.mid] === sid);
         if (!found) return;
         const { sender } = found.transceiver;
         const parameters = sender.getParameters();
         let changes = false;
-        const layers = this.wanted.get(sid);
+        const layers = this.demand.get(sid);
         if (layers.some(({ spatial }) => spatial !== undefined)) {
             found.whole ??= { ...parameters.encodings[0] };
             changes = shrink(parameters.encodings[0], found.whole, layers);
         } else {
             for (const encoding of parameters.encodings) {
                 const layer = layers.find(({ rid }) => rid === encoding.rid);
-                changes ||= layer && layer.wanted !== encoding.active;
-                if (layer) encoding.active = layer.wanted;
+                changes ||= layer && layer.active !== encoding.active;
+                if (layer) encoding.active = layer.active;
             }
         }
         if (changes) await sender.setParameters(parameters);
@@ -141,10 +141,10 @@ export class Publishing {
 /** Leaves the highest spatial layers inside a stream out of what its `whole` encoding has; whether that changes anything. */
 function shrink(encoding, whole, layers) {
     const mode = /^[LS](\d)(T\d)(.*)$/.exec(whole.scalabilityMode ?? "");
-    const wanted = layers.filter((layer) => layer.wanted).length;
+    const demanded = layers.filter((layer) => layer.active).length;
     const all = mode ? Number(mode[1]) : layers.length;
-    const count = Math.min(Math.max(wanted, 1), all);
-    const active = wanted > 0;
+    const count = Math.min(Math.max(demanded, 1), all);
+    const active = demanded > 0;
     const before = [encoding.active, encoding.scalabilityMode].join();
     encoding.active = active;
     if (mode && active) {

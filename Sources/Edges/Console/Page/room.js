@@ -98,7 +98,7 @@ export class Room {
         case "subscriptionStarted": return this.started.add(event.track);
         case "speakers": return this.markSpeakers(event.speakers);
         case "quality": return this.markQuality(event.participants);
-        case "wanted": return this.publishing?.want(event.track, event.layers);
+        case "layerDemand": return this.publishing?.demandChanged(event.track, event.layers);
         case "connection": return this.connectionChanged(event);
         case "publicationRefused": return this.refused(event);
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
@@ -125,11 +125,11 @@ export class Room {
         const { self, media } = this;
         this.ownTile = new Tile({
             key: "own", own: true, name: self.name || self.identity, isMirrored: media?.isMirrored,
-            source: media?.picture ? media.source : "person",
+            source: media?.videoTrack ? media.source : "person",
         });
         this.ownTile.setAudioMuted(this.muted.audio);
         this.ownTile.setVideoMuted(this.muted.video);
-        if (media?.picture) this.ownTile.show(media.picture);
+        if (media?.videoTrack) this.ownTile.show(media.videoTrack);
         this.publishing = new Publishing({ signal: this.signal, configuration: this.configuration, ...this.options });
         if (media) await this.publishing.add(media.sources, media.stream);
         if (this.screen) await this.publishing.add(this.screen.sources, this.screen.stream);
@@ -160,7 +160,7 @@ export class Room {
     refused({ connection, mid }) {
         if (connection !== "pub") return;
         const source = this.publishing?.sourceOf(mid);
-        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: you publish as many tracks as one participant may.`);
+        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: you have reached the limit of published tracks.`);
         if (source !== "screen" || !this.screen) return;
         const { onEnded } = this.screen;
         this.stopSharing().catch((problem) => this.complain(problem));
@@ -227,7 +227,7 @@ export class Room {
     }
 
     showSent(sent) {
-        if (!this.media?.picture || !this.ownTile) return;
+        if (!this.media?.videoTrack || !this.ownTile) return;
         const isBroken = BROKEN.has(this.pub?.connectionState);
         const figures = this.figures.sent(sent), limit = this.limits.look(sent, this.ownSender?.getParameters().encodings ?? []);
         const isReported = this.joined && !isBroken && !this.muted.video;
@@ -236,8 +236,8 @@ export class Room {
         this.ownTile.setStill(isBroken ? "Not sent" : "");
     }
 
-    get ownMid() { return this.publishing?.sent.get(this.media?.picture)?.transceiver.mid; }
-    get ownSender() { return this.publishing?.sent.get(this.media?.picture)?.transceiver.sender; }
+    get ownMid() { return this.publishing?.sent.get(this.media?.videoTrack)?.transceiver.mid; }
+    get ownSender() { return this.publishing?.sent.get(this.media?.videoTrack)?.transceiver.sender; }
     get pub() { return this.publishing?.connection ?? null; }
     get sub() { return this.receiving?.connection ?? null; }
 
@@ -245,7 +245,7 @@ export class Room {
 
     /** The server gave a connection up: what was on it starts again on a new one. */
     connectionChanged({ connection, state }) {
-        if (state !== "ended") return;
+        if (state !== "closed") return;
         if (connection === "sub") return this.receiving.reset();
         if (connection !== "pub" || !this.pub) return;
         this.publishing.close();

@@ -8,7 +8,7 @@ const FRESH = new Set([1001, 4007, 4008]);
 const TEMPORARY = new Set(["draining", "overloaded", "rate_limited"]);
 /** What a person reads where a close code is the last word; usually the event `ended` has said it before. */
 const LAST_WORDS = {
-    4002: "This session went on in another window.",
+    4002: "This session was continued in another window.",
     4003: "You were removed from the room.",
     4004: "You joined this room from another window.",
     4005: "The room was closed.",

@@ -87,7 +87,7 @@ export class Figures {
         };
     }
 
-    /** All layers of one's own picture together: the largest one's size, the sum of their rates. */
+    /** All layers of one's own video together: the largest one's size, the sum of their rates. */
     sent(layers) {
         const live = layers.filter((layer) => layer.framesPerSecond > 0);
         const kilobits = this.kilobits("out", layers.reduce((sum, layer) => sum + layer.bytesSent, 0));

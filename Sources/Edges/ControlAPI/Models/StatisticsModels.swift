@@ -47,7 +47,7 @@ struct ConnectionStatisticsModel: Encodable {
     /// Bits a second.
     var estimate: Int64?
     var allocated: Int64?
-    var wanted: Int64?
+    var demand: Int64?
     var downlinkLoss: Double
     var queueDelayMilliseconds: Double
     var probeBytes: UInt64
@@ -67,7 +67,7 @@ struct ConnectionStatisticsModel: Encodable {
         roundTripMilliseconds = statistics.roundTripTime.map { $0.seconds * 1_000 }
         estimate = statistics.estimate?.bitsPerSecond
         allocated = statistics.allocated?.bitsPerSecond
-        wanted = statistics.wanted?.bitsPerSecond
+        demand = statistics.wanted?.bitsPerSecond
         downlinkLoss = statistics.downlinkLoss.finite
         queueDelayMilliseconds = max(0, statistics.queueDelay.seconds * 1_000)
         probeBytes = statistics.probeBytes

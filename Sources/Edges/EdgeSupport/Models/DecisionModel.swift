@@ -78,7 +78,7 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
         case .settling: "recently lowered; waiting before raising again"
         case .yieldsToScreen: "a screen share waits for bandwidth"
         case .oversent(let excess):
-            "\(excess.kilobitsPerSecond) kbit/s beyond \(bound(record, limits)), so that there is video at all"
+            "\(excess.kilobitsPerSecond) kbit/s above \(bound(record, limits)), to keep some video"
         case .shortage(let needed, let available):
             "\(available.kilobitsPerSecond) of \(needed.kilobitsPerSecond) kbit/s needed for the lowest layer"
         case .tooManyVideos: surplus(limits?.maxVideoSubscriptions)
@@ -113,8 +113,8 @@ public struct DecisionModel: Encodable, Sendable, Hashable {
     }
 
     private static func surplus(_ limit: BandwidthLimit<Int>?) -> String {
-        guard let limit else { return "more videos are subscribed to than may be sent at once" }
-        return "more videos are subscribed to than the \(limit.value) allowed at once by \(who(limit.source))"
+        guard let limit else { return "more videos are subscribed than may be sent at once" }
+        return "more videos are subscribed than the \(limit.value) allowed at once by \(who(limit.source))"
     }
 
     private static func who(_ source: LimitSource) -> String {

@@ -12,15 +12,15 @@ public struct DecisionsModel: Encodable, Sendable, Hashable {
     public struct EstimateModel: Encodable, Sendable, Hashable {
         /// When they began: milliseconds since 1970.
         var at: Int64
-        var least: Int64
-        var most: Int64
+        var min: Int64
+        var max: Int64
     }
 
     /// The model of `report`.
     public init(_ report: DecisionsReport) {
         decisions = report.decisions.map { DecisionModel($0) }
         estimates = report.estimates.map {
-            EstimateModel(at: $0.at, least: $0.least.bitsPerSecond, most: $0.most.bitsPerSecond)
+            EstimateModel(at: $0.at, min: $0.least.bitsPerSecond, max: $0.most.bitsPerSecond)
         }
     }
 }

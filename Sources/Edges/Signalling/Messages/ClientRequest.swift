@@ -67,9 +67,9 @@ struct SignallingError: Error, Sendable, Hashable {
     static func malformed(_ place: JSONFault) -> Self { Self("malformed_message", place) }
     /// A field with a value that is not allowed.
     static func invalid(_ place: JSONFault) -> Self { Self("invalid_request", place) }
-    static let unknownType = Self("unknown_type", "This type of message is not known.")
+    static let unknownType = Self("unknown_type", "Unknown message type.")
     static let notJoined = Self("not_joined", "Join first.")
-    static let alreadyJoined = Self("already_joined", "This socket has a session already.")
+    static let alreadyJoined = Self("already_joined", "This socket already has a session.")
     /// The same, with what stands in `text` where something else was wanted.
     func explained(by text: String) -> Self {
         guard let place else { return self }
@@ -78,5 +78,5 @@ struct SignallingError: Error, Sendable, Hashable {
         return error
     }
 
-    static let tooManyRequests = Self("too_many_requests", "Requests come too fast.", retryAfterSeconds: 1)
+    static let tooManyRequests = Self("too_many_requests", "Too many requests.", retryAfterSeconds: 1)
 }

@@ -50,7 +50,8 @@ extension RoomEvent {
         case .qualityChanged(let list): try fields.set("participants", list.map(QualityModel.init))
         case .layersWanted(let track, let layers):
             try fields.set("track", track)
-            try fields.set("layers", layers.map { WantedModel(rid: $0.rid, spatial: $0.spatial, wanted: $0.isWanted) })
+            try fields.set(
+                "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
         case .ended(let reason): try fields.set("reason", reason.rawValue)
         }
@@ -75,7 +76,7 @@ extension RoomEvent {
         case .speakersChanged: "speakers"
         case .dominantSpeakerChanged: "dominantSpeaker"
         case .qualityChanged: "quality"
-        case .layersWanted: "wanted"
+        case .layersWanted: "layerDemand"
         case .relayed: "relay"
         case .roomUpdated: "room"
         case .trackMutedByOther: "trackMutedByOther"
@@ -96,10 +97,11 @@ private struct SpeakerModel: Encodable {
     }
 }
 
-private struct WantedModel: Encodable {
+/// A layer of one's own video, and whether the publisher should send it: the `active` of `RTCRtpEncodingParameters`.
+private struct LayerDemandModel: Encodable {
     var rid: String?
     var spatial: Int?
-    var wanted: Bool
+    var active: Bool
 }
 
 private struct QualityModel: Encodable {

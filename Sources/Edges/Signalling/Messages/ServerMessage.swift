@@ -64,7 +64,7 @@ extension ServerMessage: Encodable {
             try fields.write("allocation", id: id)
             try fields.set("estimate", report.estimate?.bitsPerSecond)
             try fields.set("allocated", report.allocated.bitsPerSecond)
-            try fields.set("wanted", report.wanted.bitsPerSecond)
+            try fields.set("demand", report.wanted.bitsPerSecond)
             try fields.set("videos", report.videos.map { DecisionModel($0) })
         case .event(let event):
             try fields.set("seq", event.sequence)
