@@ -43,11 +43,12 @@ loadtest:
 	swift build $(STRICT) -c release --product loadtest
 	LoadTests/run.sh $(or $(SCENARIO),webinar) $(ARGS)
 
-## Impaired networks in virtual time: figures and a plot of every scenario, in .build/scenarios/index.html.
+## Impaired links in virtual time, eight seeds each: distributions, what a seed breaks, plots in .build/scenarios: make scenarios SEEDS="0 10"
+scenarios: SCENARIO_BUILD := .build/scenario-tests
 scenarios:
-	Tests/Support/install.sh build
-	MARTLET_REPORT=$(CURDIR)/.build/scenarios swift test --filter ScenarioTests
-	@echo "report: $(CURDIR)/.build/scenarios/index.html"
+	Tests/Support/install.sh load
+	swift build $(STRICT) -c release -Xswiftc -enable-testing --build-tests --scratch-path $(SCENARIO_BUILD)
+	Tests/Support/scenarios.py $(SCENARIO_BUILD)/release/martletPackageTests.xctest $(CURDIR)/.build/scenarios $(SEEDS)
 
 ## Martlet and Janus in turn over the same scenarios: one table with ratios, one page with a plot in .build/compare. Needs root.
 compare:

@@ -19,7 +19,7 @@ struct AddressTests {
         harness.run(for: .milliseconds(300))
         #expect(harness.events.contains(.peerConnected(second.id)))
         harness.run(for: .seconds(16))
-        #expect(harness.events.contains(.peerEnded(first.id, .consentLost)))
+        #expect(harness.events.contains(.peerEnded(first.id, .consentExpired)))
         // The end of the first takes nothing from the second.
         harness.apply(.addTrack(Session.video(1, of: second)))
         let viewer = harness.addClient(room: Session.room)
@@ -70,7 +70,7 @@ struct AddressTests {
         let count = viewer.rtp.count
         film(60)
         #expect(viewer.rtp.count == count)
-        #expect(!harness.events.contains(.peerEnded(viewer.id, .consentLost)), "its own checks keep it alive")
+        #expect(!harness.events.contains(.peerEnded(viewer.id, .consentExpired)), "its own checks keep it alive")
         let asked = publisher.keyframeRequests.count
         viewer.transport.isMute = false
         harness.run(for: .seconds(6))

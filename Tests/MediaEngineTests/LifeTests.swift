@@ -184,7 +184,9 @@ struct LifeTests {
         var told: MonotonicTime?
         while told == nil, stage.harness.now - start < .seconds(40) {
             stage.harness.run(for: .milliseconds(250))
-            if stage.harness.events.contains(.peerEnded(stage.publisher.id, .consentLost)) { told = stage.harness.now }
+            if stage.harness.events.contains(.peerEnded(stage.publisher.id, .consentExpired)) {
+                told = stage.harness.now
+            }
         }
         let ended = try #require(told)
         #expect(ended - start <= .seconds(16))

@@ -101,11 +101,11 @@ struct ConsentTests {
         let captured = try #require(pair.sent.last { $0.toServer && $0.bytes[0] == 0 && $0.bytes[1] == 1 }).bytes
         let last = pair.now
         // Whoever forges the peer's address as well keeps no ghost alive with what he recorded.
-        while !pair.serverEvents.contains(.ended(.consentLost)), pair.now - last < .seconds(60) {
+        while !pair.serverEvents.contains(.ended(.consentExpired)), pair.now - last < .seconds(60) {
             let count = pair.sent.count
             #expect(pair.inject(captured, from: pair.clientAddress) == .nothing)
             #expect(pair.sent[count...].contains { !$0.toServer && $0.bytes[0] == 1 && $0.bytes[1] == 1 })
-            pair.run(for: .seconds(1)) { pair.serverEvents.contains(.ended(.consentLost)) }
+            pair.run(for: .seconds(1)) { pair.serverEvents.contains(.ended(.consentExpired)) }
         }
         #expect(pair.now - last <= .seconds(15))
     }
@@ -135,7 +135,7 @@ struct ConsentTests {
         while pair.server.destination(ofReport: 1_000) != nil { reported += 10 }
         #expect(reported * 100 <= 3 * brought + 1_200)
         pair.run(for: .seconds(16))
-        #expect(pair.serverEvents.last == .ended(.consentLost))
+        #expect(pair.serverEvents.last == .ended(.consentExpired))
     }
 
     @Test("Media stops when the answers stop, though the client goes on sending, and begins again with the next answer")

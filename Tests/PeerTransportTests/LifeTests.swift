@@ -19,8 +19,8 @@ struct LifeTests {
         pair.run(for: .seconds(7))
         let death = pair.now
         pair.client.isKilled = true
-        pair.run(for: .seconds(60)) { pair.serverEvents.contains(.ended(.consentLost)) }
-        #expect(pair.serverEvents.last == .ended(.consentLost))
+        pair.run(for: .seconds(60)) { pair.serverEvents.contains(.ended(.consentExpired)) }
+        #expect(pair.serverEvents.last == .ended(.consentExpired))
         #expect(pair.now - death <= .seconds(consent))
         #expect(pair.now - death >= .seconds(consent) - .seconds(3))
         #expect(pair.server.nextDeadline == .distantFuture)
@@ -45,7 +45,7 @@ struct LifeTests {
         let pair = try TransportPair(behaviour: behaviour)
         #expect(pair.connect())
         pair.run(for: .seconds(20))
-        #expect(pair.serverEvents.last == .ended(.consentLost))
+        #expect(pair.serverEvents.last == .ended(.consentExpired))
     }
 
     @Test("The server checks every 4 to 6 seconds, not in step")

@@ -211,14 +211,14 @@ struct SessionTests {
             return
         }
         await service.receive([
-            .peerConnected(peer.id), .peerConnected(PeerID(12 << 32)), .peerEnded(peer.id, .consentLost),
+            .peerConnected(peer.id), .peerConnected(PeerID(12 << 32)), .peerEnded(peer.id, .consentExpired),
         ])
         let events = await take(7, from: watcher.events)
         guard case .participantLeft(_, "cam", .connectionLost)? = events.last?.event else {
             Issue.record("\(events.map(\.event))")
             return
         }
-        #expect(await service.statistics().connectionsEnded == ["consentLost": 1])
+        #expect(await service.statistics().connectionsEnded == ["consentExpired": 1])
     }
 
     @Test("Statistics of the worker come back with the names of the control plane")

@@ -70,15 +70,17 @@ struct ConnectionTests {
         var (bench, ada, bob) = try SubscribeTests.pair()
         let peer = try #require(bench.room.connections(of: bob).first?.peer)
         _ = bench.takeEvents(bob)
-        bench.media(.peerEnded(peer, .consentLost))
+        bench.media(.peerEnded(peer, .consentExpired))
         #expect(
-            bench.takeEvents(bob).contains(.connectionChanged(connection: "sub", state: .closed, reason: "consentLost"))
+            bench.takeEvents(bob).contains(
+                .connectionChanged(connection: "sub", state: .closed, reason: "consentExpired"))
         )
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.pending, .pending])
         #expect(
             bench.log.contains(
                 .connectionChanged(
-                    participant: bench.info(bob)?.sid ?? "", connection: "sub", state: .closed, reason: "consentLost")))
+                    participant: bench.info(bob)?.sid ?? "", connection: "sub", state: .closed, reason: "consentExpired"
+                )))
         try bench.perform(.subscribe(track: bench.trackSID(ada, .audio)), bob)
         try bench.answerOffers(bob)
         #expect(bench.room.subscriptions(of: bob).map(\.state) == [.active, .active])

@@ -182,7 +182,7 @@ struct MediaEventTests {
         _ = bench.takeEvents(bob)
         _ = bench.takeCommands()
         for event in [
-            MediaEvent.peerConnected(peer), .peerMoved(peer), .peerEnded(peer, .consentLost),
+            MediaEvent.peerConnected(peer), .peerMoved(peer), .peerEnded(peer, .consentExpired),
             .trackStarted(track, .opus),
             .trackSilent(track), .trackDimensions(track, layer: 0, width: 1, height: 1),
             .subscriptionStarted(subscription),

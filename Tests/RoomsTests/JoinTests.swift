@@ -236,7 +236,7 @@ struct TimerTests {
         bench.media(.peerConnected(peer))
         bench.advance(by: .seconds(3_600))
         #expect(bench.room.has(caster))
-        bench.media(.peerEnded(peer, .consentLost))
+        bench.media(.peerEnded(peer, .consentExpired))
         #expect(bench.ended == [caster: .connectionLost])
     }
 }

@@ -71,10 +71,9 @@ struct HouseholdTests {
     func five(seed: UInt64) throws {
         let outcome = try Self.play(seed: seed, viewers: 5, kilobits: 3_000)
         print("household \(seed): \(outcome.line)")
-        #expect(outcome.use >= 0.6)
+        #expect(outcome.use >= 0.8)
         #expect(outcome.longestFreeze <= 1.5)
         withKnownIssue("keyframe requests come for each change of one viewer") {
-            #expect(outcome.use >= 0.8)
             #expect(outcome.mostIn2Seconds <= 1)
         }
     }

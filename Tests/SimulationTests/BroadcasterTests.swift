@@ -55,7 +55,7 @@ struct BroadcasterTests {
         let again = world.join(room, ClientSettings(link: LinkModel(delay: .milliseconds(10)), profile: .publishOnly))
         let second = viewer.subscribe(to: again.publish(.camera(framesPerSecond: 10)))
         world.run(for: .seconds(30))
-        let ends = world.times { $0 == .peerEnded(bot.id, .consentLost) }
+        let ends = world.times { $0 == .peerEnded(bot.id, .consentExpired) }
         let end = try #require(ends.first)
         print("gone after \((end - death).milliseconds) ms")
         #expect(ends.count == 1)

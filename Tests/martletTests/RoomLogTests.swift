@@ -36,8 +36,8 @@ struct RoomLogTests {
             "info rooms: connection connected room=studio participant=PA_1 connection=pub"
         ),
         (
-            .connectionChanged(participant: "PA_1", connection: "pub", state: .closed, reason: "consentLost"),
-            "info rooms: connection closed room=studio participant=PA_1 connection=pub reason=consentLost"
+            .connectionChanged(participant: "PA_1", connection: "pub", state: .closed, reason: "consentExpired"),
+            "info rooms: connection closed room=studio participant=PA_1 connection=pub reason=consentExpired"
         ),
         (
             .iceFailed(

@@ -69,7 +69,7 @@ public enum PeerEndReason: String, Sendable, Hashable, CaseIterable {
     /// No valid check came before the set-up limit.
     case iceTimeout
     /// Checks stopped for longer than the consent timeout (RFC 7675).
-    case consentLost
+    case consentExpired
     /// The certificate did not match the fingerprint in the SDP.
     case fingerprintMismatch
     /// The DTLS handshake failed: no common version, cipher or SRTP profile.

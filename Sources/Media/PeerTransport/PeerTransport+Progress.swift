@@ -37,7 +37,7 @@ extension PeerTransport {
                 follow(to: address, at: now, into: &output)
                 hasNearerDeadline = true
             case .setupTimedOut: end(.iceTimeout)
-            case .consentLost: end(.consentLost)
+            case .consentExpired: end(.consentExpired)
             }
         }
         startHandshake(at: now, into: &output)

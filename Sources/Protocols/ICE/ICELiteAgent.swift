@@ -17,7 +17,7 @@ public enum ICEEvent: Sendable, Hashable {
     /// No address was nominated in time.
     case setupTimedOut
     /// No sign of life for the consent timeout (RFC 7675).
-    case consentLost
+    case consentExpired
 }
 
 /// Limits of a lite agent.
@@ -343,7 +343,7 @@ public struct ICELiteAgent {
     ) {
         guard !isOver, now >= nextDeadline else { return }
         guard isSetUp || now < setupDeadline else { return end(.setupTimedOut) }
-        guard !isSetUp || now - lastSignOfLife < settings.consentTimeout else { return end(.consentLost) }
+        guard !isSetUp || now - lastSignOfLife < settings.consentTimeout else { return end(.consentExpired) }
         for index in addresses.indices {
             addresses[index].consent.expire(at: now)
             check(index, now, stun, &random, &output)
