@@ -1,27 +1,26 @@
 import MediaControl
 import Primitives
 
-/// Shares a peer's bandwidth out among its video subscriptions: a pure function, called when the estimate, the layers or the preferences
-/// change.
+/// Divides a peer's bandwidth among its video subscriptions: a pure function, called when the estimate, the layers or the preferences change.
 ///
-/// 1. Who may be sent at all: blocked and surplus subscriptions leave.
-/// 2. Everybody something: in order of importance, each gets its lowest step.
-/// 3. Then more: one step at a time goes to whom it costs least per weight, until nothing fits. With weights of one class that is
-///    max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
+/// 1. Eligibility: blocked and surplus subscriptions are left out.
+/// 2. Base: in order of importance, each subscription gets its lowest step.
+/// 3. Upgrades: one step at a time goes to the subscription whose next step costs least per weight, until nothing fits. With weights of one
+///    class that is max-min fairness over bitrates; in presentation mode an earlier subscription outweighs all later ones.
 ///
-/// To stay where one is costs what it costs; to rise above it must fit with `riseMargin` to spare, and with more after attempts that
-/// failed, so that a layer whose bitrate wavers does not come and go.
+/// Staying on a step needs only its bitrate; rising to one must fit with `riseMargin` to spare, and with more after attempts that failed, so
+/// that a layer whose bitrate fluctuates does not flap.
 public enum Allocation {
-    /// Share of a step's bitrate that must be free beyond it before it is climbed: VP8's rate strays by a tenth from second to second (measured).
+    /// Share of a step's bitrate that must be free beyond it before a rise: VP8's rate varies by a tenth from second to second (measured).
     static let riseMargin = 0.1
-    /// Share of the budget by which a sum that is already being sent may exceed it before somebody steps down: the estimate
-    /// itself wavers by as much on a steady link (85 to 105 % of it).
+    /// Share of the budget by which a sum that is already being sent may exceed it before a subscription steps down: the estimate
+    /// itself varies by as much on a steady link (85 to 105 % of it).
     public static let staySlack = 0.05
-    /// The same just after a step down: an estimate that falls further while the queue empties asks for no second one. It fell to 0.9 of what the
-    /// lower step took (Chromium, 600 kbit/s), and is as much lower again in a worse moment.
+    /// The same just after a step down: an estimate that falls further while the queue drains does not cause a second step down. It fell to 0.9 of the
+    /// lower step's rate (Chromium, 600 kbit/s), and falls by as much again at worse moments.
     static let drainingSlack = 0.2
-    /// Share of its own bitrate by which a picture that has just become larger may exceed the budget besides: with its keyframe it is measured a tenth too
-    /// high. Twice as much let viewers of one bottleneck push each other out.
+    /// Additional share of its own bitrate by which a layer that has just become larger may exceed the budget: its keyframe inflates the measured rate
+    /// by a tenth. Twice this share let subscribers behind one bottleneck displace each other.
     static let youngSlack = 0.1
 
     /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
@@ -33,7 +32,7 @@ public enum Allocation {
     }
 }
 
-/// One allocation in the making.
+/// State of one allocation.
 private struct AllocationRound {
     private struct Entry {
         let request: Int
@@ -61,7 +60,7 @@ private struct AllocationRound {
         for index in Importance.order(of: requests, mode: rules.mode) where blocked[index] == nil { admit(index) }
     }
 
-    /// Finds who gets nothing whatever the bandwidth. Of too many, the dominant speaker stays even in a grid.
+    /// Finds the subscriptions that get nothing whatever the bandwidth. When there are too many, the dominant speaker stays even in a grid.
     private mutating func block() {
         var count = 0
         for index in Importance.order(of: requests, mode: .collaboration) {
@@ -123,7 +122,7 @@ private struct AllocationRound {
         }
     }
 
-    /// Who climbs next: whom the step above costs least per weight; among equals who has it already, then the more important.
+    /// The entry to raise next: the one whose next step costs least per weight; among equals one that already has the step, then the more important.
     private func next(among open: [Int]) -> Int? {
         if rules.mode == .presentation { return open.first }
         return open.min { a, b in
@@ -146,7 +145,7 @@ private struct AllocationRound {
         return steps[step + 1].bitrate.bitsPerSecond - steps[step].bitrate.bitsPerSecond
     }
 
-    /// Why an entry may not climb; nil when it may.
+    /// Why an entry may not rise; nil when it may.
     private func obstacle(to index: Int) -> DecisionReason? {
         let entry = entries[index]
         let request = requests[entry.request]
@@ -167,7 +166,7 @@ private struct AllocationRound {
             ? .capped(needed: above, available: available) : .bandwidth(needed: above, available: available)
     }
 
-    /// What the sum may come to for an entry to be on a step.
+    /// The most that the sum may be for an entry to be on a step.
     private func limit(for step: Int, of entry: Entry) -> Int64 {
         let budget = rules.budget.bitsPerSecond
         if step <= entry.current {
@@ -178,14 +177,14 @@ private struct AllocationRound {
             let own = request.isYoung ? Double(request.currentBitrate.bitsPerSecond) * Allocation.youngSlack : 0
             return budget + Int64(slack + own)
         }
-        // A first picture, however small, is worth more than its margin.
+        // A first layer, however small, is worth more than its margin.
         guard step > 0 else { return budget }
         let offer = entry.ladder.steps[step]
         let spare = requests[entry.request].room(for: offer).bitsPerSecond - offer.bitrate.bitsPerSecond
         return budget - spare - flowing(besides: entry)
     }
 
-    /// What flows to others of no less weight beyond the steps given so far: where it is not taken back, nobody rises at its expense.
+    /// The bitrate already sent to other subscriptions of at least this weight beyond their steps so far: without congestion it is not withdrawn for a rise.
     private func flowing(besides entry: Entry) -> Int64 {
         guard !rules.isCongested else { return 0 }
         return entries.reduce(0) { sum, other in

@@ -1,12 +1,12 @@
 public import MediaControl
 public import Primitives
 
-/// What one subscription gets, and why not more.
+/// What one subscription is sent, and why not more.
 public struct AllocationDecision: Sendable, Hashable {
     public var id: SubscriptionID
-    /// What to forward; nil: nothing.
+    /// The layer to forward; nil: none.
     public var layer: LayerOffer?
     public var reason: DecisionReason
-    /// The step above that would come next; nil at the top. What probing aims for.
+    /// The next step up; nil at the top. It is what probing aims for.
     public var next: LayerOffer?
 }

@@ -4,39 +4,39 @@ public import Primitives
 /// One video subscription as the allocation sees it.
 public struct AllocationRequest: Sendable, Hashable {
     public var id: SubscriptionID
-    /// All combinations of layers that the publisher sends now, with what they cost.
+    /// All combinations of layers that the publisher sends now, with their bitrates.
     public var offers: [LayerOffer]
     public var limits: ViewerLimits
     public var hint: ContentHint
     public var isScreen: Bool
-    /// What the publisher proposes.
+    /// The priority that the publisher proposes.
     public var publisherPriority: TrackPriority
-    /// What the viewer asked for; nil: the publisher's.
+    /// The subscriber's priority; nil: the publisher's.
     public var viewerPriority: TrackPriority?
-    /// The viewer pinned it: before everything else.
+    /// The subscriber pinned it: before everything else.
     public var isPinned: Bool
-    /// The room's dominant speaker is its publisher.
+    /// Its publisher is the room's dominant speaker.
     public var isDominant: Bool
     public var blocked: DecisionReason.Block?
-    /// What is forwarded now; nil when nothing is.
+    /// The layer that is forwarded now; nil: none.
     public var current: LayerPoint?
-    /// False for some time after a step down: rising again would flap. The caller keeps the time.
+    /// False for some time after a step down, because rising again would flap. The caller keeps the time.
     public var mayRise: Bool
-    /// It came down a moment ago: what it came down for is still in the queue, and the estimate says so once more.
+    /// It stepped down a moment ago: the excess is still in the queue and lowers the estimate once more.
     public var isDraining = false
-    /// It became larger a moment ago: the keyframe that it began with is in the queue, and the estimate falls for that.
+    /// It became larger a moment ago: the keyframe at its start is in the queue and lowers the estimate.
     public var isYoung = false
-    /// The step that was lately risen to and left again; nil: none.
+    /// The step that was recently reached and left again; nil: none.
     public var failed: FailedStep?
 
-    /// A step that did not hold: it and those above it wait for longer, and for more room.
+    /// A step that could not be held: it and all higher steps need a longer wait and more headroom.
     public struct FailedStep: Sendable, Hashable {
         public var layer: LayerPoint
         /// It is too soon for another attempt.
         public var isBarred: Bool
         /// How often it failed.
         public var attempts: Int
-        /// What it took when it failed: a camera's rate wavers, and a moment at which it takes less is none to try it again.
+        /// Its bitrate when it failed: a camera's rate fluctuates, and a moment of lower rate is no reason to retry.
         public var bitrate: Bitrate
 
         public init(layer: LayerPoint, isBarred: Bool, attempts: Int, bitrate: Bitrate) {
@@ -70,8 +70,8 @@ public struct AllocationRequest: Sendable, Hashable {
         self.mayRise = mayRise
     }
 
-    /// What must be there before a step is climbed: its bitrate and `Allocation.riseMargin` of it. Where the path seemed to carry the step
-    /// and did not, up to three times the margin, of what it took then, as long as that is no more than a quarter beyond what it takes now.
+    /// The bandwidth needed to rise to a step: its bitrate and `Allocation.riseMargin` of it. After a failed attempt up to three times the margin,
+    /// on its bitrate at that time, as long as that is at most a quarter above its current bitrate.
     public func room(for step: LayerOffer) -> Bitrate {
         var bitrate = step.bitrate, margin = Allocation.riseMargin
         if let failed, failed.includes(step) {
@@ -81,7 +81,7 @@ public struct AllocationRequest: Sendable, Hashable {
         return .bitsPerSecond(Int64(Double(bitrate.bitsPerSecond) * (1 + margin)))
     }
 
-    /// What takes the layers that are forwarded now; zero where nothing is.
+    /// The bitrate of the layers that are forwarded now; zero for none.
     public var currentBitrate: Bitrate {
         offers.first { $0.point == current }?.bitrate ?? .zero
     }
@@ -89,23 +89,23 @@ public struct AllocationRequest: Sendable, Hashable {
     var priority: TrackPriority { viewerPriority ?? publisherPriority }
 }
 
-/// What may be spent, and how.
+/// The budget, and how it may be spent.
 public struct AllocationRules: Sendable, Hashable {
     /// How importance is weighed.
     public typealias Mode = AllocationMode
-    /// What gives way when there is too little.
+    /// What to do when bandwidth is short.
     public typealias Shortage = ShortagePolicy
 
     public var mode: Mode
     public var shortage: Shortage
-    /// Most pictures sent at a time; nil: no limit.
+    /// Maximum number of videos sent at once; nil: no limit.
     public var maximumVideos: Int?
-    /// The estimate of the path, less what audio takes.
+    /// The estimate of the path, less the bitrate of audio.
     public var estimate: Bitrate
-    /// The policy's cap on all video of the viewer; nil: none.
+    /// The policy's cap on all video of the subscriber; nil: none.
     public var cap: Bitrate?
-    /// Queues or losses say that the path carries no more. Without a sign of that the estimate only tells how much was tried: what flows already
-    /// is not taken back for it, or every picture that grows would be (measured: Chromium going from 360p to 720p outran the estimate, and paused).
+    /// Queues or losses show that the path carries no more. Without such a sign the estimate only reflects how much was tried, so layers already sent
+    /// are not withdrawn for it; otherwise every video that grows would be (measured: Chromium going from 360p to 720p outran the estimate, and paused).
     public var isCongested: Bool
 
     public init(
@@ -121,7 +121,7 @@ public struct AllocationRules: Sendable, Hashable {
     }
 
     var budget: Bitrate { cap.map { min($0, estimate) } ?? estimate }
-    /// By how much the sum may exceed what the path is believed to carry, though never the cap.
+    /// By how much the sum may exceed the estimated capacity, though never the cap.
     var oversend: Bitrate { if case .oversend(let most) = shortage { most } else { .zero } }
     var isCapped: Bool { cap.map { $0 < estimate } ?? false }
 }

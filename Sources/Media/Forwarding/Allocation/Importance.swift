@@ -1,14 +1,14 @@
 import MediaControl
 import Primitives
 
-/// Who comes first when not everybody can have everything.
+/// The order of subscriptions when bandwidth does not suffice for all.
 enum Importance {
-    /// What "a larger share" means in collaboration mode: a main picture may cost four times as much as another before the other's next
-    /// step comes first. Adjacent simulcast layers differ by a factor of about three, so the main picture is one layer ahead.
+    /// What "a larger share" means in collaboration mode: a main video may cost four times as much as another before the other's next
+    /// step comes first. Adjacent simulcast layers differ by a factor of about three, so the main video is one layer ahead.
     private static let mainShare = 4.0
 
-    /// The requests' indices, the most important first: pinned ones, then screens, then by priority, then the dominant speaker, then
-    /// as given. In a grid neither screens nor speakers come first.
+    /// The requests' indices, most important first: pinned ones, then screens, then by priority, then the dominant speaker, then
+    /// in the given order. In a grid neither screens nor speakers come first.
     static func order(of requests: [AllocationRequest], mode: AllocationRules.Mode) -> [Int] {
         requests.indices.sorted { a, b in
             let left = rank(requests[a], mode), right = rank(requests[b], mode)
@@ -23,7 +23,7 @@ enum Importance {
         return chosen + (request.isScreen ? 50 : 0) + priority + (request.isDominant ? 1 : 0)
     }
 
-    /// How much more than another a subscription may cost before the other's turn comes.
+    /// How much more than another a subscription may cost before the other's next step comes first.
     static func weight(of request: AllocationRequest, mode: AllocationRules.Mode) -> Double {
         let own =
             switch request.priority {

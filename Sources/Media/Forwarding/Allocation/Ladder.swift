@@ -1,27 +1,27 @@
 import MediaControl
 import Primitives
 
-/// The ways to forward one track that are worth choosing between, from the cheapest to the best.
+/// The useful ways to forward one track, from the cheapest to the best.
 ///
 /// ```text
 /// motion   180p8  180p15  180p30  360p15  360p30  720p15  720p30      frames first, then size
 /// detail   180p8  360p8   720p8   720p15  720p30                      size first, then frames
 /// ```
-/// Every step costs more than the one below it. Simulcast encoders sometimes spend less on a larger picture (a still one); then the smaller
-/// picture is no step at all, as it would cost more and show less.
+/// Every step costs more than the one below it. Simulcast encoders sometimes spend less on a larger frame (of a still scene); then the smaller
+/// layer is no step, because it would cost more and show less.
 struct Ladder: Sendable {
-    /// Ascending by bitrate and by what is seen.
+    /// Ascending by bitrate and by quality.
     let steps: [LayerOffer]
 
-    /// A larger picture at fewer frames than this looks worse than the smaller one at all of its frames: half of the
-    /// usual 30, and the rate at which talking faces stop looking like stills. Film at 24 or 25 fps and thinned screens at 5 fps are judged
+    /// A larger layer with fewer frames per second than this looks worse than the smaller one at its full rate: half of the
+    /// usual 30, and the rate below which talking faces look like stills. Film at 24 or 25 fps and screen shares at 5 fps are judged
     /// by their own full rate, of which half is enough.
     static let smoothFramesPerSecond = 14.0
-    /// Measured rates waver: of two temporal layers the lower one has 45 to 55 % of the frames from second to second, and a step that comes and
-    /// goes with that throws the picture down a size (measured: three times in ten minutes of Chromium on 600 kbit/s).
+    /// Measured rates vary: the lower of two temporal layers has 45 to 55 % of the frames from second to second, and a step that appears and
+    /// disappears with that drops the video by a size (measured: three times in ten minutes of Chromium on 600 kbit/s).
     private static let wavering = 0.8
 
-    /// The ladder of `offers` under a viewer's limits; empty when nothing is offered.
+    /// The ladder of `offers` under a subscriber's limits; empty when nothing is offered.
     init(_ offers: [LayerOffer], hint: ContentHint, limits: ViewerLimits) {
         let allowed = limits.apply(to: offers.filter { $0.bitrate > .zero })
         let wanted = hint.keepsResolution ? Self.detail(allowed) : Self.motion(allowed)
@@ -49,7 +49,7 @@ struct Ladder: Sendable {
             .sorted { $0.point < $1.point }
     }
 
-    /// Keeps what no better step undercuts.
+    /// Removes every step that a better one undercuts.
     private static func ascending(_ offers: [LayerOffer]) -> [LayerOffer] {
         var kept: [LayerOffer] = []
         for offer in offers.reversed() where kept.last.map({ offer.bitrate < $0.bitrate }) ?? true {
@@ -58,15 +58,15 @@ struct Ladder: Sendable {
         return kept.reversed()
     }
 
-    /// The highest step that shows no more than the layer does; nil when even the lowest shows more.
+    /// The highest step that is no better than the layer; nil when even the lowest is.
     func index(of layer: LayerPoint) -> Int? { steps.lastIndex { $0.point <= layer } }
 }
 
-/// The most that a viewer wants to see of a track; nil: no limit.
+/// The most that a subscriber wants of a track; nil: no limit.
 public struct ViewerLimits: Sendable, Hashable {
-    /// Lines of the element that shows the picture: a layer that fills it is enough.
+    /// Height in pixels of the element that shows the video: a layer that fills it is enough.
     public var height: Int?
-    /// The highest spatial layer, where a viewer asks for a layer by name or rank.
+    /// The highest spatial layer, where a subscriber selects a layer by name or rank.
     public var spatial: Int?
     /// Frames per second.
     public var framesPerSecond: Double?
@@ -77,7 +77,7 @@ public struct ViewerLimits: Sendable, Hashable {
         self.framesPerSecond = framesPerSecond
     }
 
-    /// What is left of `offers`; always something, when there was something: a limit below the lowest layer means the lowest.
+    /// The offers within the limits; never empty unless `offers` is: a limit below the lowest layer means the lowest.
     func apply(to offers: [LayerOffer]) -> [LayerOffer] {
         guard let lowest = offers.map(\.point.spatial).min() else { return [] }
         var top = spatial.map { max($0, lowest) } ?? .max
@@ -88,7 +88,7 @@ public struct ViewerLimits: Sendable, Hashable {
         }
         var left = offers.filter { $0.point.spatial <= top }
         guard let framesPerSecond else { return left }
-        // Measured rates waver: a tenth more than asked for is still what was asked for.
+        // Measured rates vary: a tenth above the limit still counts as within it.
         let slowest = Dictionary(grouping: left, by: \.point.spatial).mapValues { $0.map(\.point.temporal).min() ?? 0 }
         left.removeAll {
             $0.framesPerSecond > framesPerSecond * 1.1 && $0.point.temporal > slowest[$0.point.spatial] ?? 0

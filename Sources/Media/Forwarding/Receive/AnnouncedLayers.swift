@@ -1,20 +1,20 @@
 internal import Primitives
 internal import RTP
 
-/// What the publisher says that its layers are (video-layers-allocation00), for as long as they have not been measured.
+/// The layers as the publisher announces them (video-layers-allocation00), used until they have been measured.
 ///
-/// A layer's first second is a keyframe and little else, from which its rate looks two or three times too high; and its size is known only once a
-/// keyframe has come. Senders tell both with their first packets and whenever they change.
+/// A layer's first second is a keyframe and little else, which makes its rate look two or three times too high; and its size is unknown until a
+/// keyframe has arrived. Senders announce both with their first packets and at every change.
 struct AnnouncedLayers: Sendable {
     struct Layer: Sendable {
         var kilobitsPerSecond: UInt32 = 0
         var height: UInt16 = 0
     }
 
-    /// Four streams with four spatial layers each, as many as the extension can name.
+    /// Four streams with four spatial layers each, the most that the extension can express.
     private var layers = InlineArray<16, Layer>(repeating: Layer())
 
-    /// Takes what one packet tells.
+    /// Applies one packet's announcement.
     mutating func take(_ allocation: VideoLayersAllocation) {
         self = AnnouncedLayers()
         for index in 0..<allocation.layerCount {
@@ -24,13 +24,13 @@ struct AnnouncedLayers: Sendable {
         }
     }
 
-    /// Bits a second of a stream's spatial layers up to one; nil where nothing is told.
+    /// Bits per second of a stream's spatial layers up to one; nil if not announced.
     func bitsPerSecond(stream: Int, upTo spatial: Int) -> Double? {
         guard stream < 4, spatial < 4, layers[stream * 4 + spatial].kilobitsPerSecond > 0 else { return nil }
         return (0...spatial).reduce(0) { $0 + Double(layers[stream * 4 + $1].kilobitsPerSecond) * 1_000 }
     }
 
-    /// Lines of a layer; nil where nothing is told.
+    /// Height of a layer; nil if not announced.
     func height(stream: Int, spatial: Int) -> Int? {
         guard stream < 4, spatial < 4, layers[stream * 4 + spatial].height > 0 else { return nil }
         return Int(layers[stream * 4 + spatial].height)

@@ -1,27 +1,27 @@
 public import Primitives
 
-/// The loudness of one audio track over the last second, on a grid of 20 ms of *media* time, whatever the packet size
+/// The loudness of one audio track over the last second, in slots of 20 ms of *media* time, whatever the packet size
 /// and however bursty the arrival.
 ///
 /// ```text
 ///  media time   |--20 ms--|--20 ms--|--20 ms--|--20 ms--|--20 ms--|
 ///  10 ms        [a ][b ]                                             one slot takes the louder of a and b
-///  60 ms                  [c                           ]             three slots of c, when the next packet tells
-///  none came    0 0 0, once the track is quiet for longer than its arrivals usually are apart
+///  60 ms                  [c                           ]             three slots of c, once the next packet shows it
+///  none came    0 0 0, once the track is quiet for longer than the usual gap between its arrivals
 /// ```
 ///
-/// Slots of silence pushed while waiting are taken back when the next packet turns out to be late rather than silent: an
-/// iOS broadcast delivers half a second of audio at once, and its speaker must not seem to stop twice a second.
+/// Slots of silence pushed while waiting are withdrawn when the next packet turns out to be late rather than silent: an
+/// iOS broadcast delivers half a second of audio at once, and its speaker must not seem to stop two times per second.
 public struct AudioLevelWindow: Sendable {
     /// 50 slots are one second, the longest interval of the speaker detection.
     static let slots = 50
     private static let slotNanoseconds: Int64 = 20_000_000
-    /// Packets longer than 120 ms do not exist (RFC 7587 section 4.2), so a longer distance is silence (DTX).
+    /// No packet is longer than 120 ms (RFC 7587 section 4.2), so a longer distance is silence (DTX).
     private static let maximumPacketSlots: Int64 = 6
-    /// Quiet for this long is silence even for steady senders; two to five packets.
+    /// Quiet for this long counts as silence even for steady senders; two to five packets.
     private static let minimumHold = TimeInterval.milliseconds(100)
 
-    /// Loudness 0 (silent) to 127 of slot `newest - i`, ring.
+    /// Loudness 0 (silent) to 127 of slot `newest - i`, a ring.
     private var ring = InlineArray<50, UInt8>(repeating: 0)
     private var newest = 0
     /// Media slot of the newest packet.
@@ -29,18 +29,18 @@ public struct AudioLevelWindow: Sendable {
     private var lastLoudness: UInt8 = 0
     /// Slots of silence pushed since the last packet.
     private var idleSlots: Int64 = 0
-    /// The longest distance of arrivals in this and in the last period of two seconds.
+    /// The longest gap between arrivals in this and in the previous period of two seconds.
     private var longestGap = TimeInterval.zero
     private var longestGapBefore = TimeInterval.zero
     private var periodStart = MonotonicTime.zero
     var floor = NoiseFloor()
-    /// When the last level came; `.zero` before the first.
+    /// When the last level arrived; `.zero` before the first.
     public private(set) var lastArrival = MonotonicTime.zero
 
     /// A window of silence.
     public init() {}
 
-    /// Whether any level ever came.
+    /// Whether any level has arrived.
     public var hasLevels: Bool { lastArrival != .zero }
 
     /// The loudest of the last 200 ms, 0 to 127.
@@ -52,7 +52,7 @@ public struct AudioLevelWindow: Sendable {
         return ring[index < 0 ? index + Self.slots : index]
     }
 
-    /// Takes the level of a packet (RFC 6464: 0 is the loudest, 127 silence).
+    /// Adds the level of a packet (RFC 6464: 0 is the loudest, 127 silence).
     mutating func receive(level: UInt8, timestamp: Int64, clockRate: Int64, at now: MonotonicTime) {
         let loudness = 127 - min(level, 127)
         let slot = timestamp / max(clockRate / 50, 1)
@@ -67,7 +67,7 @@ public struct AudioLevelWindow: Sendable {
         noteGap(now - lastArrival, at: now)
         lastArrival = now
         var distance = slot &- lastSlot
-        // A route change steps the timestamp: go on with the next slot. A late packet tells nothing new.
+        // A route change steps the timestamp: continue with the next slot. A late packet adds nothing.
         if distance < 0 && distance > -Int64(Self.slots) { return }
         if distance < 0 || distance > 500 { distance = 1 }
         lastSlot = slot
@@ -79,13 +79,13 @@ public struct AudioLevelWindow: Sendable {
         }
         let remaining = distance - idleSlots
         idleSlots = 0
-        // The packet before covers the slots up to this one, as far as a packet can.
+        // The previous packet covers the slots up to this one, as far as a packet can.
         let filler = distance <= Self.maximumPacketSlots ? lastLoudness : 0
         for _ in 0..<max(0, min(remaining - 1, Int64(Self.slots))) { push(filler) }
         push(loudness)
     }
 
-    /// Lets time pass: pushes silence when nothing has come for longer than is usual for this track.
+    /// Advances time: pushes silence when nothing has arrived for longer than is usual for this track.
     mutating func settle(at now: MonotonicTime) {
         guard hasLevels else { return }
         let usual = max(longestGap, longestGapBefore)
@@ -96,7 +96,7 @@ public struct AudioLevelWindow: Sendable {
         idleSlots = max(idleSlots, due)
     }
 
-    /// Forgets everything, as when the track is muted.
+    /// Clears the window, as when the track is muted.
     mutating func clear() { self = AudioLevelWindow() }
 
     private mutating func takeBackSilence(keeping distance: Int64) {
@@ -118,7 +118,7 @@ public struct AudioLevelWindow: Sendable {
             longestGap = .zero
             periodStart = now
         }
-        // Longer gaps are pauses, not the cadence of a sender.
+        // Longer gaps are pauses and not the sender's packet interval.
         if gap <= .milliseconds(800) { longestGap = max(longestGap, gap) }
     }
 }
@@ -145,7 +145,7 @@ struct NoiseFloor: Sendable {
         candidate = candidateAge == 0 ? loudness : min(candidate, loudness)
         candidateAge += 1
         guard candidateAge >= Self.period else { return }
-        // Half of the way up: the paper's geometric mean within a few units.
+        // Half the way up: within a few units of the paper's geometric mean.
         level = min(UInt8((Int(level) + Int(candidate)) / 2), Self.highest)
         candidateAge = 0
     }

@@ -1,16 +1,16 @@
 public import Primitives
 
-/// What became of one RTP packet.
+/// The outcome of one RTP packet.
 public enum IngestResult: Hashable, Sendable {
     /// Not to be forwarded.
     case dropped(DropReason)
     /// Stored in the history of `layer`, and listed in the track's `arrivals`.
     case stored(layer: Int, sequence: Int64)
-    /// Not forwarded, but its sequence number was used: listed in `arrivals` as a gap to be closed.
+    /// Not forwarded, but its sequence number was used: listed in `arrivals` as a gap to close.
     case gap(layer: Int, sequence: Int64, DropReason)
 }
 
-/// One packet of a turn, in the order in which it came.
+/// One packet of a turn, in order of arrival.
 public struct Arrival: Hashable, Sendable {
     /// Extended sequence number.
     public var sequence: Int64
@@ -19,9 +19,9 @@ public struct Arrival: Hashable, Sendable {
     public var isGap: Bool
 }
 
-/// The packets of one track that came in one turn.
+/// The packets of one track that arrived in one turn.
 struct ArrivalList: ~Copyable {
-    /// More than a worker reads in one turn of one track; the engine ends a turn at the latest after 1,024 datagrams.
+    /// More than a worker reads in one turn for one track; the engine ends a turn after 1,024 datagrams at the latest.
     static let capacity = 1024
 
     private var storage: UnsafeMutablePointer<Arrival>
@@ -29,7 +29,7 @@ struct ArrivalList: ~Copyable {
     private(set) var count = 0
 
     init() {
-        // 26 packets are an iOS audio burst; tracks with larger turns grow once or twice.
+        // An iOS audio burst is 26 packets; tracks with larger turns grow the list once or twice.
         allocated = 32
         storage = .allocate(capacity: allocated)
     }

@@ -1,28 +1,28 @@
 internal import Primitives
 
-/// When to ask one layer's sender for a keyframe, however many subscribers want one.
+/// When to request a keyframe from one layer's sender, however many subscribers need one.
 ///
-/// A request stays until a keyframe has begun. Requests are at least `interval` apart; after four without an answer the
-/// distance doubles up to 4 s, because a sender that cannot answer (paused, in the background) is not helped by more. A layer that is no
-/// longer sent is given up then: browsers answer for all layers, and every viewer would pay for a keyframe that nobody waits for.
+/// A request is repeated until a keyframe has begun. Requests are at least `interval` apart; after four without an answer the
+/// interval doubles up to 4 s, because more requests do not help a sender that cannot answer (paused, in the background). The request for a layer
+/// that is no longer sent is then given up: browsers answer for all layers, and every subscriber would pay for an unneeded keyframe.
 struct KeyframeRequester: Sendable {
-    /// Least distance of two requests.
+    /// Minimum interval between two requests.
     let interval: TimeInterval
     private(set) var isWanted = false
     private var lastSent: MonotonicTime?
     private var tries = 0
-    /// Requests for this need.
+    /// Requests since the keyframe became necessary.
     private var asked = 0
     private var isPaused = false
-    /// The last need was given up: requests for the next one are as far apart.
+    /// The last need was given up: the next one keeps the longer interval.
     private var wasGivenUp = false
-    /// Requests at the shortest distance.
+    /// Requests at the shortest interval.
     private static let patience = 4
 
     /// 500 ms, and 1 s for a screen, whose keyframes are large.
     init(isScreen: Bool) { interval = isScreen ? .seconds(1) : .milliseconds(500) }
 
-    /// Somebody needs a keyframe.
+    /// A subscriber needs a keyframe.
     mutating func request() {
         guard !isWanted else { return }
         isWanted = true
@@ -33,25 +33,25 @@ struct KeyframeRequester: Sendable {
     /// A keyframe has begun.
     mutating func keyframeStarted() { cancel() }
 
-    /// Nothing is being sent: asking is of no use until something is.
+    /// Nothing is being sent: requests are pointless until something is.
     mutating func streamPaused() { isPaused = true }
 
-    /// The stream goes on: ask again soon.
+    /// The stream resumes: request again soon.
     mutating func streamResumed() {
         isPaused = false
         tries = 0
     }
 
-    /// Nobody can answer any more.
+    /// The sender cannot answer any more.
     mutating func cancel() {
         isWanted = false
         wasGivenUp = false
     }
 
-    /// Enough requests are without an answer to give a sender up that nothing else is heard of.
+    /// Enough requests are unanswered to give up on a sender that sends nothing else.
     var isInVain: Bool { asked > 0 && tries >= Self.patience }
 
-    /// Withdraws the request for a layer that is not sent. Whoever still needs it asks anew.
+    /// Withdraws the request for a layer that is not sent. A subscriber that still needs the keyframe requests it again.
     mutating func giveUp() {
         isWanted = false
         wasGivenUp = true

@@ -1,21 +1,21 @@
 internal import PayloadFormats
 internal import Primitives
 
-/// What each temporal layer of each spatial layer inside one stream brings: bytes and frames.
+/// Bytes and frames of each temporal layer of each spatial layer inside one stream.
 struct LayerRates: Sendable {
-    /// VP9 and AV1 have at most 3 spatial layers in WebRTC (L3T3), temporal layers are 2 bits in every payload descriptor.
+    /// VP9 and AV1 have at most 3 spatial layers in WebRTC (L3T3); temporal layers are 2 bits in every payload descriptor.
     static let spatialLayers = 3
     static let temporalLayers = 4
-    /// Allocation wants steadiness before quickness: the last 15 of 16 buckets.
+    /// Allocation prefers a steady value to a quick one: the last 15 of 16 buckets.
     private static let eighths = 15
 
     private var bytes = InlineArray<12, RateMeter>(repeating: RateMeter())
     private var frames = InlineArray<12, RateMeter>(repeating: RateMeter())
     /// A bit for each combination seen; the sums below skip the others.
     private var seen: UInt16 = 0
-    /// When the first packet came; nil before it.
+    /// When the first packet arrived; nil before it.
     private(set) var began: MonotonicTime?
-    /// Until it is so old a rate is that of a keyframe.
+    /// Until this age the measured rate is mostly that of a keyframe.
     private static let youth = TimeInterval.seconds(1)
 
     @inline(__always)
@@ -38,15 +38,15 @@ struct LayerRates: Sendable {
         frames[Self.place(record)].add(1, at: now)
     }
 
-    /// Everything, over the last second.
+    /// The bitrate of all layers over the last second.
     func bitrate(at now: MonotonicTime) -> Bitrate { sum(bytes, at: now, eighths: 8) { _, _ in true } }
 
-    /// Everything up to a spatial and a temporal layer, over the last two seconds.
+    /// The bitrate of all layers up to a spatial and a temporal layer, over the last two seconds.
     func bitrate(spatial: Int, temporal: Int, at now: MonotonicTime) -> Bitrate {
         sum(bytes, at: now, eighths: Self.eighths) { $0 <= spatial && $1 <= temporal }
     }
 
-    /// The same; for the first second by what the publisher says of all temporal layers together, where it does.
+    /// The same; in the first second derived from the rate that the publisher announces for all temporal layers together, if it does.
     func bitrate(spatial: Int, temporal: Int, announced: Double?, at now: MonotonicTime) -> Bitrate {
         let measured = bitrate(spatial: spatial, temporal: temporal, at: now)
         guard let announced, let began, now - began < Self.youth else { return measured }
@@ -55,15 +55,15 @@ struct LayerRates: Sendable {
         return .bitsPerSecond(Int64(announced * Double(measured.bitsPerSecond) / Double(all.bitsPerSecond)))
     }
 
-    /// Whether anything of the combination came in the last two seconds.
+    /// Whether any packet of the combination arrived in the last two seconds.
     func has(spatial: Int, temporal: Int, at now: MonotonicTime) -> Bool {
         let place = spatial * Self.temporalLayers + temporal
         return seen & 1 << UInt16(place) != 0 && bytes[place].perSecond(at: now, eighths: Self.eighths) > 0
     }
 
-    /// Share of all pictures that remain when those above a temporal layer are left out.
+    /// Share of all frames that remains without the temporal layers above one.
     ///
-    /// A picture counts with the layer of its first packet, which is of the lowest spatial layer.
+    /// A frame counts with the layer of its first packet, which is of the lowest spatial layer.
     func shareOfFrames(temporal: Int, at now: MonotonicTime) -> Double {
         var below = 0.0, all = 0.0
         for place in 0..<12 where seen & 1 << UInt16(place) != 0 {

@@ -1,16 +1,16 @@
 internal import Primitives
 
-/// Which packets of one stream to ask for again (RFC 4585 section 6.2.1): each missing number once per round trip, until
-/// it comes, ten times have been in vain, or it is too old to be of use; then one keyframe is asked for instead.
+/// Which packets of one stream to request again (RFC 4585 section 6.2.1): each missing number once per round trip, until
+/// it arrives, ten requests were in vain, or it is too old to be of use; then one keyframe is requested instead.
 struct NackGenerator: ~Copyable {
-    /// Most numbers waited for. More missing at once is an outage, which a keyframe mends and repeats would prolong.
+    /// Maximum missing numbers tracked. More at once is an outage, which a keyframe repairs and retransmissions would prolong.
     static let capacity = 256
-    /// A number may be late by reordering alone; asking at once would double traffic on paths that reorder.
+    /// A number may be late by reordering alone; an immediate request would double the traffic on paths that reorder.
     static let reorderTolerance = TimeInterval.milliseconds(10)
-    /// Asking faster than this only makes duplicates, however short the round trip was measured.
+    /// Faster requests only cause duplicates, however short the measured round trip is.
     static let minimumInterval = TimeInterval.milliseconds(20)
     static let maximumTries: UInt8 = 10
-    /// Receivers have frozen and asked for a keyframe by then, and the publisher's own history is about as long.
+    /// By then receivers have frozen and requested a keyframe, and the publisher's own history is about as long.
     static let maximumAge = TimeInterval.seconds(1)
 
     private struct Missing {
@@ -21,17 +21,17 @@ struct NackGenerator: ~Copyable {
         var tries: UInt8
     }
 
-    /// Sorted by sequence, because gaps open at the upper end only. Made with the first gap: a stream without loss,
-    /// and every audio stream, has none.
+    /// Sorted by sequence, because gaps open at the upper end only. Allocated with the first gap: a stream without loss
+    /// has none, nor has any audio stream.
     private var missing: UnsafeMutablePointer<Missing>?
-    /// Numbers waited for.
+    /// Numbers tracked as missing.
     private(set) var count = 0
-    /// When something is to be asked for or given up.
+    /// When the next number is due for a request or for giving up.
     private(set) var nextDue = MonotonicTime.distantFuture
 
     deinit { missing?.deallocate() }
 
-    /// The numbers from `first` up to, not including, `end` have not come; true when there are too many to ask for.
+    /// The numbers from `first` up to, not including, `end` are missing; true when there are too many to request.
     mutating func add(from first: Int64, to end: Int64, at now: MonotonicTime) -> Bool {
         guard end - first <= Int64(Self.capacity - count) else {
             removeAll()
@@ -48,7 +48,7 @@ struct NackGenerator: ~Copyable {
         return false
     }
 
-    /// `sequence` came; the time since it was last asked for, when it was asked for once only (else it is ambiguous which
+    /// `sequence` arrived. Returns the time since its request if it was requested exactly once (otherwise it is ambiguous which
     /// request it answers, as in Karn's rule).
     mutating func remove(_ sequence: Int64, at now: MonotonicTime) -> TimeInterval? {
         guard let missing, let index = index(of: sequence) else { return nil }
@@ -57,7 +57,7 @@ struct NackGenerator: ~Copyable {
         return entry.tries == 1 ? now - entry.asked : nil
     }
 
-    /// Numbers below `sequence` are of no more use: a keyframe starts there.
+    /// Numbers below `sequence` are no longer needed: a keyframe starts there.
     mutating func forget(below sequence: Int64) {
         guard let missing else { return }
         var kept = 0
@@ -73,7 +73,7 @@ struct NackGenerator: ~Copyable {
         nextDue = .distantFuture
     }
 
-    /// Writes the wire numbers to be asked for at `now` to `output`, at most as many as fit.
+    /// Writes the wire numbers to request at `now` to `output`, at most as many as fit.
     mutating func takeDue(
         at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
     ) -> (count: Int, gaveUp: Bool) {

@@ -1,37 +1,37 @@
 internal import PayloadFormats
 public import Primitives
 
-/// The packets of one layer of the last second or so, stored once for all subscribers and for every retransmission.
+/// The packets of one layer of the last second or so, stored once for all subscribers and all retransmissions.
 ///
 /// ```text
 ///   bytes   ring, written in order of arrival          index   open slots, sequence & mask
 ///   +------+---------+----+~~~~~~~+------+              +-----+-----+-----+-----+
 ///   |  p7  |   p9    | p8 | free  |  p6  |              | r8  | r9  | r6  | r7  |
 ///   +------+---------+----+~~~~~~~+------+              +-----+-----+-----+-----+
-///                         ^ head                          each names its position in the stream of all bytes ever written
+///                         ^ head                          each holds its position in the stream of all bytes ever written
 /// ```
 ///
-/// A record is alive while `head - position <= capacity`: writing needs no eviction walk, a late (repaired) packet is
-/// inserted like any other, and a look-up is one load and two compares. Both parts start small and double while what
-/// would be overwritten is younger than `Limits.retention`, up to their bounds.
+/// A record is valid while `head - position <= capacity`: writing needs no eviction walk, a late (repaired) packet is
+/// inserted like any other, and a look-up is one load and two compares. Both parts start small and double, up to their bounds, while the data
+/// that would be overwritten is younger than `Limits.retention`.
 ///
-/// Not for waiting: nothing is reordered here.
+/// It is no jitter buffer: nothing is reordered here.
 public struct PacketHistory: ~Copyable {
     /// Bounds of one history.
     public struct Limits: Sendable {
-        /// Bytes to begin with.
+        /// Initial bytes.
         public var initialBytes: Int
-        /// Bytes at most.
+        /// Maximum bytes.
         public var maximumBytes: Int
-        /// Records at most; a power of two.
+        /// Maximum records; a power of two.
         public var maximumRecords: Int
-        /// What is younger is not overwritten while the history may still grow.
+        /// Younger packets are not overwritten while the history may still grow.
         public var retention: TimeInterval
 
         /// 160 kbit/s (music, RED) x 1 s = 20 kB, and 100 packets/s (10 ms) x 56 B header, rounded up.
         public static let audio = Limits(
             initialBytes: 4 << 10, maximumBytes: 32 << 10, maximumRecords: 128, retention: .seconds(1))
-        /// A layer of 6 Mbit/s x 1 s = 750 kB, and one keyframe of 200 kB that stands in the way, rounded up to 1 MiB.
+        /// A layer of 6 Mbit/s x 1 s = 750 kB, and room for one keyframe of 200 kB, rounded up to 1 MiB.
         /// 1 MiB / 1,100 B = 953 packets; small packets (screen, 5 fps) are bounded by time: 1,024 records.
         public static let video = Limits(
             initialBytes: 64 << 10, maximumBytes: 1 << 20, maximumRecords: 1024, retention: .seconds(1))
@@ -44,7 +44,7 @@ public struct PacketHistory: ~Copyable {
         }
     }
 
-    /// No packet is longer: 65,535 is what UDP carries, and nothing above a path's 1,500 bytes is accepted here.
+    /// Maximum packet length: UDP carries 65,535 bytes, but packets above a path's 1,500 bytes are not expected here.
     public static let maximumPacketLength = 2048
 
     private let limits: Limits
@@ -52,11 +52,11 @@ public struct PacketHistory: ~Copyable {
     private var capacity: Int
     private var records: UnsafeMutablePointer<PacketRecord>
     private var mask: Int64
-    /// Bytes ever written; positions count on from it.
+    /// Bytes ever written; positions count from the start of that stream.
     private var head: Int64 = 0
-    /// When each sixteenth of the ring was last written, `.zero` for never: how young what would be overwritten may be.
+    /// When each sixteenth of the ring was last written, `.zero` for never: the minimum age of the data that would be overwritten.
     private var written = InlineArray<16, MonotonicTime>(repeating: .zero)
-    /// The sixteenth that is being written.
+    /// The sixteenth being written.
     private var sector = -1
     /// The highest extended sequence number stored; `.min` before the first packet.
     public private(set) var highest: Int64 = .min
@@ -79,7 +79,7 @@ public struct PacketHistory: ~Copyable {
     /// Bytes of memory in use.
     public var memoryBytes: Int { capacity + (Int(mask) + 1) * MemoryLayout<PacketRecord>.stride }
 
-    /// The record of `sequence`, valid until the next insertion; nil when it never came or is gone.
+    /// The record of `sequence`, valid until the next insertion; nil when it never arrived or was overwritten.
     @inline(__always) public func record(_ sequence: Int64) -> UnsafePointer<PacketRecord>? {
         let record = records + Int(sequence & mask)
         guard record.pointee.sequence == sequence, head &- record.pointee.position <= Int64(capacity) else {
@@ -114,13 +114,13 @@ public struct PacketHistory: ~Copyable {
         if record.sequence > highest { highest = record.sequence }
     }
 
-    /// The offset at which `length` bytes may be written.
+    /// The offset at which to write `length` bytes.
     private mutating func makeRoomForBytes(_ length: Int, at now: MonotonicTime) -> Int {
         while true {
             var next = head
             var offset = Int(head & Int64(capacity - 1))
             if offset + length > capacity {
-                // Packets lie in one piece: skip what is left before the ring's end.
+                // Packets are contiguous: skip the rest of the ring.
                 next += Int64(capacity - offset)
                 offset = 0
             }
@@ -141,7 +141,7 @@ public struct PacketHistory: ~Copyable {
 
     private var sectorBytes: Int { capacity / 16 }
 
-    /// Whether something in these sixteenths, but for the one that is being written, is too young to go.
+    /// Whether data in these sixteenths, other than the one being written, is too young to overwrite.
     private func isYoung(_ first: Int, _ last: Int, at now: MonotonicTime) -> Bool {
         for index in first...last where index != sector && written[index] != .zero {
             if now - written[index] < limits.retention { return true }
@@ -157,14 +157,14 @@ public struct PacketHistory: ~Copyable {
         }
     }
 
-    /// Doubles the ring; every living packet keeps its position.
+    /// Doubles the ring; every valid packet keeps its position.
     private mutating func growBytes() {
-        // What was overwritten must not seem alive under the larger capacity.
+        // Overwritten records must not become valid under the larger capacity.
         for index in 0...Int(mask) where head - records[index].position > Int64(capacity) {
             records[index] = Self.emptyRecord
         }
         let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity * 2, alignment: 64)
-        // Up to `offset` lies this lap, behind it what is left of the one before.
+        // Before `offset` is the current lap, after it the rest of the previous one.
         let offset = Int(head & Int64(capacity - 1))
         let lap = Int((head - Int64(offset)) & Int64(capacity * 2 - 1)), before = lap ^ capacity
         (grown + lap).copyMemory(from: bytes, byteCount: offset)

@@ -2,13 +2,13 @@ public import MediaControl
 public import PayloadFormats
 public import Primitives
 
-/// Where one forwardable header extension lies in a stored packet.
+/// Location of one forwardable header extension in a stored packet.
 public struct ExtensionLocation: Sendable, Hashable {
-    /// What it means on the publisher's m-section.
+    /// Its meaning on the publisher's m-section.
     public var meaning: HeaderExtension
-    /// Bytes of its value.
+    /// Length of its value in bytes.
     public var length: UInt8
-    /// Offset of its value from the packet's start.
+    /// Offset of its value from the start of the packet.
     public var offset: UInt16
 
     public init(meaning: HeaderExtension, length: UInt8, offset: UInt16) {
@@ -18,7 +18,7 @@ public struct ExtensionLocation: Sendable, Hashable {
     }
 }
 
-/// The header extensions of one packet that are passed on, in the order in which they lie there.
+/// The header extensions of one packet that are forwarded, in packet order.
 ///
 /// mid, rid, repaired-rid, transport-wide sequence and abs-send-time are not among them: they belong to one hop, and the
 /// sending side writes its own.
@@ -29,7 +29,7 @@ public struct ExtensionLocations: Sendable {
 
     private var locations = InlineArray<8, ExtensionLocation>(
         repeating: ExtensionLocation(meaning: .mid, length: 0, offset: 0))
-    /// How many there are.
+    /// Number of locations.
     public private(set) var count = 0
 
     public init() {}
@@ -37,7 +37,7 @@ public struct ExtensionLocations: Sendable {
     /// The location at `index` < `count`.
     @inline(__always) public subscript(index: Int) -> ExtensionLocation { locations[index] }
 
-    /// Where `meaning` lies, if the packet has it.
+    /// The location of `meaning`, if the packet has it.
     @inline(__always) public subscript(meaning: HeaderExtension) -> ExtensionLocation? {
         for index in 0..<count where locations[index].meaning == meaning { return locations[index] }
         return nil
@@ -57,23 +57,23 @@ public struct ExtensionLocations: Sendable {
     }
 }
 
-/// What the router remembers of one received packet: plain data, made by one parse, read by every subscriber.
+/// What the router remembers of one received packet: plain data, parsed once, read by every subscriber.
 public struct PacketRecord: Sendable {
-    /// Facts that are either so or not.
+    /// Boolean properties.
     public struct Flags: OptionSet, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The marker bit.
         public static let marker = Self(rawValue: 1)
-        /// Came as a retransmission.
+        /// Arrived as a retransmission.
         public static let repaired = Self(rawValue: 2)
         /// Sequence numbers between the stream's last packet and this one were never used: leave no gap in the output.
         public static let discontinuity = Self(rawValue: 4)
-        /// The timestamp has no relation to the ones before (another source under the same layer): continue by arrival.
+        /// The timestamp is unrelated to earlier ones (another source under the same layer): continue by arrival time.
         public static let newTimeline = Self(rawValue: 8)
         /// RFC 6464 voice activity bit.
         public static let voiceActivity = Self(rawValue: 16)
-        /// The payload is not what its format says, so it is encrypted end to end: whole or not at all.
+        /// The payload does not match its format, so it is encrypted end to end: forward it whole or not at all.
         public static let opaque = Self(rawValue: 32)
     }
 
@@ -81,9 +81,9 @@ public struct PacketRecord: Sendable {
     public var sequence: Int64
     /// Extended RTP timestamp; its low 32 bits are those on the wire.
     public var timestamp: Int64
-    /// When it came in.
+    /// Time of arrival.
     public var arrival: MonotonicTime
-    /// Where its bytes lie in the history's stream of bytes; see `PacketHistory`.
+    /// Its position in the history's stream of bytes; see `PacketHistory`.
     var position: Int64
     /// Bytes stored: header and payload, without padding.
     public var length: UInt16
@@ -92,16 +92,16 @@ public struct PacketRecord: Sendable {
     /// The publisher's payload type (the original one for a retransmission).
     public var payloadType: UInt8
     public var flags: Flags
-    /// RFC 6464 level in -dBov, 0 (loud) to 127 (silent); 255 where the packet told none.
+    /// RFC 6464 level in -dBov, 0 (loud) to 127 (silent); 255 where the packet has none.
     public var audioLevel: UInt8
     /// Index into the track description's `formats`.
     public var format: UInt8
-    /// Header extensions to be passed on.
+    /// Header extensions to forward.
     public var extensions: ExtensionLocations
-    /// What the payload says about its frame.
+    /// What the payload reveals about its frame.
     public var summary: PayloadSummary
 
-    /// Bytes of payload.
+    /// Length of the payload in bytes.
     @inline(__always) public var payloadLength: Int { Int(length) &- Int(payloadOffset) }
     @inline(__always) public var hasMarker: Bool { flags.contains(.marker) }
 }

@@ -1,11 +1,11 @@
 internal import Primitives
 
-/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them once only.
+/// The H.264 parameter sets in force on one layer (RFC 6184), for encoders that send them only once.
 ///
-/// A decoder can start only with SPS and PPS before the IDR. Sets are kept by what they are (type and id), so a new
-/// one replaces its forerunner.
+/// A decoder can start only with SPS and PPS before the IDR. Sets are keyed by type and id, so a new one replaces its
+/// predecessor.
 public struct ParameterSetCache: Sendable {
-    /// Bytes of all sets together. Real ones are 10 to 60 bytes; a stream whose sets do not fit one packet is refused.
+    /// Maximum bytes of all sets together. Real ones have 10 to 60 bytes; a set that would not fit one packet with the others is not kept.
     static let maximumBytes = 1000
     static let maximumSets = 16
 
@@ -16,7 +16,7 @@ public struct ParameterSetCache: Sendable {
     }
 
     private(set) var sets: [ParameterSet] = []
-    /// Counts changes, so that what was sent once is known from what would be sent now.
+    /// Counts changes, to distinguish sets that were already sent from newer ones.
     private(set) var revision: UInt16 = 0
 
     public init() {}
@@ -27,7 +27,7 @@ public struct ParameterSetCache: Sendable {
     /// Bytes that `writeSTAPA` writes.
     public var stapALength: Int { 1 + sets.reduce(0) { $0 + 2 + $1.bytes.count } }
 
-    /// Takes one NAL unit that is a parameter set. Sets that are already held cost no allocation.
+    /// Stores one NAL unit that is a parameter set. Sets that are already stored cost no allocation.
     mutating func insert(_ bytes: UnsafeRawBufferPointer, isSequence: Bool, id: UInt32) {
         guard !bytes.isEmpty, bytes.count < Self.maximumBytes else { return }
         if let index = sets.firstIndex(where: { $0.isSequence == isSequence && $0.id == id }) {

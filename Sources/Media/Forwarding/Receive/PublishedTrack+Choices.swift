@@ -1,27 +1,27 @@
-// What a subscriber chooses among: the streams of simulcast, or the spatial layers inside the only stream. Rank 0 is the smallest.
+// The layers that a subscriber can select: simulcast streams, or the spatial layers inside the only stream. Rank 0 is the smallest.
 
 extension PublishedTrack {
-    /// How many there are: of a stream's spatial layers the most that it ever had, as its publisher may have been asked to stop some.
+    /// Number of choices; for spatial layers the most that the stream ever had, because its publisher may have been asked to stop some.
     public var choiceCount: Int { layerCount > 1 ? layerCount : min(layer(0).pointee.mostSpatialLayers, 8) }
 
-    /// Rank of the choice at `index`, which for simulcast is the stream's place in the description.
+    /// Rank of the choice at `index`, which for simulcast is the stream's position in the description.
     public func rank(ofChoice index: Int) -> Int { layerCount > 1 ? rank(ofLayer: index) : index }
 
-    /// Rank of the smallest choice that is at least `height` lines tall; nil where none is known to be.
+    /// Rank of the smallest choice that is at least `height` lines tall; nil if none is known to be.
     public func rank(reaching height: Int) -> Int? {
         LayerFit.rank(
             reaching: height, among: (0..<choiceCount).lazy.map { (self.rank(ofChoice: $0), self.height(ofChoice: $0)) }
         )
     }
 
-    /// Rank of the stream that its publisher named `rid`; nil where none is, and for the layers inside a stream, which have no names.
+    /// Rank of the stream that its publisher named `rid`; nil if there is none, and for layers inside a stream, which have no names.
     func rank(of rid: String) -> Int? {
         guard layerCount > 1 else { return nil }
         return (0..<layerCount).first { layer($0).pointee.rid == rid }.map { rank(ofLayer: $0) }
     }
 
-    /// Lines; 0 while unknown. Of spatial layers the size of the highest is known, each is twice as tall as the one below (RFC 9628, AV1's modes of
-    /// two and three).
+    /// Height in lines; 0 while unknown. Of spatial layers the highest one's size is known, and each is twice as tall as the one below (RFC 9628, AV1's
+    /// modes of two and three).
     private func height(ofChoice index: Int) -> Int {
         guard layerCount == 1 else { return layer(index).pointee.height }
         let above = index - (layer(0).pointee.spatialLayers - 1), highest = layer(0).pointee.height
@@ -29,9 +29,9 @@ extension PublishedTrack {
     }
 }
 
-/// Which layer is tall enough.
+/// Selects the smallest layer that is tall enough.
 enum LayerFit {
-    /// The lowest rank among those that are at least `height` lines tall; nil where none is.
+    /// The lowest rank among layers that are at least `height` lines tall; nil if there is none.
     static func rank(reaching height: Int, among layers: some Sequence<(rank: Int, height: Int)>) -> Int? {
         var lowest: Int?
         for layer in layers where layer.height >= height { lowest = min(lowest ?? .max, layer.rank) }

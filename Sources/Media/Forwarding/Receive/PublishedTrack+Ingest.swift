@@ -4,7 +4,7 @@ internal import Primitives
 internal import RTP
 
 extension PublishedTrack {
-    /// Takes one packet of a layer, in its original form: numbering, measuring, summary, history, arrivals.
+    /// Processes one packet of a layer, in its original form: numbering, measurements, summary, history, arrivals.
     func ingest(
         _ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ extensions: ReceivedExtensions,
         layer index: Int,
@@ -36,7 +36,7 @@ extension PublishedTrack {
         else { return gap(index, sequence, .payloadMalformed) }
 
         if layer.pointee.owesDiscontinuity, sequence == layer.pointee.sequences.highest {
-            // Pictures begin anew with a keyframe, whose first packet another may overtake.
+            // Video restarts with a keyframe, whose first packet another may overtake.
             if state.pointee.description.kind == .audio { flags.insert(.discontinuity) }
             layer.pointee.owesDiscontinuity = false
         }
@@ -81,7 +81,7 @@ extension PublishedTrack {
         return .gap(layer: layer, sequence: sequence, reason)
     }
 
-    /// What a stored packet tells about its layer and track.
+    /// Updates the layer and the track from a stored packet.
     private func observe(
         _ record: PacketRecord, _ layer: UnsafeMutablePointer<ReceiveLayer>, _ index: Int, at now: MonotonicTime,
         events: inout [MediaEvent]
@@ -114,7 +114,7 @@ extension PublishedTrack {
         }
     }
 
-    /// The first packet, the first of another format, or the first after a silence.
+    /// Handles the first packet, the first of another format, or the first after silence.
     private func noteChange(_ record: PacketRecord, events: inout [MediaEvent]) {
         let id = state.pointee.description.id
         let format = state.pointee.description.formats[Int(record.format)]

@@ -2,7 +2,7 @@ public import MediaControl
 public import Primitives
 
 extension PublishedTrack {
-    /// Appends all the ways to forward the track now, with what they cost: simulcast layers that are being sent, or the spatial layers of
+    /// Appends all the ways to forward the track now, with their bitrates: simulcast layers that are being sent, or the spatial layers of
     /// the only stream, each with its temporal layers.
     public func appendOffers(at now: MonotonicTime, to offers: inout [LayerOffer]) {
         guard layerCount > 1 else { return appendScalableOffers(at: now, to: &offers) }
@@ -41,7 +41,7 @@ extension PublishedTrack {
                         bitrate: rates.bitrate(
                             spatial: spatial, temporal: temporal,
                             announced: announced.bitsPerSecond(stream: 0, upTo: spatial), at: now),
-                        // Where nothing is told, spatial layers double in size (RFC 9628, AV1's modes of two and three).
+                        // If not announced, spatial layers double in size (RFC 9628, AV1's modes of two and three).
                         height: announced.height(stream: 0, spatial: spatial)
                             ?? layerStorage[0].height >> max(layerStorage[0].spatialLayers - 1 - spatial, 0),
                         framesPerSecond: frames * rates.shareOfFrames(temporal: temporal, at: now)))

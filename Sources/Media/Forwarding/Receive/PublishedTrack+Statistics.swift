@@ -2,7 +2,7 @@ public import MediaControl
 public import Primitives
 
 extension PublishedTrack {
-    /// Everything about the track at one moment. Layers are in the order of the description.
+    /// The track's statistics at one moment. Layers are in the order of the description.
     public func statistics(at now: MonotonicTime) -> TrackStatistics {
         var statistics = TrackStatistics(track: description.id, kind: description.kind)
         statistics.codec = format?.codec

@@ -1,14 +1,14 @@
 public import MediaControl
 public import Primitives
 
-/// A track as its publisher sends it: up to three layers, what is known about each, and the packets of this turn.
+/// A track as its publisher sends it: up to three layers, their state, and the packets of this turn.
 ///
-/// The engine walks `arrivals` once a turn for all subscriptions and then calls `endTurn()`. Packets are read through
+/// The engine walks `arrivals` once per turn for all subscriptions and then calls `endTurn()`. Packets are read from
 /// `layer(_:)`'s history, where they stay for retransmission.
 ///
 /// Not Sendable: one worker owns it.
 public final class PublishedTrack {
-    /// Most layers a track has: what simulcast senders offer (RFC 8853 has no bound; browsers stop at 3).
+    /// Maximum layers of a track: what simulcast senders offer (RFC 8853 has no bound; browsers stop at 3).
     public static let maximumLayers = 3
 
     /// Number of layers.
@@ -16,7 +16,7 @@ public final class PublishedTrack {
     let layerStorage: UnsafeMutablePointer<ReceiveLayer>
     let state: UnsafeMutablePointer<PublishedTrackState>
 
-    /// A track as described, of which nothing has come yet.
+    /// A track as described, before its first packet.
     public init(description: TrackDescription, at now: MonotonicTime) {
         let encodings = description.encodings.isEmpty ? [EncodingDescription()] : description.encodings
         layerCount = min(encodings.count, Self.maximumLayers)
@@ -38,15 +38,15 @@ public final class PublishedTrack {
         layerStorage.deallocate()
     }
 
-    /// The layer at `index` < `layerCount`; the pointer is good as long as the track.
+    /// The layer at `index` < `layerCount`; the pointer is valid for the track's lifetime.
     @inline(__always) public func layer(_ index: Int) -> UnsafeMutablePointer<ReceiveLayer> { layerStorage + index }
 
     /// The packets of this turn in order of arrival.
     @inline(__always) public var arrivals: UnsafeBufferPointer<Arrival> { state.pointee.arrivals.all }
 
-    /// How many of `arrivals` a later one of the same turn has pushed out of the history: more came at once than it may hold.
+    /// How many of `arrivals` later packets of the same turn overwrote in the history, because more arrived at once than it may hold.
     public var overwrittenArrivals: Int {
-        // The oldest go first.
+        // The oldest are overwritten first.
         guard let first = arrivals.first(where: { !$0.isGap }), isOverwritten(first) else { return 0 }
         return arrivals.count { !$0.isGap && isOverwritten($0) }
     }
@@ -55,26 +55,26 @@ public final class PublishedTrack {
         layerStorage[Int(arrival.layer)].history.record(arrival.sequence) == nil
     }
 
-    /// Forgets `arrivals`, after all subscribers have been served.
+    /// Clears `arrivals`, after all subscribers have been served.
     @inline(__always) public func endTurn() { state.pointee.arrivals.removeAll() }
 
-    /// A subscriber of `layer` cannot decode without a keyframe. Throttling and repeating are done here.
+    /// A subscriber of `layer` cannot decode without a keyframe. Requests are throttled and repeated here.
     public func requestKeyframe(layer: Int) {
         guard !isMuted, asksForKeyframes else { return }
         layerStorage[layer].keyframes.request()
         state.pointee.schedule?.wake(at: layerStorage[layer].keyframes.nextDue)
     }
 
-    /// Whether the sender can be asked for keyframes at all.
+    /// Whether the sender accepts keyframe requests at all.
     var asksForKeyframes: Bool {
         description.kind == .video && !description.feedback.isDisjoint(with: [.pli, .fir])
     }
 
-    /// Renegotiated formats, extensions or feedback; the layers stay.
+    /// Applies renegotiated formats, extensions or feedback; the layers stay.
     func update(_ description: TrackDescription) {
         state.pointee.describe(description)
         guard !asksForKeyframes else { return }
-        // A request that nothing can be written for would be due for ever.
+        // A request that can never be written would stay due for ever.
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
     }
 
@@ -86,14 +86,14 @@ public final class PublishedTrack {
         state.pointee.levels.clear()
         for index in 0..<layerCount {
             layerStorage[index].keyframes.cancel()
-            // Nothing can begin with a picture whose successors were dropped.
+            // Nothing can start with a keyframe whose successors were dropped.
             layerStorage[index].lastKeyframe = nil
         }
     }
 }
 
 extension PublishedTrack {
-    /// What the control plane said last.
+    /// The latest description from the control plane.
     public var description: TrackDescription { _read { yield state.pointee.description } }
 
     /// For the owner's own use, for example its index of tracks.
@@ -102,16 +102,16 @@ extension PublishedTrack {
         set { state.pointee.tag = newValue }
     }
 
-    /// The format that packets use now; nil before the first.
+    /// The format of current packets; nil before the first.
     public var format: PayloadFormat? { _read { yield state.pointee.format } }
 
-    /// Packets are dropped at once.
+    /// Packets are dropped on arrival.
     @inline(__always) public var isMuted: Bool { state.pointee.isMuted }
 
     /// No packets for longer than `TrackActivity.limit`.
     @inline(__always) public var isSilent: Bool { state.pointee.isSilent }
 
-    /// Loudness and voice activity; stays empty for video and where the publisher sends no levels.
+    /// Loudness and voice activity; empty for video and for publishers that send no levels.
     public internal(set) var levels: AudioLevelWindow {
         _read { yield state.pointee.levels }
         _modify { yield &state.pointee.levels }

@@ -1,10 +1,10 @@
 internal import MediaControl
 internal import Primitives
 
-/// What a track has beside its layers, behind a pointer: the same as properties of the class would cost an exclusivity check
-/// each time, which together were a third of taking a packet (measured).
+/// The state of a track besides its layers, behind a pointer: as properties of the class each access would cost an exclusivity check,
+/// together a third of the time to ingest a packet (measured).
 struct PublishedTrackState: ~Copyable {
-    /// Formats that are told apart; a section lists fewer once it is answered.
+    /// Maximum number of formats distinguished; a section lists fewer once it is answered.
     static let maximumFormats = 32
     static let noFormat: UInt8 = 0xff
     static let rtxBit: UInt8 = 0x80
@@ -22,9 +22,9 @@ struct PublishedTrackState: ~Copyable {
     var levels = AudioLevelWindow()
     var arrivals = ArrivalList()
     var announced = AnnouncedLayers()
-    /// The uplink's clock; set by it.
+    /// The uplink's schedule, which sets it.
     var schedule: FeedbackSchedule?
-    /// payload type -> index into `description.formats`, with `rtxBit` for retransmissions; `noFormat` for unknown.
+    /// payload type -> index into `description.formats`, with `rtxBit` for retransmissions; `noFormat` for unknown ones.
     var formats = InlineArray<128, UInt8>(repeating: PublishedTrackState.noFormat)
     var codecs = InlineArray<32, Codec>(repeating: .otherAudio)
     var clockRates = InlineArray<32, Int64>(repeating: 90_000)

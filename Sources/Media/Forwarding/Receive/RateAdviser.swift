@@ -1,21 +1,21 @@
 internal import MediaControl
 internal import Primitives
 
-/// What REMB (draft-alvestrand-rmcat-remb-03) tells a publisher.
+/// The bitrate that REMB (draft-alvestrand-rmcat-remb-03) signals to a publisher.
 ///
 /// Two uses:
-/// - a publisher without transport-wide feedback has nothing else to go by. It gets a rate that grows by a tenth a second
-///   from 1 Mbit/s, at most to half as much again as it really sends, holds while 2 to 10 % are lost, and falls with more
+/// - a publisher without transport-wide feedback has no other feedback. It gets a rate that grows by a tenth per second
+///   from 1 Mbit/s, at most to 1.5 times what it really sends, holds while 2 to 10 % are lost, and falls with more
 ///   (the loss part of Google's congestion control, draft-ietf-rmcat-gcc-02 section 6);
-/// - a track with a maximum is told that maximum, also beside transport-wide feedback: senders take the smaller.
+/// - a track with a maximum gets that maximum, also beside transport-wide feedback: senders use the smaller.
 struct RateAdviser: Sendable {
     static let start: Double = 1_000_000
-    /// Below this video is useless and audio is in danger.
+    /// Below this, video is useless and audio is at risk.
     static let least: Double = 100_000
-    /// Without a maximum of the room. Above what phones and browsers send for three layers at 1080p.
+    /// Limit when the room sets no maximum. Above what phones and browsers send for three layers at 1080p.
     static let most: Double = 8_000_000
     static let interval = TimeInterval.seconds(1)
-    /// No maximum any more.
+    /// Signals that the maximum was removed.
     static let lifted = Bitrate.kilobitsPerSecond(100_000)
 
     private var advised = start
@@ -23,13 +23,13 @@ struct RateAdviser: Sendable {
     private var liftings = 0
     private(set) var nextDue = MonotonicTime.distantFuture
 
-    /// `length` bytes came in.
+    /// Counts `length` received bytes.
     @inline(__always) mutating func count(_ length: Int) { bytes &+= length }
 
     mutating func wake(at moment: MonotonicTime) { nextDue = min(nextDue, moment) }
     mutating func rest(until moment: MonotonicTime) { nextDue = moment }
 
-    /// The rate to be told now, given the worst fraction lost since the last time, 0 to 1.
+    /// The rate to signal now, given the worst fraction lost since the last time, 0 to 1.
     mutating func advise(
         fractionLost: Double, maximum: Bitrate?, hasTransportFeedback: Bool, at now: MonotonicTime
     ) -> Bitrate? {
@@ -41,7 +41,7 @@ struct RateAdviser: Sendable {
                 liftings = 3
                 return maximum
             }
-            // A maximum that was told holds until another is: lift it, three times because one may be lost.
+            // A signalled maximum holds until the next one: lift it, three times because one may be lost.
             guard liftings > 0 else { return nil }
             liftings -= 1
             return Self.lifted
@@ -49,7 +49,7 @@ struct RateAdviser: Sendable {
         if fractionLost > 0.1 {
             advised *= 1 - 0.5 * fractionLost
         } else if fractionLost < 0.02 {
-            // Growing far beyond what is sent would say nothing about the path.
+            // Growing far beyond the sent rate would reveal nothing about the path.
             let grown = advised * 1.1
             if grown <= max(received * 1.5, Self.start) { advised = grown }
         }

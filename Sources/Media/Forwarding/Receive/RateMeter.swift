@@ -1,7 +1,7 @@
 internal import Primitives
 
-/// How much came in the last second or two: sixteen buckets of an eighth of a second. What comes once a second or less often, as pictures of a
-/// still screen do, is measured by its spacing: it is not nothing between two pictures, nor a flood when one comes.
+/// Amount received in the last second or two, in sixteen buckets of an eighth of a second. Bursts once per second or less often, such as the frames of a
+/// still screen, are measured by their spacing: the rate is neither zero between two frames nor a flood when one arrives.
 struct RateMeter: Sendable {
     private static let buckets = 16
     private static let width = TimeInterval.milliseconds(125)
@@ -9,18 +9,18 @@ struct RateMeter: Sendable {
     private var counts = InlineArray<16, UInt32>(repeating: 0)
     private var current: Int64 = 0
     private var started: Int64?
-    /// Two seconds' amount before the last pause of as long.
+    /// The amount of the two seconds before the last pause of at least that length.
     private var beforePause: UInt32 = 0
-    /// Eighths of a second from one burst to the next, where bursts are short and far apart; 0 where they are not.
+    /// Eighths of a second from one burst to the next, while bursts are short and far apart; otherwise 0.
     private var spacing: Int64 = 0
     /// The last burst and the one before.
     private var burst: UInt32 = 0
     private var formerBurst: UInt32 = 0
     private var burstStart: Int64 = 0
 
-    /// A second without anything ends a burst; after four there is no next one (`TrackActivity.limit`).
+    /// A second without data ends a burst; after four seconds the stream has stopped (`TrackActivity.limit`).
     private static let slowest: Range<Int64> = 8..<32
-    /// Longer than this a burst is a stream.
+    /// A longer burst is a continuous stream.
     private static let longestBurst: Int64 = 4
 
     /// Adds `amount` at `now`.
@@ -59,8 +59,8 @@ struct RateMeter: Sendable {
         current = max(current, bucket)
     }
 
-    /// The amount a second for decisions that should not flap: as `perSecond`, but what begins again after a pause, with a keyframe that
-    /// makes its first second look too high, counts as what it was before until a second is there.
+    /// The amount per second for decisions that should not flap: as `perSecond`, but a stream that resumes after a pause, with a keyframe that
+    /// makes its first second look too high, counts at its former rate until a second has passed.
     func steadyPerSecond(at now: MonotonicTime, eighths span: Int) -> Double {
         let measured = perSecond(at: now, eighths: span)
         guard beforePause > 0, let started, now.nanoseconds / Self.width.nanoseconds - started < 8, measured > 0 else {
@@ -69,7 +69,7 @@ struct RateMeter: Sendable {
         return Double(beforePause) / (Self.width.seconds * Double(Self.buckets))
     }
 
-    /// The amount a second, over at most the last `span` full eighths of a second and the current one.
+    /// The amount per second, over at most the last `span` full eighths of a second and the current one.
     func perSecond(at now: MonotonicTime, eighths span: Int = 8) -> Double {
         guard let started else { return 0 }
         let bucket = now.nanoseconds / Self.width.nanoseconds
@@ -80,31 +80,31 @@ struct RateMeter: Sendable {
         for index in first...min(current, bucket) where current - index < Int64(Self.buckets) {
             sum += Int64(counts[Int(index & 15)])
         }
-        // A meter that just started knows less than its span; below a quarter second it would exaggerate.
+        // A new meter covers less than its span; below a quarter second it would exaggerate.
         let length = max(now.nanoseconds - first * Self.width.nanoseconds, Self.width.nanoseconds * 2)
         return Double(sum) * 1e9 / Double(length)
     }
 
     private func slowPerSecond(in bucket: Int64) -> Double {
         guard bucket - current < Self.slowest.upperBound else { return 0 }
-        // The last burst may be on its way, the one before is whole.
+        // The last burst may still be arriving; the one before is complete.
         let amount = bucket - burstStart > 1 ? (Double(burst) + Double(formerBurst)) / 2 : Double(formerBurst)
         return amount / (Double(max(spacing, bucket - burstStart)) * Self.width.seconds)
     }
 }
 
-/// Frames a second, steady from 0.1 to 240.
+/// Frames per second, steady from 0.1 to 240.
 struct FrameMeter: Sendable {
     private var meter = RateMeter()
     private var last = MonotonicTime.zero
-    /// Smoothed distance of frames, for rates so low that counting them is coarse.
+    /// Smoothed interval between frames, for rates too low to count.
     private var spacing = TimeInterval.zero
 
     /// A frame began at `now`.
     mutating func frame(at now: MonotonicTime) {
         if last != .zero {
             let distance = now - last
-            // A change of cadence by more than half is a new cadence, a small one is smoothed.
+            // An interval that changes by more than half is a new frame rate; smaller changes are smoothed.
             let isNew = distance > spacing + spacing / 2 || distance < spacing / 2
             spacing = spacing == .zero || isNew ? distance : spacing + (distance - spacing) / 4
         }
@@ -112,7 +112,7 @@ struct FrameMeter: Sendable {
         meter.add(1, at: now)
     }
 
-    /// The rate at `now`; falls to zero when nothing comes any more.
+    /// The rate at `now`; falls to zero when frames stop.
     func framesPerSecond(at now: MonotonicTime) -> Double {
         guard last != .zero else { return 0 }
         let counted = meter.perSecond(at: now, eighths: 15)

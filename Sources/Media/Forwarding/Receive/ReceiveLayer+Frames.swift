@@ -2,12 +2,12 @@ internal import MediaControl
 internal import PayloadFormats
 internal import Primitives
 
-/// Frames, keyframes and picture size of one layer.
+/// Frames, keyframes and frame size of one layer.
 extension ReceiveLayer {
     /// Counts the frame that a packet belongs to, once.
     mutating func noteFrame(_ record: PacketRecord, at now: MonotonicTime) {
         let distance = record.timestamp &- countedFrame
-        // Packets of an older frame come late; a step far back is a new time line.
+        // Packets of an older frame are late; a step far back is a new timeline.
         guard countedFrame == .min || distance > 0 || distance < -900_000 else { return }
         countedFrame = record.timestamp
         frameCount &+= 1
@@ -15,10 +15,10 @@ extension ReceiveLayer {
         rates.frame(record, at: now)
     }
 
-    /// Notes where a keyframe lies.
+    /// Records where a keyframe lies.
     mutating func noteKeyframe(_ record: PacketRecord) {
         guard record.summary.isKeyframe || record.summary.startsKeyframe else {
-            // An earlier packet of the keyframe that came late, or its parameter sets, begin it.
+            // A late earlier packet of the keyframe, or its parameter sets, begin it.
             if let last = lastKeyframe, last.timestamp == record.timestamp, record.sequence < last.firstSequence {
                 let first = firstSequence(of: record)
                 lastKeyframe?.firstSequence = first
@@ -41,14 +41,14 @@ extension ReceiveLayer {
         nacks.forget(below: first)
     }
 
-    /// The first packet with the timestamp of `record`: parameter sets go ahead of the picture under the same one.
+    /// The first packet with the timestamp of `record`: parameter sets precede the frame under the same timestamp.
     private func firstSequence(of record: PacketRecord) -> Int64 {
         var first = record.sequence
         while let before = history.record(first - 1), before.pointee.timestamp == record.timestamp { first -= 1 }
         return first
     }
 
-    /// Takes the picture size and the layers that a keyframe tells; true when they changed.
+    /// Stores the frame size and the layers that a keyframe announces; true when they changed.
     mutating func noteDimensions(_ dimensions: PictureDimensions?, spatialLayers told: UInt8) -> Bool {
         let isOther = told > 0 && Int(told) != spatialLayers
         if isOther {

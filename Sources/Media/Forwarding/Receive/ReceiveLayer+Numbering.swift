@@ -2,12 +2,12 @@ internal import Primitives
 
 /// Sequence numbers, timestamps, loss and repair of one layer.
 extension ReceiveLayer {
-    /// Not sequence numbers, but why there is none.
+    /// Not sequence numbers: the reasons why there is none.
     static let duplicate: Int64 = -1
     static let tooOld: Int64 = -2
 
-    /// The extended sequence number of a packet, which is thereby received; `duplicate` or `tooOld` for one that is of no
-    /// use. Notes what is missing, and ends the request for what came.
+    /// The extended sequence number of a packet, which is marked as received; `duplicate` or `tooOld` for a useless one.
+    /// Records missing numbers, and ends the request for this one.
     mutating func number(
         _ number: UInt16, isRepaired: Bool, asksForRepair: Bool, at now: MonotonicTime, flags: inout PacketRecord.Flags
     ) -> Int64 {
@@ -15,7 +15,7 @@ extension ReceiveLayer {
         let verdict = isRepaired ? sequences.receiveRepaired(number) : sequences.receive(number, at: now)
         switch verdict {
         case .duplicate:
-            // A repeat of what came is a probe for bandwidth (recipes 1.3), or a repair that crossed the packet.
+            // A retransmission of a received packet is a bandwidth probe (recipes 1.3), or it crossed the late packet.
             if isRepaired { totals.probes &+= 1 }
             return Self.duplicate
         case .tooOld: return Self.tooOld
@@ -24,7 +24,7 @@ extension ReceiveLayer {
             return sequence
         case .ahead(let sequence, let missing):
             count(sequence, isRepaired: isRepaired, at: now)
-            // More missing than can be repaired: a keyframe mends it.
+            // More are missing than can be repaired: request a keyframe.
             if asksForRepair, nacks.add(from: missing, to: sequence, at: now) { lostForGood = true }
             return sequence
         case .restarted(let sequence):
@@ -50,20 +50,20 @@ extension ReceiveLayer {
     mutating func extend(_ timestamp: UInt32) -> Int64 {
         guard hasTimestamp else {
             hasTimestamp = true
-            // One cycle up, so that earlier ones are not negative.
+            // One cycle up, so that earlier timestamps are not negative.
             newestTimestamp = 0x1_0000_0000 + Int64(timestamp)
             return newestTimestamp
         }
         let distance = Int64(Int32(bitPattern: timestamp &- UInt32(truncatingIfNeeded: newestTimestamp)))
-        // Four thousand million steps of half a turn would overflow: some hours of hostile packets.
+        // Overflow would take four thousand million steps of half a cycle: some hours of hostile packets.
         let extended = newestTimestamp &+ distance
         if distance > 0 || distance < -Self.reorderedTicks { newestTimestamp = extended }
         return extended
     }
 
-    /// A timestamp further back than this is no late packet but a new time line (10 s of video clock).
+    /// A timestamp further back than this is a new timeline and not a late packet (10 s of video clock).
     private static var reorderedTicks: Int64 { 900_000 }
 
-    /// Packets that this numbering should have brought.
+    /// Packets expected in this numbering.
     var expected: Int64 { sequences.hasStarted ? sequences.highest - sequences.first + 1 : 0 }
 }

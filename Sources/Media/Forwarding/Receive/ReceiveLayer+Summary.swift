@@ -3,7 +3,7 @@ public import PayloadFormats
 internal import Primitives
 
 extension ReceiveLayer {
-    /// What packet `sequence` says about its frame; nil when it is malformed. Keeps what passes by: parameter sets.
+    /// What packet `sequence` reveals about its frame; nil when it is malformed. Stores parameter sets on the way.
     ///
     /// With a dependency descriptor the payload of H.264 and AV1 decides nothing: it may be encrypted end to end.
     mutating func summarize(
@@ -20,7 +20,7 @@ extension ReceiveLayer {
                 return PayloadSummary(mandatoryFieldsOf: value, marker: marker)
             }
             if let descriptor, descriptor.hasStructure || descriptors.activeDecodeTargets != active {
-                // All but this one came before, and may have left.
+                // All other packets arrived before this one and may have been forwarded already.
                 targetsSince = sequence == sequences.highest ? sequence : sequences.highest + 1
             }
         }
@@ -31,7 +31,7 @@ extension ReceiveLayer {
         if summary.containsParameterSets {
             keepParameterSets(payload)
         } else if descriptor != nil, summary.startsKeyframe, !parameterSets.isComplete {
-            // Nobody has seen a set of this stream, so it is encrypted, and its keyframes bring theirs within.
+            // No parameter set of this stream was ever seen, so it is encrypted, and its keyframes contain theirs.
             summary.containsParameterSets = true
         }
         return summary
@@ -41,7 +41,7 @@ extension ReceiveLayer {
         let bytes = payload.bytes
         guard var units = H264.Units(bytes) else { return }
         while let unit = units.next(in: bytes) {
-            // Sets in fragments would be larger than a packet, which no encoder makes.
+            // Fragmented sets would be larger than a packet; no encoder produces them.
             guard unit.isWhole, unit.length > 1 else { continue }
             let raw = UnsafeRawBufferPointer(rebasing: payload[unit.offset..<(unit.offset + unit.length)])
             if unit.type == H264.sequenceParameterSet {

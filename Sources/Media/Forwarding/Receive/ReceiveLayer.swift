@@ -2,28 +2,28 @@ internal import MediaControl
 public import PayloadFormats
 public import Primitives
 
-/// Where a layer's last keyframe lies in its history.
+/// The position of a layer's last keyframe in its history.
 public struct KeyframePosition: Sendable, Hashable {
     /// Extended sequence number of its first packet, parameter sets of the same timestamp included.
     public var firstSequence: Int64
     /// Its extended timestamp.
     public var timestamp: Int64
-    /// When its first packet came.
+    /// When its first packet arrived.
     public var arrival: MonotonicTime
 }
 
 /// One layer (simulcast encoding, or the only stream) of a published track: everything about one media SSRC and the
 /// retransmissions that belong to it. Flat state; the track owns it and lends pointers.
 public struct ReceiveLayer: ~Copyable {
-    /// Position in the description's encodings; stable for the track's life.
+    /// Position in the description's encodings; constant for the track's lifetime.
     public let index: Int
     /// `a=rid` value, where the encoding has one.
     public internal(set) var rid: String?
-    /// The media SSRC; nil until the SDP or a packet told.
+    /// The media SSRC; nil until the SDP or a packet reveals it.
     public internal(set) var ssrc: UInt32?
     /// The SSRC of retransmissions.
     public internal(set) var rtxSSRC: UInt32?
-    /// The SSRC of retransmissions for the source before, until another takes its place: its packets may cross the change.
+    /// The SSRC of retransmissions for the previous source, until another replaces it: its packets may cross the change.
     var formerRTX: UInt32?
     /// The layer's packets.
     public internal(set) var history: PacketHistory
@@ -31,7 +31,7 @@ public struct ReceiveLayer: ~Copyable {
     public internal(set) var lastKeyframe: KeyframePosition?
     /// The publisher's clock by its last sender report.
     public internal(set) var clock: SenderClock?
-    /// Picture size by the last keyframe; 0 while unknown.
+    /// Frame size by the last keyframe; 0 while unknown.
     public internal(set) var width = 0
     public internal(set) var height = 0
     /// Spatial layers inside the stream by its last keyframe, and the most that it ever had.
@@ -41,9 +41,9 @@ public struct ReceiveLayer: ~Copyable {
     public internal(set) var parameterSets = ParameterSetCache()
     /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.
     public internal(set) var descriptors = DependencyDescriptorReader()
-    /// Packets from here on came when the structure and the active targets that `descriptors` holds were in force.
+    /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
     var targetsSince: Int64 = .min
-    /// When the last media packet (no padding, no retransmission) came; `.zero` before the first.
+    /// When the last media packet (no padding, no retransmission) arrived; `.zero` before the first.
     public internal(set) var lastMedia = MonotonicTime.zero
 
     var ridText: ShortText?
@@ -56,21 +56,21 @@ public struct ReceiveLayer: ~Copyable {
     /// Extended timestamp of the newest packet.
     var newestTimestamp: Int64 = 0
     var hasTimestamp = false
-    /// Frames begun; compared between layers to tell one that stopped (`PublishedTrack.isActive`).
+    /// Frames begun since the track was added.
     var frameCount: UInt64 = 0
     /// The timestamp of the newest frame counted.
     var countedFrame: Int64 = .min
-    /// The sender said goodbye and has not been heard since.
+    /// The sender sent an RTCP BYE and nothing since.
     var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
     var owesDiscontinuity = false
-    /// RED whose blocks are not Opus came, so it is encrypted end to end, and what looks like RED among it is chance.
+    /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
     var carriesOpaqueRED = false
     var owesTimeline = false
-    /// The newest packet that a mute dropped: nothing can begin with a keyframe that reaches back to it.
+    /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
     var droppedUpTo: Int64 = .min
     var firCommand: UInt8 = 0
-    /// Packets were given up; one keyframe is to be asked for.
+    /// Missing packets were given up; request one keyframe.
     var lostForGood = false
     /// Packets received at the last report.
     var reportedPackets: Int64 = 0
@@ -92,14 +92,14 @@ public struct ReceiveLayer: ~Copyable {
     /// Interarrival jitter in timestamp units.
     public var jitter: UInt32 { counters.jitter }
 
-    /// Bits a second over the last second.
+    /// Bits per second over the last second.
     public func bitrate(at now: MonotonicTime) -> Bitrate { rates.bitrate(at: now) }
 
-    /// Frames a second over the last two seconds, or from the distance of the last frames when they are few.
+    /// Frames per second over the last two seconds, or from the interval of the last frames when they are few.
     public func framesPerSecond(at now: MonotonicTime) -> Double { frames.framesPerSecond(at: now) }
 
-    /// The last keyframe's first packet, when it is at most `maximumAge` old and nothing since then is missing: a new
-    /// subscriber can be given everything from there at once, instead of waiting for another keyframe.
+    /// The last keyframe's first packet, if it is at most `maximumAge` old and no packet since is missing: a new
+    /// subscriber gets everything from there at once, instead of waiting for another keyframe.
     public func replayStart(at now: MonotonicTime, maximumAge: TimeInterval) -> Int64? {
         guard let lastKeyframe, now - lastKeyframe.arrival <= maximumAge else { return nil }
         guard history.record(lastKeyframe.firstSequence) != nil else { return nil }
@@ -115,7 +115,7 @@ struct LayerTotals: Sendable {
     var packets: UInt64 = 0
     var bytes: UInt64 = 0
     var repaired: UInt64 = 0
-    /// Retransmissions of packets that had come: bandwidth probes of the sender (recipes 1.3). Never forwarded.
+    /// Retransmissions of packets that had arrived: the sender's bandwidth probes (recipes 1.3). Never forwarded.
     var probes: UInt64 = 0
     var nacks: UInt64 = 0
     var keyframeRequests: UInt64 = 0

@@ -2,9 +2,9 @@ internal import MediaControl
 internal import Primitives
 internal import RTP
 
-/// id -> meaning of the header extensions of one peer, one load an element.
+/// id -> meaning of the header extensions of one peer, one load per element.
 ///
-/// Bundled m-sections use one id for one extension (RFC 8843 section 9.2... the mapping is shared by the bundle), so the
+/// Bundled m-sections use one id for one extension (RFC 8843 section 9.2: the bundle shares the mapping), so the
 /// union of all sections is the peer's table; it is needed before the packet's section is known.
 struct ExtensionTable: ~Copyable {
     /// `HeaderExtension.rawValue + 1`, 0 for unknown.
@@ -32,7 +32,7 @@ struct ExtensionTable: ~Copyable {
     }
 }
 
-/// What one walk over a packet's header extensions found.
+/// The result of one walk over a packet's header extensions.
 struct ReceivedExtensions {
     struct Range {
         var offset = 0
@@ -45,7 +45,7 @@ struct ReceivedExtensions {
         }
     }
 
-    /// Those that are passed on.
+    /// Extensions to forward.
     var forwarded = ExtensionLocations()
     var mid = Range()
     var rid = Range()

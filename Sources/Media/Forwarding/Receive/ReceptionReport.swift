@@ -1,6 +1,6 @@
 public import Primitives
 
-/// What a publisher's sender report says about its clock: this RTP timestamp is this wall-clock moment (RFC 3550 6.4.1).
+/// The publisher's clock by its sender report: this RTP timestamp is this wall-clock moment (RFC 3550 6.4.1).
 public struct SenderClock: Sendable, Hashable {
     /// NTP timestamp, 32.32 fixed point, on the publisher's clock.
     public var ntp: UInt64
@@ -15,17 +15,17 @@ public struct SenderClock: Sendable, Hashable {
         self.arrival = arrival
     }
 
-    /// The middle 32 bits, as LSR asks for them.
+    /// The middle 32 bits, as LSR requires.
     public var middle: UInt32 { UInt32(truncatingIfNeeded: ntp >> 16) }
 }
 
-/// Loss and jitter of one SSRC, kept as RFC 3550 sections 6.4.1 and A.3, A.8 say.
+/// Loss and jitter of one SSRC, computed as in RFC 3550 sections 6.4.1, A.3 and A.8.
 struct ReceptionCounters: Sendable {
-    /// Packets received in this numbering, duplicates and late ones included as RFC 3550 has it for late ones.
+    /// Packets received in this numbering, late ones included as RFC 3550 requires.
     private(set) var received: Int64 = 0
     private var expectedPrior: Int64 = 0
     private var receivedPrior: Int64 = 0
-    /// Lost in numberings that ended by a restart.
+    /// Packets lost in numberings before a restart.
     private var lostBefore: Int64 = 0
     private var lastTransit: Int64?
     private var lastTimestamp: Int64 = .min
@@ -38,7 +38,7 @@ struct ReceptionCounters: Sendable {
     /// Counts a packet.
     @inline(__always) mutating func count() { received &+= 1 }
 
-    /// A numbering ends: what was lost in it stays lost.
+    /// Starts a new numbering; packets lost in the old one stay counted as lost.
     mutating func restart(lost: Int64) {
         lostBefore += max(0, lost)
         received = 0
@@ -50,12 +50,12 @@ struct ReceptionCounters: Sendable {
 
     /// Updates the jitter with a packet that was sent once and in order.
     ///
-    /// Only the first packet of each timestamp counts: the others of a frame are spread by the sender's pacer, which is
-    /// not jitter. A jump of the timestamp (route change) starts anew instead of being counted as jitter.
+    /// Only the first packet of each timestamp counts: the sender's pacer spreads the others of a frame, which is
+    /// not jitter. A timestamp jump (route change) restarts the measurement instead of counting as jitter.
     @inline(__always) mutating func measureJitter(timestamp: Int64, at now: MonotonicTime, clockRate: Int64) {
         guard timestamp != lastTimestamp else { return }
         lastTimestamp = timestamp
-        // now in timestamp units without overflow: whole seconds and the rest apart.
+        // Converts now to timestamp units without overflow: whole seconds and the rest separately.
         let seconds = now.nanoseconds / 1_000_000_000, rest = now.nanoseconds % 1_000_000_000
         let transit = seconds &* clockRate &+ rest &* clockRate / 1_000_000_000 &- timestamp
         defer { lastTransit = transit }
@@ -65,7 +65,7 @@ struct ReceptionCounters: Sendable {
         scaledJitter += difference - ((scaledJitter + 8) >> 4)
     }
 
-    /// Packets lost so far, `expected` being what the numbering should have brought.
+    /// Packets lost so far; `expected` is the number that should have arrived in this numbering.
     func lost(expected: Int64) -> Int64 { lostBefore + expected - received }
 
     /// Fraction lost since the last call as an 8-bit fixed point number.

@@ -1,6 +1,6 @@
 import Primitives
 
-/// What packets of one SSRC are: which track and layer of the peer they belong to, and whether they are repeats.
+/// The meaning of one SSRC: which track and layer of the peer its packets belong to, and whether they are retransmissions.
 public struct StreamBinding: Hashable, Sendable {
     /// Slot of the track in its `Uplink`.
     public var track: UInt8
@@ -24,17 +24,17 @@ public struct StreamBinding: Hashable, Sendable {
     fileprivate var packed: Int { Int(track) | Int(layer) << 8 | (isRTX ? 0x10000 : 0) }
 }
 
-/// SSRC -> binding of one peer, asked once a packet. SSRCs are random (RFC 3550 section 8); a peer that picks others finds only its own packets late.
+/// SSRC -> binding of one peer, looked up once per packet. SSRCs are random (RFC 3550 section 8); a peer that picks others only delays its own packets.
 public struct SSRCTable: ~Copyable {
-    /// A camera with three layers and their RTX, and a microphone, without growing.
+    /// Holds a camera with three layers and their RTX, and a microphone, without growing.
     private var bindings = FlatTable<UInt32>(capacity: 8)
 
-    /// At most this many streams a peer: 32 tracks x 3 layers x (media + RTX) = 192, and some that changed their SSRC.
+    /// Maximum streams per peer: 32 tracks x 3 layers x (media + RTX) = 192, and some that changed their SSRC.
     public static let limit = 256
 
     public init() {}
 
-    /// Bindings held.
+    /// Number of bindings.
     public var count: Int { bindings.count }
 
     /// The binding of `ssrc`.
@@ -42,14 +42,14 @@ public struct SSRCTable: ~Copyable {
         bindings[ssrc].map(StreamBinding.init(packed:))
     }
 
-    /// Binds `ssrc`, replacing what it was bound to; false when the table is full.
+    /// Binds `ssrc`, replacing an earlier binding; false when the table is full.
     public mutating func bind(_ ssrc: UInt32, to binding: StreamBinding) -> Bool {
         guard bindings[ssrc] != nil || count < Self.limit else { return false }
         bindings.set(ssrc, to: binding.packed)
         return true
     }
 
-    /// Forgets every binding for which `condition` holds.
+    /// Removes every binding for which `condition` holds.
     public mutating func removeAll(where condition: (UInt32, StreamBinding) -> Bool) {
         bindings.removeAll { condition($0, StreamBinding(packed: $1)) }
     }

@@ -1,45 +1,45 @@
 public import Primitives
 
-/// Extends the 16-bit sequence numbers of one SSRC, tells new packets from repeats, and notices restarts
+/// Extends the 16-bit sequence numbers of one SSRC, detects duplicates, and notices restarts
 /// (RFC 3550 appendix A.1, with the limits below instead of its 3,000 and 100).
 ///
-/// The stream is authenticated, so a jump is never garbage: it is believed at once where that can be told, because the
+/// The stream is authenticated, so a jump is never garbage: it is accepted at once where that is possible, because the
 /// first packet after a pause must not wait for the second.
 public struct SequenceTracker: ~Copyable {
-    /// What a packet's number means.
+    /// The meaning of a packet's number.
     public enum Verdict: Hashable, Sendable {
         /// The next number.
         case next(Int64)
-        /// Ahead of the next: the numbers from `missing` to this one have not come yet.
+        /// Ahead of the next: the numbers from `missing` to this one have not arrived yet.
         case ahead(Int64, missing: Int64)
         /// Below the highest, but never seen before.
         case late(Int64)
-        /// Numbering started anew; everything between the last packet and this one was never sent or is lost for good.
+        /// Numbering restarted; everything between the last packet and this one was never sent or is lost for good.
         case restarted(Int64)
         /// Seen before.
         case duplicate
-        /// So far back that nobody knows whether it was seen.
+        /// Too far back to know whether it was seen.
         case tooOld
     }
 
-    /// Forward jumps above this are restarts: at 5,000 packets/s it is 0.4 s, and repair is hopeless beyond it.
+    /// Larger forward jumps are restarts: at 5,000 packets/s this is 0.4 s, beyond which repair is hopeless.
     static let maximumGap: Int64 = 2000
-    /// Numbers remembered for telling repeats; a power of two. 1,024 packets are a second of 9 Mbit/s, and repairs come
+    /// Numbers remembered to detect duplicates; a power of two. 1,024 packets are a second of 9 Mbit/s, and repairs arrive
     /// within a second.
     static let window: Int64 = 1024
-    /// A stream that paused this long may go on with any number. Longer than any path's reordering.
+    /// A stream that paused this long may continue with any number. Longer than any path's reordering.
     static let pause = TimeInterval.milliseconds(300)
-    /// After this long even a number inside the window is new: the sequence went round while nothing arrived.
+    /// After this long even a number inside the window is new: the sequence wrapped while nothing arrived.
     static let longPause = TimeInterval.seconds(2)
 
     /// The first number of this numbering; loss is counted from it.
     public private(set) var first: Int64 = 0
     /// The highest number; `first - 1` before the first packet.
     public private(set) var highest: Int64 = -1
-    /// Whether anything came yet.
+    /// Whether any packet has arrived.
     public private(set) var hasStarted = false
     private var lastArrival = MonotonicTime.zero
-    /// A number far back that would mean a restart if the next one followed it.
+    /// A number far back; the next packet confirms a restart if it has this number.
     private var suspect: UInt16?
     private var sourceChanged = false
     private let seen: UnsafeMutablePointer<UInt64>
@@ -51,7 +51,7 @@ public struct SequenceTracker: ~Copyable {
 
     deinit { seen.deallocate() }
 
-    /// Takes the number of a packet that came on the stream's own SSRC.
+    /// Processes the number of a packet that arrived on the stream's own SSRC.
     public mutating func receive(_ number: UInt16, at now: MonotonicTime) -> Verdict {
         defer { lastArrival = now }
         guard hasStarted else {
@@ -70,7 +70,7 @@ public struct SequenceTracker: ~Copyable {
         return .tooOld
     }
 
-    /// Takes the number of a repaired packet: it may fill a gap, never move the stream on by a jump.
+    /// Processes the number of a repaired packet: it may fill a gap but never move the stream forward by a jump.
     public mutating func receiveRepaired(_ number: UInt16) -> Verdict {
         guard hasStarted else { return .tooOld }
         let distance = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: highest)))
@@ -78,7 +78,7 @@ public struct SequenceTracker: ~Copyable {
         return distance > 0 ? advance(by: distance) : mark(highest + distance)
     }
 
-    /// Another source continues under the same layer: its first packet is a restart.
+    /// Another source continues the same layer: its first packet is a restart.
     public mutating func changeSource() { sourceChanged = hasStarted }
 
     /// Whether `sequence` was received; false for numbers outside the window.
@@ -128,7 +128,7 @@ extension SequenceTracker {
         return .late(sequence)
     }
 
-    // Read and written apart: the compiler's thread sanitizer breaks on `|=` through a pointer that lies in a noncopyable value
+    // Separate read and write: the compiler's thread sanitizer breaks on `|=` through a pointer that lies in a noncopyable value
     // (Swift 6.3.1: "Invalid bitcast").
     @inline(__always) private func remember(_ sequence: Int64) {
         let word = Self.word(sequence)

@@ -1,4 +1,4 @@
-/// A mid or rid of at most 16 ASCII characters as two numbers: compared without touching a `String` on the packet path.
+/// A mid or rid of at most 16 ASCII characters as two numbers: compared without a `String` on the packet path.
 struct ShortText: Hashable, Sendable {
     private var low: UInt64 = 0
     private var high: UInt64 = 0
@@ -10,7 +10,7 @@ struct ShortText: Hashable, Sendable {
         for (index, byte) in bytes.enumerated() { set(byte, at: index) }
     }
 
-    /// From `length` bytes at `offset` of a packet; trailing NULs, which some senders pad with, are cut.
+    /// From `length` bytes at `offset` of a packet; trailing NULs, which some senders add as padding, are ignored.
     init?(_ packet: UnsafeRawBufferPointer, offset: Int, length: Int) {
         guard length > 0, length <= 16, offset + length <= packet.count else { return nil }
         for index in 0..<length { set(packet[offset + index], at: index) }

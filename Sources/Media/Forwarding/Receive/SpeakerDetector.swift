@@ -1,20 +1,20 @@
 public import MediaControl
 public import Primitives
 
-/// Who speaks in one room: the list of active speakers, and the dominant one by the method of Volfin and Cohen
+/// The speakers of one room: the list of active speakers, and the dominant one by the method of Volfin and Cohen
 /// (`SpeechActivity`), which does not follow coughs, key strokes and short remarks.
 ///
-/// Looks at the tracks' level windows every 300 ms; nothing is done a packet. Not Sendable: one worker owns it.
+/// It evaluates the tracks' level windows every 300 ms and does nothing per packet. Not Sendable: one worker owns it.
 public final class SpeakerDetector {
-    /// The decision interval of the paper's implementations.
+    /// The decision interval of implementations of the paper.
     static let interval = TimeInterval.milliseconds(300)
-    /// While nobody has sent audio for a while.
+    /// Used while no one has sent audio for a while.
     static let idleInterval = TimeInterval.seconds(1)
-    /// How much more active than the dominant speaker another must be, in each interval (its three thresholds in the paper).
+    /// How much more active than the dominant speaker another must be, in each interval (the paper's three thresholds).
     static let requiredLead = SpeechActivity(immediate: 3, medium: 2, long: 0)
-    /// A room where nobody has spoken for this long has no dominant speaker.
+    /// After this long without speech a room has no dominant speaker.
     static let forgetting = TimeInterval.seconds(30)
-    /// Most speakers listed: the more speak at once, the less the list says.
+    /// Maximum speakers listed: the more speak at once, the less the list is worth.
     static let listLimit = 10
 
     private struct Speaker {
@@ -34,17 +34,17 @@ public final class SpeakerDetector {
     /// When `advance` has something to do.
     public private(set) var nextDeadline = MonotonicTime.distantFuture
 
-    /// A detector of `room` that knows nobody yet.
+    /// A detector of `room` without any tracks.
     public init(room: RoomID) { self.room = room }
 
-    /// Takes part from now on. Only audio tracks have levels.
+    /// Adds a track. Only audio tracks have levels.
     public func add(_ track: PublishedTrack, at now: MonotonicTime) {
         guard track.description.kind == .audio, track.description.source != .screenAudio else { return }
         speakers.append(Speaker(track: track))
         nextDeadline = min(nextDeadline, now + Self.interval)
     }
 
-    /// The track is gone.
+    /// Removes a track.
     public func remove(_ id: TrackID) {
         speakers.removeAll { $0.track.description.id == id }
         if dominant == id { setDominant(nil) }
@@ -70,7 +70,7 @@ public final class SpeakerDetector {
         return events
     }
 
-    /// Decides anew when it is time to.
+    /// Makes a new decision when one is due.
     public func advance(to now: MonotonicTime) {
         guard now >= nextDeadline else { return }
         var isAnybodyHeard = false
@@ -117,10 +117,10 @@ public final class SpeakerDetector {
 extension SpeakerDetector {
     /// Louder than -50 dBov is voice.
     private static let voice: UInt8 = 77
-    /// Listed after 40 % of the last half second were voice; unlisted after a whole second without.
+    /// Listed once 40 % of the last half second were voice; unlisted after a whole second without.
     private static let slotsToEnter = 10
     private static let leaving = TimeInterval.seconds(1)
-    /// Loudness is told in steps, so that a list whose members stay does not change with every syllable.
+    /// Loudness is reported in steps, so that a list whose members stay does not change with every syllable.
     private static let step = 16
 
     private func updateList(at now: MonotonicTime) {

@@ -6,7 +6,7 @@ internal import Glibc
 /// that Jitsi uses (DominantSpeakerIdentification.java).
 ///
 /// ```text
-///  immediate   20 ms   loudness in 13 steps, those within one step of the noise floor count as silence
+///  immediate   20 ms   loudness in 13 steps; less than one step above the noise floor counts as silence
 ///  medium     100 ms   how many of 5 immediates are above step 7
 ///  long         1 s    how many of 10 mediums are full
 ///  score       log( B(N, v) p^v (1-p)^(N-v) / (lambda e^(-lambda v)) ), p = 0.5: likelihood of speech against silence
@@ -21,7 +21,7 @@ struct SpeechActivity: Sendable {
     static let mediumThreshold: UInt8 = 7
     static let immediatesAMedium = 5
     static let mediumsALong = 10
-    /// The least score; silence has it in all three intervals.
+    /// The minimum score; silence has it in all three intervals.
     static let least = 1e-10
     static let silence = SpeechActivity(immediate: least, medium: least, long: least)
 

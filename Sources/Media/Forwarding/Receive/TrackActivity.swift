@@ -1,14 +1,14 @@
 public import Primitives
 
-/// Whether a track and its layers are being sent. Silence is not a fault: cameras stop in the background, calls are
+/// Whether a track and its layers are being sent. Silence is not an error: cameras stop in the background, calls are
 /// interrupted.
 public enum TrackActivity {
-    /// No packets for this long: silent. Two frame distances of the slowest healthy sender, one frame in 2 s, and
-    /// within the 2 to 5 s that a viewer may wait for the notice. Audio with DTX sends every 400 ms.
+    /// Without packets for this long, a track is silent. Two frame intervals of the slowest healthy sender, one frame in 2 s, and
+    /// within the 2 to 5 s that a subscriber may wait for the notification. Audio with DTX is sent every 400 ms.
     public static let limit = TimeInterval.seconds(4)
-    /// A simulcast layer counts as stopped earlier, when another layer of the track goes on: after this long …
+    /// A simulcast layer counts as stopped earlier, when another layer of the track continues: after this long …
     static let layerLimit = TimeInterval.seconds(1)
-    /// … and so many frames of the other. At 1 frame/s it takes 15 s, but then `limit` decides.
+    /// … and this many frames of the other. At 1 frame/s that takes 15 s, but then `limit` decides.
     static let layerFrames: UInt64 = 15
 }
 
@@ -26,14 +26,14 @@ extension PublishedTrack {
         return true
     }
 
-    /// The layers that are being sent now, bit by bit.
+    /// Bitmap of the layers that are being sent now.
     func activeLayers(at now: MonotonicTime) -> UInt8 {
         var layers: UInt8 = 0
         for index in 0..<layerCount where isActive(layer: index, at: now) { layers |= 1 << UInt8(index) }
         return layers
     }
 
-    /// Those of them whose rate is known.
+    /// The active layers whose rate is known.
     func measuredLayers(at now: MonotonicTime) -> UInt8 {
         let active = activeLayers(at: now)
         var layers: UInt8 = 0
@@ -44,7 +44,7 @@ extension PublishedTrack {
         return layers
     }
 
-    /// Whether the layer has just begun beside another that was sent before: nobody knows what it takes.
+    /// Whether the layer has just begun beside another that was sent before: its rate is still unknown.
     private func isJoining(layer index: Int, among active: UInt8, at now: MonotonicTime) -> Bool {
         guard let began = layerStorage[index].rates.began, now - began < Self.measuringTime,
             state.pointee.announced.bitsPerSecond(stream: index, upTo: 0) == nil
@@ -55,12 +55,12 @@ extension PublishedTrack {
         return false
     }
 
-    /// What a rate is measured over at least. Short, because on most links the layer fits and somebody waits for it: the keyframe that it begins with makes
-    /// it look larger, an encoder that works up to its rate smaller (Chromium's first second), and then the next look takes it back.
+    /// Minimum time to measure a rate. Short, because on most links the layer fits and a subscriber waits for it: its first keyframe makes it look
+    /// larger, an encoder that ramps up makes it look smaller (Chromium's first second), and the next evaluation corrects either.
     public static var measuringTime: TimeInterval { .milliseconds(250) }
 
-    /// Position of a layer by quality, 0 the smallest: by picture size where both are known, else by what the rid says, else
-    /// by the order of the SDP. The order in the SDP alone is not to be trusted (`h;q` and `f;h;q` were seen).
+    /// Position of a layer by quality, 0 the smallest: by frame size where both are known, else by the rid's usual meaning, else
+    /// by the order of the SDP, which alone is not reliable (`h;q` and `f;h;q` were seen).
     public func rank(ofLayer index: Int) -> Int {
         var rank = 0
         for other in 0..<layerCount where other != index && isSmaller(other, than: index) { rank += 1 }
@@ -81,26 +81,26 @@ extension PublishedTrack {
         return hintA == hintB ? a < b : hintA < hintB
     }
 
-    /// When the track falls silent if nothing more comes.
+    /// When the track becomes silent if nothing more arrives.
     var silenceDeadline: MonotonicTime {
         guard !state.pointee.isSilent, state.pointee.hasStarted else { return .distantFuture }
         var last: MonotonicTime?
         for index in 0..<layerCount where !layerStorage[index].hasEnded {
             last = max(last ?? .zero, layerStorage[index].lastMedia)
         }
-        // All have said goodbye: at once.
+        // All layers sent a BYE: at once.
         return last.map { $0 + TrackActivity.limit } ?? .zero
     }
 }
 
 extension ReceiveLayer {
-    /// Frames that began after `moment`; an estimate from the rate, which is all that the question needs.
+    /// Frames that began after `moment`; an estimate from the rate, which is sufficient here.
     fileprivate func framesSince(_ moment: MonotonicTime) -> UInt64 {
         guard lastMedia > moment else { return 0 }
         return UInt64(max(0, frames.framesPerSecond(at: lastMedia) * (lastMedia - moment).seconds))
     }
 
-    /// What the common names of layers mean.
+    /// The rank that the common names of layers imply.
     fileprivate var ridHint: Int? {
         switch rid {
         case "q", "l", "lo", "low", "0": 0

@@ -2,32 +2,32 @@ internal import MediaControl
 internal import Primitives
 internal import RTP
 
-/// When each packet of one transport came, for feedback to its sender
+/// Arrival times of the packets of one transport, for feedback to its sender
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01): all SSRCs together, retransmissions and padding included.
 ///
 /// ```text
-///   times[n & mask]     told |  to be told        | newest
+///   times[n & mask]  reported | to report          | newest
 ///   ... t t t - t t t t t t t | t t - t t t - t t t t |
 ///                             ^ base                  ^ highest
 /// ```
-/// A packet that comes after later ones have been told moves `base` back, so that its number is told again with its time;
-/// senders take the first word about a packet that came.
+/// A packet that arrives after later ones were reported moves `base` back, so that its number is reported again with its time;
+/// senders use the first report of a packet's arrival.
 struct TransportFeedbackRecorder: ~Copyable {
     /// Numbers remembered; a power of two. 250 ms (the longest interval) at 4,000 packets/s, some 36 Mbit/s, and as many
     /// again for late ones.
     static let capacity: Int64 = 2048
-    /// Arrivals handed to the writer at once.
+    /// Arrivals passed to the writer at once.
     static let chunk = 128
-    /// Told at the latest when so many wait, however short ago the last feedback was.
+    /// Feedback is sent as soon as this many packets wait, however recent the last feedback was.
     static let flush: Int64 = 512
-    /// Senders' estimators want an answer within a frame or two; less often than 280 ms slows their start.
+    /// Senders' estimators need an answer within a frame or two; intervals above 280 ms slow their start.
     static let shortest = TimeInterval.milliseconds(50)
     static let longest = TimeInterval.milliseconds(100)
     static let longestOnBudget = TimeInterval.milliseconds(280)
-    /// IPv4 and UDP headers and the SRTCP trailer of a feedback packet on its own.
+    /// IPv4 and UDP headers and the SRTCP trailer of a separate feedback packet.
     private static let overheadBytes: Int64 = 28 + 20
 
-    /// Nanoseconds, 0 where nothing came; made with the first packet that carries a number.
+    /// Nanoseconds, 0 where nothing arrived; allocated with the first packet that carries a number.
     private var times: UnsafeMutablePointer<Int64>?
     private var unwrapper = SequenceUnwrapper()
     private var base: Int64 = 0
@@ -36,7 +36,7 @@ struct TransportFeedbackRecorder: ~Copyable {
     private var mediaSSRC: UInt32 = 0
     private var lastSent = MonotonicTime.zero
     private var interval = shortest
-    /// Bits a second that feedback may cost; nil: 5 % of what comes in.
+    /// Bits per second that feedback may use; nil: 5 % of the received bitrate.
     private var budget: Int64?
     private var packetsSinceSent: Int64 = 0
     private var bytesSinceSent: Int64 = 0
@@ -45,10 +45,10 @@ struct TransportFeedbackRecorder: ~Copyable {
 
     deinit { times?.deallocate() }
 
-    /// A publish-only peer's downlink is to be next to nothing: 5 kbit/s with its reports.
+    /// Keeps the downlink of a publish-only peer minimal: 5 kbit/s with its reports.
     mutating func setBudget(_ profile: PeerProfile) { budget = profile == .publishOnly ? 3_300 : nil }
 
-    /// The packet with transport-wide number `number` came.
+    /// Records the arrival of the packet with transport-wide number `number`.
     @inline(__always) mutating func record(_ number: UInt16, mediaSSRC: UInt32, at now: MonotonicTime) {
         self.mediaSSRC = mediaSSRC
         let sequence = unwrapper.unwrap(number)
@@ -78,7 +78,7 @@ struct TransportFeedbackRecorder: ~Copyable {
         times = made
         base = sequence
         highest = sequence - 1
-        // The first answer comes soon: it starts the sender's estimator.
+        // Send the first answer soon: it starts the sender's estimator.
         lastSent = now - interval + .milliseconds(20)
     }
 
@@ -103,7 +103,7 @@ struct TransportFeedbackRecorder: ~Copyable {
         return true
     }
 
-    /// Appends one feedback from `base` on; the last number told, or nil when there is no room.
+    /// Appends one feedback packet from `base` on; returns the last number reported, or nil when there is no room.
     private func append(_ writer: inout RTCPWriter, senderSSRC: UInt32) -> Int64? {
         guard let times else { return nil }
         // In registers and on the stack: a temporary allocation of this size would come from the heap.
@@ -123,12 +123,12 @@ struct TransportFeedbackRecorder: ~Copyable {
         return taken == 0 ? nil : arrivals[taken - 1].sequence
     }
 
-    /// The next distance, so that the feedback's own rate keeps to its budget: 50 to 100 ms, and up to 280 ms for a peer
-    /// whose downlink is to be kept quiet.
+    /// Sets the next interval so that the feedback's own rate keeps to its budget: 50 to 100 ms, and up to 280 ms for a
+    /// publish-only peer.
     private mutating func adaptInterval(at now: MonotonicTime) {
         let elapsed = max(now - lastSent, Self.shortest)
         let bits = (bytesSinceSent + Self.overheadBytes) * 8
-        // 5 % of the uplink, taking 1,000 bytes a packet: what libwebrtc's receivers spend.
+        // 5 % of the uplink, assuming 1,000 bytes per packet: what libwebrtc's receivers spend.
         let allowance = budget ?? max(packetsSinceSent * 8_000 * 1_000_000_000 / elapsed.nanoseconds / 20, 1)
         let wanted = TimeInterval(nanoseconds: bits * 1_000_000_000 / allowance)
         interval = min(max(wanted, Self.shortest), budget == nil ? Self.longest : Self.longestOnBudget)

@@ -4,10 +4,10 @@ internal import RTP
 
 /// Which track and layer an SSRC belongs to (RFC 8843 section 9.2, RFC 8852, RFC 8853).
 ///
-/// Browsers write mid and rid into the first packets of a stream only, until the first feedback comes, so what is learnt
-/// is remembered; retransmissions (repaired-rid) may come before their media SSRC.
+/// Browsers write mid and rid only into the first packets of a stream, until the first feedback arrives, so learned bindings
+/// are remembered; retransmissions (repaired-rid) may arrive before their media SSRC.
 extension Uplink {
-    /// SSRCs that the SDP names.
+    /// Binds the SSRCs in the SDP.
     func bindAnnounced(_ track: PublishedTrack, slot: Int) {
         for (index, encoding) in track.description.encodings.enumerated() where index < track.layerCount {
             if let ssrc = encoding.ssrc { bind(ssrc, track, slot: slot, layer: index, isRTX: false) }
@@ -15,7 +15,7 @@ extension Uplink {
         }
     }
 
-    /// Finds out what an unknown SSRC is; nil when nothing in the packet tells.
+    /// Identifies an unknown SSRC; nil when nothing in the packet identifies it.
     func learn(
         _ header: RTPHeader, _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer, at now: MonotonicTime
     ) -> StreamBinding? {
@@ -33,7 +33,7 @@ extension Uplink {
         return bind(header.ssrc, track, slot: slot, layer: layer, isRTX: isRTX)
     }
 
-    /// The track of a mid; without one, the only track that has such a rid.
+    /// The track of a mid; without one, the only track that has this rid.
     private func trackSlot(mid: ShortText?, rid: ShortText?) -> Int? {
         if let mid { return tracks.firstIndex { $0?.state.pointee.mid == mid } }
         guard let rid else { return nil }
@@ -49,8 +49,8 @@ extension Uplink {
     private func layer(of track: PublishedTrack, rid: ShortText?, isRTX: Bool) -> Int? {
         if let rid, let layer = track.layerIndex(ofRID: rid) { return layer }
         if track.layerCount == 1 { return 0 }
-        // Simulcast without rid: layers announced by SSRC that this one is not among. An only layer without retransmissions
-        // can be told, anything else cannot.
+        // Simulcast without rid, layers announced by SSRC: if this SSRC is not among them, only the RTX of a single layer
+        // without RTX is unambiguous.
         guard isRTX else { return nil }
         let open = (0..<track.layerCount).filter {
             track.layer($0).pointee.rtxSSRC == nil && track.layer($0).pointee.ssrc != nil
@@ -58,8 +58,8 @@ extension Uplink {
         return open.count == 1 ? open[0] : nil
     }
 
-    /// The last resort for senders without mid (ffmpeg, GStreamer): the payload type, where only one track without a
-    /// living SSRC has it.
+    /// The last resort for senders without mid (ffmpeg, GStreamer): the payload type, if exactly one track without an
+    /// active SSRC has it.
     private func guess(_ header: RTPHeader, at now: MonotonicTime) -> StreamBinding? {
         var found: (slot: Int, track: PublishedTrack, isRTX: Bool)?
         for (slot, track) in tracks.enumerated() {
@@ -74,8 +74,8 @@ extension Uplink {
         return found.flatMap { bind(header.ssrc, $0.track, slot: $0.slot, layer: 0, isRTX: $0.isRTX) }
     }
 
-    /// Makes `ssrc` the layer's stream. Another SSRC that was bound before is forgotten: the source was replaced, and the
-    /// transport may give its place to others.
+    /// Makes `ssrc` the layer's stream. A different SSRC bound before is forgotten: the source was replaced, and the
+    /// transport may reuse its entry.
     @discardableResult
     private func bind(_ ssrc: UInt32, _ track: PublishedTrack, slot: Int, layer index: Int, isRTX: Bool)
         -> StreamBinding?
@@ -106,7 +106,7 @@ extension PublishedTrack {
         return nil
     }
 
-    /// Whether an SSRC known by nothing but its payload type may become the only layer's stream.
+    /// Whether an SSRC identified only by its payload type may become the only layer's stream.
     fileprivate func isOpen(toRTX isRTX: Bool, at now: MonotonicTime) -> Bool {
         if isRTX { return layerStorage[0].rtxSSRC == nil && layerStorage[0].ssrc != nil }
         guard layerStorage[0].ssrc != nil, layerStorage[0].lastMedia != .zero else { return true }
@@ -116,7 +116,7 @@ extension PublishedTrack {
 }
 
 extension ReceiveLayer {
-    /// Packets of `ssrc` are the layer's from now on.
+    /// Makes `ssrc` the layer's source from now on.
     mutating func changeSource(to ssrc: UInt32) {
         let hadPackets = sequences.hasStarted
         self.ssrc = ssrc

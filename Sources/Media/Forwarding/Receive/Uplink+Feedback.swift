@@ -2,26 +2,26 @@ internal import MediaControl
 public import Primitives
 internal import RTP
 
-/// When reports go out, and what other receivers' reference times wait for an answer.
+/// When reports are sent, and which reference times of other receivers await an answer.
 struct ReportState: Sendable {
-    /// Receiver reports a second apart: without any, senders' video collapses (livekit-facts 6b.7).
+    /// Interval of receiver reports: without any, senders' video collapses (livekit-facts 6b.7).
     static let interval = TimeInterval.seconds(1)
-    /// The first one soon: senders write mid and rid into their packets until it comes.
+    /// The first report is early: senders write mid and rid into their packets until it arrives.
     static let first = TimeInterval.milliseconds(250)
 
     var nextReport = MonotonicTime.distantFuture
-    /// The track slot at which a report goes on that did not fit one datagram.
+    /// The track slot at which to continue a report that did not fit one datagram.
     var resumeSlot = 0
-    /// The last reference time of the peer as a receiver (RFC 3611 section 4.4), to be answered with the next report.
+    /// The last reference time of the peer as a receiver (RFC 3611 section 4.4), to answer with the next report.
     var reference: (ssrc: UInt32, middle: UInt32, arrival: MonotonicTime)?
     /// The worst fraction lost of the last report, for the rate adviser.
     var worstLoss = 0.0
 }
 
 extension Uplink {
-    /// Writes RTCP that is due as one compound to `feedback`; its length, 0 when nothing is due. Call until it is 0.
+    /// Writes due RTCP as one compound to `feedback`; returns its length, 0 when nothing is due. Call until it is 0.
     ///
-    /// Feedback goes as reduced-size RTCP (RFC 5506) except once a second, when a full compound with reports goes out.
+    /// Feedback is reduced-size RTCP (RFC 5506), except for a full compound with reports once per second.
     public func advance(to now: MonotonicTime, feedback: UnsafeMutableRawBufferPointer) -> Int {
         guard now >= schedule.deadline else { return 0 }
         updateActivity(at: now)
@@ -33,7 +33,7 @@ extension Uplink {
             && state.pointee.recorder.write(&writer, senderSSRC: feedbackSSRC, at: now)
             && writeMaximumBitrate(&writer, at: now)
         schedule.set(isComplete ? deadlineByState() : now)
-        // A datagram too small for even one packet must not make a caller call for ever.
+        // A datagram too small for even one packet must not make a caller loop for ever.
         if !isComplete, writer.length == 0 { schedule.set(now + .milliseconds(10)) }
         return writer.length
     }
@@ -64,7 +64,7 @@ extension Uplink {
 
     // MARK: Repair
 
-    /// NACK (RFC 4585 section 6.2.1) for what is missing.
+    /// NACK (RFC 4585 section 6.2.1) for missing packets.
     private func writeRepairRequests(_ writer: inout RTCPWriter, capacity: Int, at now: MonotonicTime) -> Bool {
         for case let track? in tracks {
             for index in 0..<track.layerCount {
@@ -83,10 +83,10 @@ extension Uplink {
         return true
     }
 
-    /// Where no round trip was measured: not so short that every packet is asked for twice, nor so long that repair is late.
+    /// Used before a round trip is measured: not so short that every packet is requested twice, nor so long that repair is late.
     private static var assumedRoundTrip: TimeInterval { .milliseconds(100) }
 
-    /// Header and SSRCs, and 32 entries. What does not fit is asked for again a round trip later.
+    /// Header and SSRCs, and 32 entries. Numbers that do not fit are requested again one round trip later.
     private static var nackRoom: Int { 12 + 4 * 32 }
 
     private func writeMissing(
@@ -102,7 +102,7 @@ extension Uplink {
         }
     }
 
-    /// PLI (RFC 4585 section 6.3.1), or FIR (RFC 5104 section 4.3.1) for senders that know nothing else.
+    /// PLI (RFC 4585 section 6.3.1), or FIR (RFC 5104 section 4.3.1) for senders that support nothing else.
     private func writeKeyframeRequests(_ writer: inout RTCPWriter, at now: MonotonicTime) -> Bool {
         for case let track? in tracks where track.asksForKeyframes {
             for index in 0..<track.layerCount {
@@ -143,18 +143,18 @@ extension Uplink {
                 hasTransportFeedback
                 || (feedback.contains(.transportCC) && track.description.extensions[.transportSequence] != 0)
             guard track.description.kind == .video else {
-                // What Opus takes where nobody capped it.
+                // Typical Opus bitrate without a cap.
                 sum += track.description.maximumBitrate?.bitsPerSecond ?? 64_000
                 continue
             }
             isSupported = isSupported || feedback.contains(.remb)
             isCapped = isCapped || track.description.maximumBitrate != nil
-            // One video track without a maximum leaves the sum without one that means anything: assume the most.
+            // One video track without a maximum makes the sum meaningless: assume the maximum.
             sum += track.description.maximumBitrate?.bitsPerSecond ?? Int64(RateAdviser.most)
             for index in 0..<track.layerCount { if let ssrc = track.layer(index).pointee.ssrc { ssrcs.append(ssrc) } }
         }
         guard isSupported, !ssrcs.isEmpty else {
-            // A picture may come, or its maximum.
+            // A video or its maximum may follow.
             state.pointee.rateAdviser.rest(until: state.pointee.reports.nextReport)
             return true
         }

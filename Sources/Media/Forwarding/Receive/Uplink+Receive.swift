@@ -3,8 +3,8 @@ public import Primitives
 internal import RTP
 
 extension Uplink {
-    /// Takes one clear RTP packet of `length` bytes at the start of `packet`, which may be changed in place. `track` is
-    /// set to the track it belongs to, where one was found.
+    /// Processes one decrypted RTP packet of `length` bytes at the start of `packet`, which may be changed in place. `track` is
+    /// set to the track it belongs to, if one was found.
     public func receiveRTP(
         _ packet: UnsafeMutableRawBufferPointer, length: Int, at now: MonotonicTime, track: inout PublishedTrack?
     ) -> IngestResult {
@@ -48,13 +48,13 @@ extension Uplink {
         return found
     }
 
-    /// Undoes the retransmission format in place (RFC 4588) and goes on with the original packet.
+    /// Unwraps the retransmission format in place (RFC 4588) and ingests the original packet.
     private func receiveRTX(
         _ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ extensions: ReceivedExtensions,
         _ track: PublishedTrack, layer index: Int, at now: MonotonicTime
     ) -> IngestResult {
         let layer = track.layer(index)
-        // Bandwidth probes of padding alone ride on this SSRC too.
+        // Padding-only bandwidth probes also use this SSRC.
         guard header.payloadLength > 0 else { return .dropped(.rtpPaddingOnly) }
         let format = track.state.pointee.formats[Int(header.payloadType)]
         guard format != PublishedTrackState.noFormat, format & PublishedTrackState.rtxBit != 0,
@@ -81,8 +81,8 @@ extension Uplink {
 }
 
 extension Uplink {
-    /// Media came and was thrown away unread: what follows begins anew, video with a keyframe. Asking for what is missing would bring
-    /// it later still.
+    /// Media arrived and was discarded unread: what follows restarts, video with a keyframe. NACKs for the missing packets would delay
+    /// it further.
     public func interrupted() {
         for case let track? in tracks {
             for index in 0..<track.layerCount { track.layer(index).pointee.interrupt() }
@@ -99,13 +99,13 @@ extension ReceiveLayer {
         lostForGood = true
     }
 
-    /// The time from asking for a packet to its retransmission, where it can be told.
+    /// The time from requesting a packet to its retransmission, if it is unambiguous.
     fileprivate mutating func nackAnswered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
         let distance = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: sequences.highest)))
         return nacks.remove(sequences.highest + distance, at: now)
     }
 
-    /// When this layer has something to ask for.
+    /// When this layer has feedback to send.
     var nextFeedback: MonotonicTime {
         guard ssrc != nil else { return .distantFuture }
         return lostForGood ? .zero : min(nacks.nextDue, keyframes.nextDue)

@@ -3,7 +3,7 @@ public import Primitives
 internal import RTP
 
 extension Uplink {
-    /// Receiver reports (RFC 3550 section 6.4.2) with a block for each SSRC heard since the last, and the extended reports
+    /// Writes receiver reports (RFC 3550 section 6.4.2) with a block for each SSRC received since the last, and the extended reports
     /// that measure the round trip where this side sends nothing (RFC 3611 sections 4.4, 4.5).
     func writeReports(_ writer: inout RTCPWriter, capacity: Int, at now: MonotonicTime) -> Bool {
         guard now >= state.pointee.reports.nextReport else { return true }
@@ -30,7 +30,7 @@ extension Uplink {
         }
         state.pointee.reports.resumeSlot = 0
         writeExtendedReports(&writer, hasBlocks: blocks > 0, asksReference: asksReference, at: now)
-        // With nobody heard for a while there is nothing to report until somebody is.
+        // Without received packets there is nothing to report until some arrive.
         state.pointee.reports.nextReport =
             blocks > 0 || state.pointee.reports.reference != nil ? now + ReportState.interval : .distantFuture
         return true
@@ -49,7 +49,7 @@ extension Uplink {
         }
         if let reference = state.pointee.reports.reference {
             state.pointee.reports.reference = nil
-            // An extended report is no report: a compound begins with one.
+            // An extended report is not enough: a compound begins with a sender or receiver report.
             if !hasBlocks { writer.beginReceiverReport(ssrc: feedbackSSRC) }
             writer.appendDelaySinceLastReceiverReport(
                 ssrc: feedbackSSRC,
@@ -61,7 +61,7 @@ extension Uplink {
         }
     }
 
-    /// Takes one clear compound: sender reports, goodbyes and extended reports are used here, the rest is the downlink's.
+    /// Processes one decrypted compound: sender reports, BYEs and extended reports; the downlink uses the rest.
     public func receiveRTCP(_ packet: RawSpan, at now: MonotonicTime) {
         guard var compound = RTCPCompound(packet) else { return }
         while let part = compound.next(in: packet) {
@@ -97,7 +97,7 @@ extension Uplink {
         layer.pointee.clock = SenderClock(ntp: report.ntpTimestamp, timestamp: newest &+ distance, arrival: now)
     }
 
-    /// The source stops (RFC 3550 section 6.6): silent at once instead of after the limit. The SSRC may come back.
+    /// The source stops (RFC 3550 section 6.6): silent at once instead of after the limit. The SSRC may return.
     private func receiveGoodbye(_ ssrc: UInt32, at now: MonotonicTime) {
         guard let binding = state.pointee.table[ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else {
             return

@@ -2,7 +2,7 @@ public import MediaControl
 public import Primitives
 internal import RTP
 
-/// All that one peer sends: its tracks, which SSRC belongs to which, and the feedback that its transport needs.
+/// All that one peer sends: its tracks, the SSRC bindings, and the feedback that its transport needs.
 ///
 /// ```text
 ///  clear RTP --> parse header and extensions once --> transport-wide arrival
@@ -11,11 +11,11 @@ internal import RTP
 ///        SSRC table --(unknown)--> learn by rid, mid, payload type
 ///                    |
 ///                    v
-///   RTX undone in place --> sequence, loss, jitter --> payload summary --> history of the layer --> arrivals of the track
+///   RTX unwrapped in place --> sequence, loss, jitter --> payload summary --> history of the layer --> arrivals of the track
 /// ```
 ///
-/// Sans-IO: `receiveRTP`, `receiveRTCP`, `advance(to:)`, `nextDeadline`. The deadline may come nearer with every call on
-/// the uplink or one of its tracks (`requestKeyframe`), so it is read after them. Not Sendable: one worker owns it.
+/// Sans-IO: `receiveRTP`, `receiveRTCP`, `advance(to:)`, `nextDeadline`. Every call on the uplink or one of its tracks
+/// (`requestKeyframe`) may bring the deadline forward, so read it afterwards. Not Sendable: one worker owns it.
 public final class Uplink {
     let peer: PeerID
     let feedbackSSRC: UInt32
@@ -58,7 +58,7 @@ public final class Uplink {
         return track
     }
 
-    /// Takes renegotiated formats, extensions, encodings or feedback of a track that goes on.
+    /// Applies renegotiated formats, extensions, encodings or feedback of an existing track.
     public func updateTrack(_ description: TrackDescription) {
         guard let slot = slot(of: description.id), let track = tracks[slot] else { return }
         track.update(description)
@@ -67,7 +67,7 @@ public final class Uplink {
         bindAnnounced(track, slot: slot)
     }
 
-    /// Forgets a track and its SSRCs.
+    /// Removes a track and its SSRCs.
     public func removeTrack(_ id: TrackID) {
         guard let slot = slot(of: id) else { return }
         state.pointee.tracks[slot] = nil
@@ -86,7 +86,7 @@ public final class Uplink {
         tracks[slot]?.setMuted(muted)
     }
 
-    /// Caps what the publisher should send on the track; told to it by REMB.
+    /// Caps what the publisher should send on the track; signalled by REMB.
     public func setMaximumBitrate(_ id: TrackID, _ bitrate: Bitrate?) {
         guard let slot = slot(of: id) else { return }
         tracks[slot]?.setMaximumBitrate(bitrate)
@@ -112,20 +112,20 @@ public final class Uplink {
     /// Whether `takeSourceChanges()` has any.
     @inline(__always) public var hasSourceChanges: Bool { !state.pointee.sourceChanges.isEmpty }
 
-    /// The SSRCs whose meaning has changed since the last call, in order; for the transport, whose streams are bounded.
+    /// The SSRCs whose binding has changed since the last call, in order; for the transport, whose streams are bounded.
     public func takeSourceChanges() -> [SourceChange] {
         defer { state.pointee.sourceChanges.removeAll() }
         return state.pointee.sourceChanges
     }
 
-    /// Round trip time to the peer as measured elsewhere on this transport.
+    /// Sets the round trip time to the peer as measured elsewhere on this transport.
     public func setRoundTripTime(_ measured: TimeInterval) { state.pointee.roundTrip.measured(measured) }
 
     /// Round trip time to the peer; nil before the first measurement.
     public var roundTripTime: TimeInterval? { state.pointee.roundTrip.smoothed }
 }
 
-/// What an uplink has, behind a pointer for the same reason as `PublishedTrackState`.
+/// The state of an uplink, behind a pointer for the same reason as `PublishedTrackState`.
 struct UplinkState: ~Copyable {
     var tracks: [PublishedTrack?] = []
     var table = SSRCTable()
@@ -137,13 +137,13 @@ struct UplinkState: ~Copyable {
     var sourceChanges: [SourceChange] = []
 }
 
-/// An SSRC that a stream has begun to come with, or comes with no more.
+/// An SSRC that is now received, or no longer.
 public struct SourceChange: Hashable, Sendable {
     public var ssrc: UInt32
     public var isReceived: Bool
 }
 
-/// The moment at which an uplink has something to send; its tracks bring it nearer.
+/// The moment at which an uplink has something to send; its tracks bring it forward.
 final class FeedbackSchedule {
     private let storage: UnsafeMutablePointer<MonotonicTime>
 

@@ -2,17 +2,17 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-/// The mask of active decode targets in a dependency descriptor, for a subscriber that gets some layers only.
+/// The mask of active decode targets in a dependency descriptor, for a subscriber that gets only some layers.
 ///
-/// A receiver without the mask waits for frames of the others, by their chains (AV1 RTP 1.0 appendix A.4). Every frame of the lowest layers
-/// carries it, a keyframe's too, whose structure means all of them; so no packet's loss matters for long.
+/// Without the mask a receiver waits for frames of the other layers, by their chains (AV1 RTP 1.0 appendix A.4). Every frame of the lowest layers
+/// carries it, including keyframes, whose structure would activate all layers; so no single packet loss matters for long.
 struct AnnouncedTargets {
     private let descriptor: DependencyDescriptor
     private let mask: UInt32
     /// Bytes of the descriptor with its mask.
     let length: Int
 
-    /// nil where the descriptor cannot be read, or says the same without a mask.
+    /// nil if the descriptor cannot be read, or means the same without a mask.
     init?(
         _ caps: LayerCaps, _ record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer,
         of layer: UnsafeMutablePointer<ReceiveLayer>
@@ -47,7 +47,7 @@ struct AnnouncedTargets {
 }
 
 extension Subscription {
-    /// Marks how the packet's layer depends on others: in its descriptor, or where it has none by joining them.
+    /// Marks how the packet's layer depends on others: in its descriptor, or without one by joining the layers.
     @inline(__always)
     mutating func markLayers(
         in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
@@ -60,7 +60,7 @@ extension Subscription {
         }
     }
 
-    /// Lets the first packet of a frame of the lowest layers announce which decode targets there are.
+    /// Lets the first packet of a frame of the lowest layers announce the available decode targets.
     private mutating func announceTargets(in sent: inout SentPacket, _ record: UnsafePointer<PacketRecord>) {
         let summary = record.pointee.summary
         guard numbering.tail.codec != .vp8, summary.startsFrame, summary.spatialLayer == 0, summary.temporalLayer == 0

@@ -11,11 +11,11 @@ import Primitives
 /// |  ID   | L-1   |  data …   (one-byte form, section 4.2)          |
 /// |  ID (8 bits)  |  L (8 bits)   |  data …   (two-byte form, 4.3)  |
 /// ```
-/// The caller decides the form once a packet: two-byte where an id is above 14, a value longer than 16 bytes or empty.
+/// The caller selects the form for each packet: two-byte for an id above 14 or a value that is empty or longer than 16 bytes.
 struct ExtensionBlockWriter {
     private let slot: UnsafeMutableRawPointer
     private let isTwoByte: Bool
-    /// Where the next element goes.
+    /// Offset of the next element.
     private var cursor: Int
 
     @inline(__always) init(slot: UnsafeMutableRawPointer, isTwoByte: Bool) {
@@ -24,7 +24,7 @@ struct ExtensionBlockWriter {
         cursor = RTPLayout.fixedHeader + 4
     }
 
-    /// Begins an element of `length` bytes and returns where its value goes.
+    /// Begins an element of `length` bytes and returns where to write its value.
     @inline(__always) mutating func element(_ id: UInt8, length: Int) -> UnsafeMutableRawPointer {
         if isTwoByte {
             slot.storeBytes(of: id, toByteOffset: cursor, as: UInt8.self)
@@ -39,7 +39,7 @@ struct ExtensionBlockWriter {
         return value
     }
 
-    /// Pads to a whole word, writes the block's head and the X bit; the offset behind the block.
+    /// Pads to a whole word, writes the block's header and the X bit; returns the offset after the block.
     @inline(__always) mutating func finish() -> Int {
         let start = RTPLayout.fixedHeader + 4
         guard cursor > start else { return RTPLayout.fixedHeader }
@@ -56,14 +56,14 @@ struct ExtensionBlockWriter {
     }
 }
 
-/// Sizes of the wire that the sending side counts with.
+/// Sizes used by the sending side.
 enum RTPLayout {
     /// RFC 3550 section 5.1 without contributing sources.
     static let fixedHeader = 12
     /// RTX payloads begin with the original sequence number (RFC 4588 section 4).
     static let originalSequence = 2
-    /// Header, the largest extension block (words of 255 + 2 bytes for eleven elements cannot come: a stored packet has at most
-    /// 2,048 bytes in all) and the server's own elements: abs-send-time 5, transport-wide 4, mid 18, padding 3; and what a dependency descriptor
-    /// grows by with a mask of decode targets, at most 5.
+    /// Header, the largest extension block (words of 255 + 2 bytes for eleven elements cannot occur: a stored packet has at most
+    /// 2,048 bytes in all) and the server's own elements: abs-send-time 5, transport-wide 4, mid 18, padding 3; and the growth of a dependency
+    /// descriptor by a mask of decode targets, at most 5.
     static let overhead = fixedHeader + 4 + 40 + originalSequence
 }

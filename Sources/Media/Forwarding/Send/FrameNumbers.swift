@@ -2,11 +2,11 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-// Frame numbers as they are sent on: read from the stored packet, moved by the deltas of its range. The dependency descriptor's is a header
-// extension and may come with any codec.
+// Frame numbers of the output: read from the stored packet and shifted by the deltas of its range. The dependency descriptor's number is in a header
+// extension and may occur with any codec.
 
 extension FrameNumbers {
-    /// Finds the numbers in a payload of `codec`; all are absent in one of another codec, or that is encrypted end to end.
+    /// Finds the numbers in a payload of `codec`; all are absent for other codecs and for payloads encrypted end to end.
     @inline(__always)
     init(codec: Codec, payload: UnsafeRawBufferPointer) {
         switch codec {
@@ -16,7 +16,7 @@ extension FrameNumbers {
         }
     }
 
-    /// Writes the numbers, moved by the deltas, into `payload`.
+    /// Writes the numbers, shifted by the deltas, into `payload`.
     @inline(__always)
     func write(
         into payload: UnsafeMutableRawPointer, picture delta: UInt16, temporalZero tl0: UInt8, keyIndex key: UInt8

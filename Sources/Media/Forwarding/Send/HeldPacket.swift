@@ -1,18 +1,18 @@
 import PayloadFormats
 public import Primitives
 
-/// The last packet of a spatial layer without a marker, held until it is known whether its picture goes on.
+/// The last packet of a spatial layer without a marker, held until it is known whether its picture continues.
 ///
-/// When the upper spatial layers of a picture do not come, the picture has no marker at all, and libwebrtc's receivers then
-/// wait until the next keyframe. So the last packet that may be the last of its picture waits for the next one. Nothing is shown later
-/// for it: a picture that goes on is shown when its last layer is there.
+/// When the upper spatial layers of a picture (all frames of one time) do not arrive, the picture has no marker, and libwebrtc's receivers then
+/// wait until the next keyframe. So a packet that may be the last of its picture waits for the next one. That delays nothing visible:
+/// a picture that continues is shown only when its last layer has arrived.
 struct HeldPacket {
     private(set) var packet = SentPacket()
     private(set) var since = MonotonicTime.zero
     private(set) var isHolding = false
 
-    /// Layers of one picture come within this time: Chromium's top layer was seen 12 to 30 ms behind the one below (it is encoded meanwhile),
-    /// and its pacer lets bursts go 40 ms apart. A marker too early shows the small picture, then the large one: it flickers.
+    /// Layers of one picture arrive within this time: Chromium's top layer was seen 12 to 30 ms after the one below (it is encoded meanwhile),
+    /// and its pacer sends bursts 40 ms apart. A marker too early shows the small picture, then the large one: it flickers.
     static let patience = TimeInterval.milliseconds(100)
 
     mutating func hold(_ packet: SentPacket, at now: MonotonicTime) {
@@ -21,10 +21,10 @@ struct HeldPacket {
         isHolding = true
     }
 
-    /// Whether this is the number of the held packet, which is planned and not sent.
+    /// Whether this is the number of the held packet, which is planned but not sent.
     func isHolding(_ sequence: UInt32) -> Bool { isHolding && packet.sequence == sequence }
 
-    /// The held packet, which is held no more.
+    /// Returns the held packet and no longer holds it.
     mutating func take() -> SentPacket {
         isHolding = false
         return packet
@@ -34,16 +34,16 @@ struct HeldPacket {
 }
 
 extension Subscription {
-    /// When `plan` must be called again although nothing came.
+    /// When `plan` must be called again even without new packets.
     public var heldUntil: MonotonicTime { held.isHolding ? held.since + HeldPacket.patience : .distantFuture }
 
-    /// Whether the picture of the held packet ends with it, by what came behind it: nothing, or another picture. Where the next packet is missing
-    /// nobody can tell, and it may be repaired.
+    /// Whether the held packet ends its picture, judged by what follows: nothing, or another picture. A missing next packet leaves it
+    /// open, because it may be repaired.
     func heldEndsPicture(in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
         endsPicture(numbering.tail.sourceSequence, numbering.tail.sourceTimestamp, in: layer)
     }
 
-    /// The same of any packet.
+    /// The same for any packet.
     func endsPicture(_ sequence: Int64, _ timestamp: Int64, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
         var next = sequence + 1
         while next <= layer.pointee.sequences.highest, layer.pointee.sequences.contains(next) {
@@ -53,13 +53,13 @@ extension Subscription {
         return next > layer.pointee.sequences.highest
     }
 
-    /// Takes the number of the held packet back: it is not sent, and the stream goes on without a hole.
+    /// Withdraws the number of the held packet: it is not sent, and the stream continues without a gap.
     mutating func abandonHeld() {
         guard held.isHolding else { return }
         numbering.takeBack(held.take().sequence)
     }
 
-    /// Lets the held packet go, with the marker where its picture ends with it.
+    /// Releases the held packet, with the marker if it ends its picture.
     mutating func releaseHeld(endsPicture: Bool, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
         var sent = held.take()
         if endsPicture {

@@ -1,8 +1,8 @@
 import PayloadFormats
 import Primitives
 
-/// What one packet of the output says about layers. One byte, because a subscription remembers a thousand packets; which of the three it is
-/// follows from its two highest bits.
+/// Layer information of one output packet. One byte, because a subscription remembers a thousand packets; its two highest bits
+/// select one of three meanings.
 ///
 /// ```text
 /// |0|0|0|   key index delta |    VP8: added to KEYIDX (RFC 7741), 5 bits
@@ -16,19 +16,19 @@ struct LayerMark: Sendable, Hashable {
     private static let joiningFlag: UInt8 = 0x40
     private static let all = LayerMark(targets: LayerCaps())
 
-    /// Says nothing.
+    /// A mark without information.
     init() {}
 
-    /// A VP8 key index moves by this.
+    /// Shifts a VP8 key index by this.
     init(keyIndexDelta: UInt8) { byte = keyIndexDelta & 0x1f }
 
     /// The subscriber gets layers up to these.
     init(targets: LayerCaps) { byte = Self.targetsFlag | min(targets.temporal, 7) << 3 | min(targets.spatial, 7) }
 
-    /// Joins the packet to a neighbour, besides others that it is joined to.
+    /// Joins the packet to a neighbour, in addition to earlier joins.
     mutating func join(_ neighbour: AV1Joining) { byte |= Self.joiningFlag | neighbour.rawValue }
 
-    /// 0 where the mark says something else.
+    /// 0 if the mark has another meaning.
     @inline(__always) var keyIndexDelta: UInt8 { byte & (Self.targetsFlag | Self.joiningFlag) == 0 ? byte : 0 }
 
     /// The packet's descriptor announces layers.
@@ -37,10 +37,10 @@ struct LayerMark: Sendable, Hashable {
     /// Every layer is announced, which lifts all limits.
     var announcesAll: Bool { self == Self.all }
 
-    /// The highest layers that are announced, 7 for no limit; meaningful where `hasTargets`.
+    /// The highest layers that are announced, 7 for no limit; only valid with `hasTargets`.
     var targets: LayerCaps { LayerCaps(spatial: byte & 7, temporal: byte >> 3 & 7) }
 
-    /// Empty where the mark says something else.
+    /// Empty if the mark has another meaning.
     @inline(__always) var joining: AV1Joining {
         byte & (Self.targetsFlag | Self.joiningFlag) == Self.joiningFlag ? AV1Joining(rawValue: byte & 3) : []
     }

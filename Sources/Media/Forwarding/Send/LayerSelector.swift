@@ -3,35 +3,35 @@ import Primitives
 
 /// Which layer a subscription forwards and which one it waits for.
 ///
-/// The choice follows the subscriber's preference among the layers that are being sent, below what bandwidth allows; see `setBound`.
+/// The choice follows the subscriber's preference among the layers that are being sent, within what bandwidth allows; see `setBound`.
 struct LayerSelector {
     private(set) var preference: LayerPreference
-    /// The highest rank that may be chosen, by bandwidth.
+    /// The highest rank that bandwidth allows.
     private var bound = Int8.max
-    /// The layers that the last decision about bandwidth knew, bit by bit; no other is begun before the next one.
+    /// Bitmap of the layers known to the last bandwidth decision; no other layer is started before the next one.
     private var known = UInt8.max
-    /// Others that were sent at the last look.
+    /// Other layers that were being sent at the last check.
     private var others: UInt8 = 0
-    /// A layer is sent that no decision knew.
+    /// A layer is being sent that no decision knew.
     private var seesMore = false
     private var temporal = TemporalFilter()
     private var spatial = SpatialFilter()
     /// The layer being forwarded; nil while none is.
     private(set) var active: UInt8?
-    /// The layer that should be forwarded; nil while nothing is sent.
+    /// The layer that should be forwarded; nil while none is sent.
     private(set) var target: UInt8?
-    /// The switch that is prepared; nil while none is.
+    /// The switch being prepared; nil while none is.
     private(set) var pending: PendingSwitch?
-    /// When the target was last looked at; `.zero` asks for a look at once.
+    /// When the target was last checked; `.zero` requests a check at once.
     private var lastLook = MonotonicTime.zero
-    /// Nothing else is begun before the next decision about bandwidth.
+    /// No layer is started before the next bandwidth decision.
     private(set) var isAwaiting = false
-    /// The history may be looked at once for a keyframe to begin with, before any packet comes.
+    /// The history may be searched once for a keyframe to start with, before any packet arrives.
     private var mayReplay = true
-    /// The subscriber has received an announcement that some decode targets are not there, since the last keyframe.
+    /// The subscriber has received, since the last keyframe, an announcement that some decode targets are missing.
     private var hasAnnouncedTargets = false
 
-    /// A keyframe of the target has begun while the active layer was amid a frame.
+    /// A keyframe of the target has begun while the active layer was in the middle of a frame.
     struct PendingSwitch {
         let layer: UInt8
         /// First sequence number of that keyframe.
@@ -39,17 +39,17 @@ struct LayerSelector {
         let since: MonotonicTime
     }
 
-    /// A frame that is amid when another layer's keyframe comes gets this long to end before it is given up. Frames of all
+    /// An unfinished frame gets this long to end when another layer's keyframe arrives. Frames of all
     /// layers leave a simulcast sender within a few milliseconds.
     static let patience = TimeInterval.milliseconds(30)
-    /// Layers come and go in seconds; looking ten times a second is soon enough.
+    /// Layers start and stop within seconds; ten checks per second suffice.
     static let lookInterval = TimeInterval.milliseconds(100)
-    /// Keyframe age up to which a newcomer is served from history instead of asking for another. Half a second of video is the most
+    /// Maximum age of a keyframe in the history with which a new subscriber starts, without requesting another. Half a second of video is the most
     /// that is sent at once.
     static let replayAge = TimeInterval.milliseconds(500)
-    /// The same where bandwidth is short: what has been missed would come on top of what is sent anyway.
+    /// The same when bandwidth is short: the replayed packets would add to the regular bitrate.
     static let shortReplayAge = TimeInterval.milliseconds(100)
-    /// What holds now.
+    /// The limit in force.
     var replayLimit: TimeInterval { bound == .max ? Self.replayAge : Self.shortReplayAge }
 
     init(preference: LayerPreference) { self.preference = preference }
@@ -73,14 +73,14 @@ struct LayerSelector {
         isAwaiting = false
     }
 
-    /// What begins next waits for `setBound`; what is being forwarded goes on.
+    /// No new layer starts before `setBound`; the current one continues.
     mutating func awaitBound() {
         isAwaiting = true
         target = active
         pending = nil
     }
 
-    /// Another track is bound: nothing of the old choice holds.
+    /// Another track is bound: resets the choice.
     mutating func reset() {
         stop()
         target = nil
@@ -89,7 +89,7 @@ struct LayerSelector {
         hasAnnouncedTargets = false
     }
 
-    /// Forgets the active layer: the next packet comes from a keyframe.
+    /// Clears the active layer: forwarding resumes with a keyframe.
     mutating func stop() {
         active = nil
         pending = nil
@@ -99,12 +99,12 @@ struct LayerSelector {
 
     // MARK: - Switching
 
-    /// A keyframe of the target to go over to is there, from `start` on.
+    /// A keyframe of the target to switch to has arrived, from `start` on.
     mutating func prepare(_ start: Int64, at now: MonotonicTime) {
         pending = target.map { PendingSwitch(layer: $0, start: start, since: now) }
     }
 
-    /// The prepared switch, which is prepared no more.
+    /// Returns and clears the prepared switch.
     mutating func takePending() -> PendingSwitch? {
         defer { pending = nil }
         return pending
@@ -117,7 +117,7 @@ struct LayerSelector {
         temporal.begin(at: timestamp)
     }
 
-    /// The target, where the history may be looked at for its keyframe; once.
+    /// The target, if the history may be searched for its keyframe; only once.
     @inline(__always)
     mutating func takeReplay() -> UInt8? {
         guard mayReplay, let target else { return nil }
@@ -125,19 +125,19 @@ struct LayerSelector {
         return target != active && pending == nil ? target : nil
     }
 
-    /// Whether a keyframe must come before the preference can be followed.
+    /// Whether the preference needs a keyframe first.
     @inline(__always) var needsKeyframe: Bool {
         (target != active && pending?.layer != target) || (active != nil && spatial.needsKeyframe)
     }
 
     // MARK: - Layers inside a stream
 
-    /// What becomes of a packet of the active layer.
+    /// The outcome for a packet of the active layer.
     enum Verdict {
         case forwarded
-        /// Of a spatial layer that the subscriber does not get.
+        /// Belongs to a spatial layer that the subscriber does not get.
         case aboveSpatialCap
-        /// Of a temporal layer that the subscriber does not get; `isFirst` of its frame.
+        /// Belongs to a temporal layer that the subscriber does not get; `isFirst` of its frame.
         case aboveTemporalCap(isFirst: Bool)
     }
 
@@ -149,17 +149,17 @@ struct LayerSelector {
         return .aboveTemporalCap(isFirst: temporal.omit(record))
     }
 
-    /// The layers that hold now.
+    /// The layers in force now.
     @inline(__always) var caps: LayerCaps { LayerCaps(spatial: spatial.cap, temporal: temporal.cap) }
 
-    /// The layers that hold for the frame of `timestamp`, where those of its time are `caps`.
+    /// The layers in force for the frame of `timestamp`; `caps` were those of its range.
     func caps(at timestamp: Int64, else caps: LayerCaps) -> LayerCaps {
         LayerCaps(
             spatial: timestamp >= spatial.since ? spatial.cap : caps.spatial,
             temporal: timestamp >= temporal.since ? temporal.cap : caps.temporal)
     }
 
-    /// What the first packet of a frame of the lowest layers announces; nil for nothing.
+    /// The announcement for the first packet of a frame of the lowest layers; nil for none.
     mutating func announcement(atKeyframe isKeyframe: Bool) -> LayerMark? {
         let mark = LayerMark(targets: caps)
         if !mark.announcesAll {
@@ -167,7 +167,7 @@ struct LayerSelector {
             return mark
         }
         guard hasAnnouncedTargets else { return nil }
-        // A keyframe's structure says the same.
+        // A keyframe's structure announces the same.
         if isKeyframe { hasAnnouncedTargets = false }
         return isKeyframe ? nil : mark
     }
@@ -175,12 +175,12 @@ struct LayerSelector {
     /// The receiver lacks the packet with the number `wire`.
     mutating func noteMissing(_ wire: UInt16) { spatial.noteMissing(wire) }
 
-    /// Whether a keyframe repairs better than repeats, reported once; see `SpatialFilter`.
+    /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
     mutating func takeRefresh() -> Bool { spatial.takeRefresh() }
 
     // MARK: - Choosing
 
-    /// Whether a layer is sent that no decision knew, reported once.
+    /// Whether a layer is being sent that no decision knew, reported once.
     @inline(__always)
     mutating func takeSeesMore() -> Bool {
         guard seesMore else { return false }
@@ -188,7 +188,7 @@ struct LayerSelector {
         return true
     }
 
-    /// Looks at the layers, if it is time to, and sets `target`.
+    /// Checks the layers, if it is time, and sets `target`.
     @inline(__always) mutating func look(at track: PublishedTrack, now: MonotonicTime) {
         guard lastLook == .zero || now - lastLook >= Self.lookInterval, !isAwaiting else { return }
         lastLook = now
@@ -208,7 +208,7 @@ struct LayerSelector {
         let preferred = preferredRank(in: track)
         let sent = track.activeLayers(at: now)
         noteOthers(sent & ~known)
-        // Where nothing that is known is sent any more, whatever there is.
+        // If no known layer is sent any more, any layer is allowed.
         let allowed = sent & known != 0 ? sent & known : sent
         for index in 0..<track.layerCount where allowed & 1 << UInt8(index) != 0 {
             let rank = track.rank(ofLayer: index)

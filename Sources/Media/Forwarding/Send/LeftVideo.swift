@@ -1,19 +1,19 @@
 /// The larger video that a switch down leaves behind.
 ///
-/// A switch down happens because the path is full. The smaller video begins with a keyframe, and with that the receiver needs nothing from before: frames
-/// of the larger video that are sent meanwhile, and repeats of it, only delay the keyframe, or take its place in a queue that drops what it cannot hold.
+/// A switch down happens because the path is full. The smaller video begins with a keyframe, after which the receiver needs nothing older: further frames
+/// of the larger video and retransmissions of it only delay the keyframe, or take its place in a full queue.
 struct LeftVideo {
-    /// Nothing but the frame on its way is sent of it, although the smaller video has not come yet.
+    /// Only its current frame is still sent, although the smaller video has not arrived yet.
     private(set) var isEnding = false
-    /// The first output number behind it, extended; nil before the first switch down.
+    /// The first output number after it, extended; nil before the first switch down.
     private var end: Int64?
 
     init() {}
 
-    /// It ends with the frame on its way.
+    /// It ends with its current frame.
     mutating func beginEnding() { isEnding = true }
 
-    /// It goes on after all.
+    /// It continues after all.
     mutating func goOn() { isEnding = false }
 
     /// The smaller video begins with the output number `number`.

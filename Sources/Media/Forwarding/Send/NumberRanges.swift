@@ -1,4 +1,4 @@
-/// How the numbers of one piece of the publisher's stream become those of the output.
+/// Maps the numbers of one section of the publisher's stream to output numbers.
 ///
 /// Within a range every delta is constant; a new range begins with a layer switch, a dropped packet or frame, or a jump.
 struct NumberRange {
@@ -13,7 +13,7 @@ struct NumberRange {
     var temporalZeroDelta: UInt8 = 0
     var keyIndexDelta: UInt8 = 0
     var layer: UInt8 = 0
-    /// The spatial and temporal layers that were forwarded, and none above.
+    /// The highest spatial and temporal layers that were forwarded.
     var caps = LayerCaps()
 
     /// The output number of `source`.
@@ -26,16 +26,16 @@ struct LayerCaps: Equatable {
     var temporal: UInt8 = .max
 }
 
-/// The last few ranges of a subscription, so that a packet that comes late (repaired uplink loss, reordering) still gets the
-/// number that was left free for it.
+/// The last few ranges of a subscription, so that a late packet (repaired uplink loss, reordering) still gets the
+/// number reserved for it.
 struct NumberRanges: ~Copyable {
     private let ranges: UnsafeMutablePointer<NumberRange>
     private let mask: Int
     /// Ranges ever begun; 0 before the first.
     private(set) var count = 0
 
-    /// `capacity` is a power of two. 32 for video: one for each picture whose upper layers are dropped, for the second in which a
-    /// late packet is still worth sending; 4 for audio, which has jumps only.
+    /// `capacity` is a power of two. 32 for video: one for each frame whose upper layers are dropped, for the second in which a
+    /// late packet is still worth sending; 4 for audio, which only has jumps.
     init(capacity: Int) {
         ranges = .allocate(capacity: capacity)
         ranges.initialize(repeating: NumberRange(), count: capacity)
@@ -57,7 +57,7 @@ struct NumberRanges: ~Copyable {
     /// Forgets everything: another track is bound.
     mutating func removeAll() { count = 0 }
 
-    /// The range that left a number free for `source` of `layer`.
+    /// The range that reserved a number for `source` of `layer`.
     func find(layer: UInt8, source: Int64) -> UnsafeMutablePointer<NumberRange>? {
         var index = count - 1
         let oldest = max(0, count - mask - 1)

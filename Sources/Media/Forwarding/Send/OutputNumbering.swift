@@ -2,23 +2,23 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-/// The numbers of one subscription's output: dense where the publisher left numbers out on purpose, with a gap where a packet is missing and may
-/// still come; and one continuous stream over switches, drops and jumps of the source.
+/// The numbers of one subscription's output: dense where the publisher skipped numbers on purpose, with a gap where a packet is missing and may
+/// still arrive; one continuous stream across switches, drops and jumps of the source.
 ///
 /// ```text
-/// begin ── range ── number, number, closeGap (a new range), number … ── remember ── begin with another layer: goes on behind it
-///                     └─ packet(of: source) for one that comes late: the number that was left free for it
+/// begin ── range ── number, number, closeGap (a new range), number … ── remember ── begin with another layer: continues after it
+///                     └─ packet(of: source) for a late one: the number that was reserved for it
 /// ```
 struct OutputNumbering: ~Copyable {
     private var ranges: NumberRanges
     /// The highest output number used, extended.
     private(set) var highest: Int64
-    /// What the last forwarded packet looked like to the subscriber.
+    /// The last forwarded packet as the subscriber saw it.
     private(set) var tail = OutputTail()
-    /// Counts bindings; numbers of an older one are not repeated, their track may be gone.
+    /// Counts bindings; numbers of an older one are not retransmitted, because their track may have been removed.
     private(set) var epoch: UInt8 = 0
 
-    /// Numbers from `highest` + 1 on; `ranges` of them are remembered, a power of two.
+    /// Numbers start at `highest` + 1; `ranges` of them are remembered, a power of two.
     init(after highest: Int64, ranges capacity: Int) {
         self.highest = highest
         ranges = NumberRanges(capacity: capacity)
@@ -27,14 +27,14 @@ struct OutputNumbering: ~Copyable {
     /// Bytes of memory beside the struct itself.
     var memoryBytes: Int { ranges.memoryBytes }
 
-    /// Asks for the memory that the next number will use.
+    /// Prefetches the memory that the next number will use.
     @inline(__always) func prefetch() {
         if ranges.count > 0 { Prefetch.lines(ranges.current, MemoryLayout<NumberRange>.size) }
     }
 
     // MARK: - Bindings
 
-    /// Another track is bound; the stream that the subscriber sees goes on.
+    /// Another track is bound; the stream that the subscriber sees continues.
     mutating func beginBinding() {
         epoch &+= 1
         ranges.removeAll()
@@ -43,12 +43,12 @@ struct OutputNumbering: ~Copyable {
     /// No track is bound any more.
     mutating func endBinding() { ranges.removeAll() }
 
-    /// Whether something of the track that is bound now was sent.
+    /// Whether a packet of the currently bound track was sent.
     var hasSentOfBinding: Bool { !tail.isEmpty && tail.epoch == epoch }
 
     // MARK: - Ranges
 
-    /// Begins a range with the packet at `start` of `layer`: sequence, timestamp and frame numbers go on from what was sent last.
+    /// Begins a range with the packet at `start` of `layer`: sequence, timestamp and frame numbers continue from the last sent packet.
     mutating func begin(
         _ layer: UnsafeMutablePointer<ReceiveLayer>, from start: Int64, _ record: UnsafePointer<PacketRecord>,
         mapping: FormatMapping
@@ -65,14 +65,14 @@ struct OutputNumbering: ~Copyable {
         tail.codec = mapping.codec
     }
 
-    /// Begins a range where the publisher's numbers or timestamps have no relation to the ones before.
+    /// Begins a range at a point where the publisher's numbers or timestamps are unrelated to earlier ones.
     mutating func rebase(
         at sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
         mapping: FormatMapping
     ) {
         var range = ranges.current.pointee
         let isFresh = range.last < range.first
-        // `begin` has just gone on from what was sent last; what was sent last is not of this range.
+        // `begin` has just continued from the last sent packet, which is not of this range.
         if isFresh, sequence == range.first { return }
         if !isFresh { remember(layer) }
         range.first = sequence
@@ -88,14 +88,14 @@ struct OutputNumbering: ~Copyable {
         ranges.begin(range)
     }
 
-    /// The range that a packet ahead of all others is numbered by; a new one where other layers are forwarded than before.
+    /// The range that numbers a packet ahead of all others; a new one when the forwarded layers have changed.
     @inline(__always)
     private mutating func currentRange(from sequence: Int64, caps: LayerCaps) -> UnsafeMutablePointer<NumberRange> {
         let range = ranges.current
         guard range.pointee.caps != caps else { return range }
         if sequence > range.pointee.first {
             var next = range.pointee
-            // What is missing before it is of the layers before.
+            // Missing packets before it belong to the former layers.
             range.pointee.last = sequence - 1
             next.first = sequence
             next.last = sequence - 1
@@ -105,10 +105,10 @@ struct OutputNumbering: ~Copyable {
         return ranges.current
     }
 
-    /// What must be added to the new source's timestamps, so that time goes on as it did at the publisher.
+    /// The offset to add to the new source's timestamps, so that time advances as at the publisher.
     ///
-    /// In order of trust: the same stream's own clock, the sender reports of one publisher, the clock of arrivals. The first two are
-    /// believed only where they are within a second of the third.
+    /// In order of trust: the stream's own clock, the sender reports of one publisher, the arrival times. The first two are
+    /// used only if they are within a second of the third.
     func timestampDelta(
         to record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping
     ) -> UInt32 {
@@ -136,7 +136,7 @@ struct OutputNumbering: ~Copyable {
         (interval.nanoseconds / 1_000 &* rate &+ 500_000) / 1_000_000
     }
 
-    /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number: each goes on by one.
+    /// Sets the deltas of picture id, TL0PICIDX, KEYIDX and frame number: each continues with the next value.
     private func continueFrameNumbers(
         _ range: inout NumberRange, record: UnsafePointer<PacketRecord>, packet: UnsafeRawBufferPointer, codec: Codec
     ) {
@@ -184,7 +184,7 @@ struct OutputNumbering: ~Copyable {
     /// The last packet ended its frame although it has no marker.
     mutating func completeFrame() { tail.isFrameComplete = true }
 
-    /// The range that left a number free for `source` of `layer`; nil where none did.
+    /// The range that reserved a number for `source` of `layer`; nil if none did.
     @inline(__always)
     func range(layer: Int, source: Int64) -> UnsafeMutablePointer<NumberRange>? {
         ranges.find(layer: UInt8(layer), source: source)
@@ -206,20 +206,20 @@ struct OutputNumbering: ~Copyable {
         return sent
     }
 
-    /// The number `sequence` was spent by the publisher on something that is not forwarded: numbers behind it move up.
+    /// The publisher used the number `sequence` for something that is not forwarded: later numbers shift down.
     mutating func closeGap(_ sequence: Int64) {
         guard ranges.count > 0 else { return }
         let current = ranges.current
         guard sequence > current.pointee.last else { return }
         var next = current.pointee
         if current.pointee.last < current.pointee.first, sequence == current.pointee.first {
-            // Nothing of the range was sent yet: it begins one later.
+            // No packet of the range was sent yet: it begins one later.
             current.pointee.first = sequence + 1
             current.pointee.last = sequence
             current.pointee.sequenceDelta += 1
             return
         }
-        // Numbers between the last packet and this one are missing and keep theirs.
+        // Numbers between the last packet and this one are missing and stay reserved.
         current.pointee.last = sequence - 1
         highest = max(highest, current.pointee.output(sequence - 1))
         next.first = sequence + 1
@@ -228,21 +228,21 @@ struct OutputNumbering: ~Copyable {
         ranges.begin(next)
     }
 
-    /// A frame of the publisher's is left out, and its picture id: those behind it move up.
+    /// A publisher's frame is dropped with its picture id: later ids shift down.
     mutating func skipPicture() { ranges.current.pointee.pictureDelta &-= 1 }
 
-    /// The next number for a packet of the server's own, ahead of a range that is about to begin.
+    /// The next number for a packet generated by the server, before a range begins.
     mutating func takeNumber() -> UInt32 {
         highest += 1
         return UInt32(truncatingIfNeeded: highest)
     }
 
-    /// The next number for a packet of the server's own amid a range: the publisher's that come behind it move down.
+    /// The next number for a packet generated by the server within a range: the publisher's later numbers shift up.
     mutating func insertNumber() -> UInt32 {
         if ranges.count > 0 {
             let current = ranges.current
             if current.pointee.last < current.pointee.first {
-                // Nothing of the range was sent yet: all of it moves.
+                // No packet of the range was sent yet: shift all of it.
                 current.pointee.sequenceDelta -= 1
             } else {
                 var next = current.pointee
@@ -254,12 +254,12 @@ struct OutputNumbering: ~Copyable {
         return takeNumber()
     }
 
-    /// Takes the last number back: its packet is not sent.
+    /// Withdraws the last number: its packet is not sent.
     mutating func takeBack(_ sequence: UInt32) {
         if sequence == UInt32(truncatingIfNeeded: highest) { highest -= 1 }
     }
 
-    /// Whether the number `wire` belongs to a packet of the current range that has not come from the publisher.
+    /// Whether the number `wire` belongs to a packet of the current range that has not arrived from the publisher.
     func isOpenGap(_ wire: UInt16) -> Bool {
         let behind = Int64(UInt16(truncatingIfNeeded: highest) &- wire)
         guard ranges.count > 0, behind < Int64(NackGenerator.capacity) else { return false }
@@ -267,15 +267,15 @@ struct OutputNumbering: ~Copyable {
         return source >= ranges.current.pointee.first && source <= ranges.current.pointee.last
     }
 
-    /// What is added to the publisher's timestamps now; nil before the first packet.
+    /// The current offset to the publisher's timestamps; nil before the first packet.
     var timestampDelta: UInt32? { ranges.count > 0 ? ranges.current.pointee.timestampDelta : nil }
 
     // MARK: - Leaving a layer
 
-    /// Remembers the frame numbers of the last forwarded packet, before its layer is left. Once a switch, not once a packet.
+    /// Stores the frame numbers of the last forwarded packet, before its layer is left. Once per switch, not per packet.
     mutating func remember(_ layer: UnsafeMutablePointer<ReceiveLayer>) {
         guard ranges.count > 0 else { return }
-        // The current range may have begun behind the last packet, with other deltas.
+        // The current range may have begun after the last packet, with other deltas.
         let source = tail.sourceSequence
         let range = (ranges.find(layer: UInt8(layer.pointee.index), source: source) ?? ranges.current).pointee
         tail.clock = layer.pointee.clock
@@ -296,15 +296,15 @@ struct OutputNumbering: ~Copyable {
         if let number = FrameNumbers.descriptorNumber(record, in: packet) { tail.frame = number &+ range.frameDelta }
     }
 
-    /// Packets behind the last forwarded one are all left out or missing. Those that are missing may be repaired: their pictures keep their
-    /// numbers, and nobody else gets them.
+    /// Packets after the last forwarded one are all dropped or missing. Missing ones may be repaired: the numbers of their frames stay reserved
+    /// and are not used again.
     private mutating func skipMissing(behind source: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) {
         let range = ranges.current.pointee
         let end = range.first - 1
         guard Int(range.layer) == layer.pointee.index, range.last < range.first, end > source,
             end - source < SequenceTracker.window
         else { return }
-        // A picture that was left out behind a missing packet has the numbers that come after it.
+        // A dropped frame after a missing packet has the numbers that follow it.
         var missing: UInt16 = 0
         var sequence = end
         while sequence > source {
@@ -319,7 +319,7 @@ struct OutputNumbering: ~Copyable {
             sequence -= 1
         }
         guard missing > 0 else { return }
-        // Nothing tells whose they are: each may have been a picture.
+        // Their frames are unknown: each packet may have been a frame.
         tail.picture = tail.picture.map { $0 &+ missing }
         tail.temporalZero = tail.temporalZero.map { $0 &+ UInt8(truncatingIfNeeded: missing) }
         tail.frame = tail.frame.map { $0 &+ missing }
@@ -331,7 +331,7 @@ struct OutputNumbering: ~Copyable {
         ((source + 1)..<end).contains { isLeftFree($0, of: layer) }
     }
 
-    /// Whether a number was left for a packet that was missing, be it here by now or not.
+    /// Whether a number was reserved for a packet that was missing, whether or not it has arrived since.
     private func isLeftFree(_ sequence: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>) -> Bool {
         ranges.find(layer: UInt8(layer.pointee.index), source: sequence) != nil
     }

@@ -1,10 +1,10 @@
 import MediaControl
 import Primitives
 
-/// The subscriber's view of the last packet, from which the next source goes on without a jump.
+/// The last packet as the subscriber saw it; the next source continues from it without a jump.
 struct OutputTail {
     var timestamp: UInt32 = 0
-    /// Extended source timestamp and sequence number, and the layer and format they are of.
+    /// Extended source timestamp and sequence number, with their layer and format.
     var sourceTimestamp: Int64 = 0
     var sourceSequence: Int64 = 0
     var layer = 0
@@ -14,13 +14,13 @@ struct OutputTail {
     var arrival = MonotonicTime.zero
     var clock: SenderClock?
     var codec = Codec.otherAudio
-    /// Numbers of the last frame; nil where the codec or the source had none.
+    /// Numbers of the last frame; nil if the codec or the source had none.
     var picture: UInt16?
     var temporalZero: UInt8?
     var keyIndex: UInt8?
     var frame: UInt16?
     /// The last packet ended its frame.
     var isFrameComplete = true
-    /// Nothing was sent yet.
+    /// No packet was sent yet.
     var isEmpty = true
 }

@@ -1,10 +1,10 @@
 import PayloadFormats
 import Primitives
 
-/// Redundant audio (RFC 2198) as it is handed on.
+/// Redundant audio (RFC 2198) as it is forwarded.
 enum REDPayload {
-    /// Writes `payload` for a subscriber: as RED with the block types of its own session, or only the primary block where it has
-    /// no RED. A payload that is not valid RED is copied as it is; one that is encrypted end to end is not brought here. The number of bytes written.
+    /// Writes `payload` for a subscriber and returns the number of bytes: as RED with the block types of its session, or only the primary block if it has
+    /// no RED. A payload that is not valid RED is copied unchanged; one that is encrypted end to end is not passed here.
     static func write(_ payload: UnsafeRawBufferPointer, mapping: FormatMapping, into output: UnsafeMutableRawPointer)
         -> Int
     {
@@ -22,7 +22,7 @@ enum REDPayload {
         return payload.count
     }
 
-    /// Gives every block the subscriber's payload type; only on a payload whose headers were checked.
+    /// Gives every block the subscriber's payload type; only for a payload whose headers were checked.
     private static func relabel(_ bytes: UnsafeMutableRawPointer, to payloadType: UInt8) {
         var cursor = 0
         while true {

@@ -1,7 +1,7 @@
 import MediaControl
 import Primitives
 
-/// The m-section that a subscription is sent in: what it negotiated, and how the bound track's formats go out in it.
+/// The m-section of a subscription: its negotiated parameters, and how the bound track's formats are sent in it.
 struct SendSection {
     private(set) var wire: SubscriptionWire
     private var accepted: [PayloadFormat]
@@ -12,7 +12,7 @@ struct SendSection {
     private(set) var sendsMID = true
     /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
     var captureOffset: Int64?
-    /// The highest number when packets began to be written in another way: with other ids or payload types.
+    /// The highest number when the encoding of packets changed: other ids or payload types.
     private var renegotiatedAt = Int64.min
 
     init(_ description: SubscriptionDescription) {
@@ -29,7 +29,7 @@ struct SendSection {
         captureOffset = nil
     }
 
-    /// The bound track's formats were renegotiated; numbers up to `highest` have been written the old way.
+    /// The bound track's formats were renegotiated; numbers up to `highest` were written the old way.
     mutating func trackUpdated(_ track: PublishedTrack, highest: Int64) {
         let former = formats
         formats = FormatMap(from: track.description.formats, to: accepted)
@@ -48,7 +48,7 @@ struct SendSection {
         if !wire.writes(like: former) { renegotiatedAt = highest }
     }
 
-    /// The receiver has found the stream's section: the mid need not be sent any more (RFC 9143 section 6).
+    /// The receiver has identified the stream's section: the mid need not be sent any more (RFC 9143 section 6).
     mutating func receiverReported() { sendsMID = false }
 
     // MARK: - Formats
@@ -56,13 +56,13 @@ struct SendSection {
     /// How the publisher's format at `index` is sent.
     @inline(__always) subscript(index: UInt8) -> FormatMapping { formats[index] }
 
-    /// The format whose payload type padding goes out with, `format` where that is possible; nil where none is agreed.
+    /// A format whose payload type padding can use, `format` if possible; nil if none is negotiated.
     func fillerFormat(preferring format: UInt8) -> UInt8? {
         if formats[format].isMapped { return format }
         return (0..<formats.count).map { UInt8($0) }.first { formats[$0].isMapped }
     }
 
-    /// The payload type of the retransmission stream that padding goes out with; nil where none is agreed.
+    /// The payload type of padding on the RTX stream; nil if none is negotiated.
     func paddingPayloadType(preferring format: UInt8) -> UInt8? {
         guard wire.rtxSSRC != 0 else { return nil }
         let current = formats[format].rtxPayloadType
@@ -89,6 +89,6 @@ struct SendSection {
         return PacketRenderer(wire: wire, mapping: mapping, isSingleStream: isSingleStream, captureOffset: 0)
     }
 
-    /// Whether `number` was written as it would be written now, as far as the section decides.
+    /// Whether `number` was written as it would be now, as far as the section determines it.
     func isUnchanged(since number: Int64) -> Bool { number > renegotiatedAt }
 }

@@ -2,7 +2,7 @@ public import Primitives
 import RTP
 
 extension SenderClock {
-    /// The moment of an extended RTP timestamp on the publisher's clock, in nanoseconds since the clock's epoch.
+    /// The moment of an extended RTP timestamp on the publisher's clock, since the clock's epoch.
     func moment(of timestamp: Int64, clockRate: Int64) -> TimeInterval {
         let seconds = Int64(ntp >> 32)
         let fraction = Int64((ntp & 0xffff_ffff) &* 1_000_000_000 >> 32)
@@ -12,7 +12,7 @@ extension SenderClock {
     }
 }
 
-/// When a subscription's sender reports are due, and what is remembered of the last two to measure the round trip.
+/// When a subscription's sender reports are due, and the last two reports to measure the round trip.
 public struct SenderReportState: Sendable {
     /// RTCP canonical name.
     public let cname: [UInt8]
@@ -20,12 +20,12 @@ public struct SenderReportState: Sendable {
     private var sent = (key: UInt32(0), at: MonotonicTime.zero)
     private var sentBefore = (key: UInt32(0), at: MonotonicTime.zero)
 
-    /// RFC 3550's five seconds are for large groups; players need two reports for lip sync, so one a second.
+    /// RFC 3550's five seconds are for large groups; players need two reports for lip sync, so one per second.
     static let interval = TimeInterval.seconds(1)
 
     init(cname: String) { self.cname = Array(cname.utf8.prefix(255)) }
 
-    /// Another source: tell its clock soon.
+    /// Another source: report its clock soon.
     mutating func restart() { lastSent = nil }
 
     /// Whether a report is due at `now`.
@@ -38,7 +38,7 @@ public struct SenderReportState: Sendable {
         lastSent = now
     }
 
-    /// The round trip by a report block (RFC 3550 section 6.4.1); nil when it quotes no report that is remembered.
+    /// The round trip by a report block (RFC 3550 section 6.4.1); nil when it refers to no remembered report.
     public func roundTrip(lastReport: UInt32, delay: UInt32, at now: MonotonicTime) -> TimeInterval? {
         guard lastReport != 0 else { return nil }
         let origin = lastReport == sent.key ? sent.at : (lastReport == sentBefore.key ? sentBefore.at : nil)
@@ -49,7 +49,7 @@ public struct SenderReportState: Sendable {
     }
 }
 
-/// What a sender report says.
+/// The contents of a sender report.
 public struct SenderReportValues: Sendable {
     public var ntp: UInt64
     public var timestamp: UInt32
@@ -58,8 +58,8 @@ public struct SenderReportValues: Sendable {
 }
 
 extension Subscription {
-    /// A report for `now`: a point on the publisher's own line of wall clock and timestamps, moved to the server's clock by
-    /// `captureOffset`, so that sound and picture of one publisher stay in step (lip sync).
+    /// A report for `now`: a point on the publisher's own mapping of wall clock to timestamps, shifted to the server's clock by
+    /// `captureOffset`, so that audio and video of one publisher stay in sync (lip sync).
     ///
     /// nil before the publisher's first report and before the first packet.
     public func senderReport(of track: PublishedTrack, at now: MonotonicTime) -> SenderReportValues? {

@@ -1,28 +1,28 @@
 import PayloadFormats
 import Primitives
 
-/// Which spatial layers of the only stream a subscription forwards (SVC): fewer from the next frame on, more from the next keyframe on, where every
-/// layer can be decoded from.
+/// Which spatial layers of the only stream a subscription forwards (SVC): fewer from the next frame on, more from the next keyframe on, at which every
+/// layer becomes decodable.
 struct SpatialFilter {
     /// Layers above this are not forwarded; 0 is the lowest.
     private(set) var cap: UInt8 = .max
-    /// The cap that should hold.
+    /// The desired cap.
     private(set) var target: UInt8 = .max
-    /// The frame from which on `cap` holds, by its timestamp.
+    /// The timestamp of the frame from which `cap` is in force.
     private(set) var since: Int64 = .min
-    /// The highest spatial layer that was forwarded since the cap came down last.
+    /// The highest spatial layer forwarded since the cap was last lowered.
     private var top: UInt8 = 0
-    /// The output number at which layers were given up; nil when the next keyframe has come.
+    /// The output number at which layers were dropped; nil after the next keyframe.
     private var refreshBefore: Int64?
-    /// Packets from before that are missing at the receiver.
+    /// The receiver misses packets from before that.
     private var wantsRefresh = false
 
-    /// A keyframe is needed before the target holds.
+    /// The target needs a keyframe first.
     var needsKeyframe: Bool { target > cap }
 
     mutating func setTarget(_ target: UInt8) { self.target = target }
 
-    /// A keyframe begins the stream, or another one: everything may be decoded from here.
+    /// A keyframe begins the stream, or another one: every layer is decodable from here.
     mutating func begin(at timestamp: Int64) {
         cap = target
         since = timestamp
@@ -34,7 +34,7 @@ struct SpatialFilter {
     mutating func drops(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Bool {
         let isKeyframe = record.pointee.summary.isKeyframe
         if cap != target, isNewFrame, target < cap || isKeyframe {
-            // Layers are given up with the next frame, if there are any.
+            // Layers are dropped with the next frame, if there are any.
             if target < top {
                 top = target
                 refreshBefore = highest
@@ -56,9 +56,9 @@ struct SpatialFilter {
         wantsRefresh = true
     }
 
-    /// Whether a keyframe repairs better than repeats, reported once: layers were given up for want of bandwidth, and of the frames
-    /// before that packets are missing. Their repeats are large, the path is full, and libwebrtc waits three seconds for them before it asks
-    /// for a keyframe itself (measured: VP9 L3T3_KEY froze for so long); that of the lower layers alone is small.
+    /// Whether a keyframe repairs better than retransmissions, reported once: layers were dropped for lack of bandwidth, and packets of the frames
+    /// before that are missing. Their retransmissions are large, the path is full, and libwebrtc waits three seconds for them before it requests
+    /// a keyframe itself (measured: VP9 L3T3_KEY froze for so long); a keyframe of only the lower layers is small.
     mutating func takeRefresh() -> Bool {
         defer { wantsRefresh = false }
         return wantsRefresh

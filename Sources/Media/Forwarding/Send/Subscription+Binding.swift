@@ -1,10 +1,10 @@
 public import MediaControl
 public import Primitives
 
-// What stands behind the section: which track, paused or not, which layer is preferred.
+// The source of a subscription: which track, paused or not, which layer is preferred.
 
 extension Subscription {
-    /// Puts `track` behind the section; the stream that the subscriber sees goes on.
+    /// Binds `track` to the section; the stream that the subscriber sees continues.
     public mutating func bind(_ track: PublishedTrack) {
         section.bind(track)
         formatMatch = .accepted
@@ -14,7 +14,7 @@ extension Subscription {
         isBound = true
     }
 
-    /// Takes the track away. Called while its packets are still there, so that the next one goes on where it ended.
+    /// Unbinds the track. Called while its packets still exist, so that the next track continues where it ended.
     public mutating func unbind(_ track: PublishedTrack) {
         guard isBound else { return }
         stop(track)
@@ -23,14 +23,14 @@ extension Subscription {
         selector.reset()
     }
 
-    /// Stops forwarding; the next packet comes from a keyframe. Also what to do when the track is unmuted.
+    /// Stops forwarding until the next keyframe. Also used when the track is unmuted.
     public mutating func stop(_ track: PublishedTrack) {
         abandonHeld()
         if let active = selector.active { numbering.remember(track.layer(Int(active))) }
         selector.stop()
     }
 
-    /// Stops or resumes; true when there is something to begin.
+    /// Pauses or resumes; true when there is something to start.
     public mutating func setPaused(_ paused: Bool, track: PublishedTrack?) -> Bool {
         guard paused != isPaused else { return false }
         isPaused = paused
@@ -38,7 +38,7 @@ extension Subscription {
         return !paused && kind == .video && isBound
     }
 
-    /// Another preference; true when a keyframe of another layer is needed for it.
+    /// Sets another preference; true when it needs a keyframe of another layer.
     public mutating func setPreference(_ preference: LayerPreference, track: PublishedTrack?, at now: MonotonicTime)
         -> Bool
     {
@@ -46,13 +46,13 @@ extension Subscription {
         return lookForKeyframe(track, at: now)
     }
 
-    /// A picture is about to begin, or to change its size: not before it is decided what bandwidth allows, or the largest layer would be
-    /// asked for a keyframe that nobody can be sent.
+    /// A video is about to start or to change its size: wait until the bandwidth decision, or the largest layer would be
+    /// asked for a keyframe that no subscriber can be sent.
     public mutating func awaitBound() {
         if kind == .video, isBound { selector.awaitBound() }
     }
 
-    /// It waits for `setBound`.
+    /// Whether it waits for `setBound`.
     public var isAwaitingBound: Bool { selector.isAwaiting }
 
     private mutating func lookForKeyframe(_ track: PublishedTrack?, at now: MonotonicTime) -> Bool {
@@ -61,7 +61,7 @@ extension Subscription {
         return selector.needsKeyframe
     }
 
-    /// The layers as known now, before any packet of the turn; true when a keyframe is needed to begin.
+    /// Checks the known layers before any packet of the turn; true when a keyframe is needed to start.
     public mutating func lookForStart(_ track: PublishedTrack, at now: MonotonicTime) -> Bool {
         guard isBound, kind == .video, !isPaused, !isHeldBack else { return false }
         selector.look(at: track, now: now)

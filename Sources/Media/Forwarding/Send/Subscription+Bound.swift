@@ -1,17 +1,17 @@
 public import MediaControl
 public import Primitives
 
-/// What bandwidth allows of a picture.
+/// What bandwidth allows of a video.
 public enum LayerBound: Sendable, Hashable {
-    /// All that is preferred.
+    /// Everything up to the preference.
     case unlimited
-    /// All that is preferred of the simulcast layers that are sent and measured now; others wait for the next decision.
+    /// Everything up to the preference among the simulcast layers that are sent and measured now; others wait for the next decision.
     case present
-    /// Up to this spatial rank, and of that up to this temporal layer.
+    /// Up to this spatial rank, and in it up to this temporal layer.
     case upTo(LayerPoint)
-    /// Not at all.
+    /// Nothing.
     case nothing
-    /// Not before its publisher sends it and another decision has been made.
+    /// Nothing until its publisher sends it and another decision is made.
     case undecided
 }
 
@@ -32,7 +32,7 @@ extension Subscription {
         }
         guard isBound, kind == .video, !isPaused else { return false }
         if isHeldBack {
-            // Not amid a frame: `plan` stops at its end.
+            // Not in the middle of a frame: `plan` stops at its end.
             if !wasHeldBack, selector.active == nil || numbering.tail.isFrameComplete { stop(track) }
             return false
         }
@@ -40,8 +40,8 @@ extension Subscription {
         return selector.target != nil && selector.needsKeyframe
     }
 
-    /// Ends the video that is larger than the decided one with the frame on its way: the path is full, and each further frame of it, of which few come
-    /// through, would be ahead of the smaller one's keyframe in the queue.
+    /// Ends a video larger than the decided one after its current frame: the path is full, and each further frame of it, few of which
+    /// arrive, would precede the smaller one's keyframe in the queue.
     public mutating func endLarger(_ track: PublishedTrack) {
         guard let target = selector.target, selector.pending == nil, isSmaller(Int(target), in: track) else { return }
         leftVideo.beginEnding()
@@ -54,7 +54,7 @@ extension Subscription {
         return track.rank(ofLayer: layer) < track.rank(ofLayer: Int(active))
     }
 
-    /// What the viewer asked for, in the allocation's terms.
+    /// The subscriber's preference, as limits for the allocation.
     public func limits(of track: PublishedTrack) -> ViewerLimits {
         switch selector.preference {
         case .best: ViewerLimits()

@@ -3,7 +3,7 @@ public import Primitives
 // What the receiver reports about the subscription.
 
 extension Subscription {
-    /// Takes one report block about the subscription's SSRCs; the round trip, where it tells one.
+    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one.
     public mutating func receivedReport(
         ssrc: UInt32, fractionLost: UInt8, lastReport: UInt32, delay: UInt32, at now: MonotonicTime
     ) -> TimeInterval? {
@@ -16,6 +16,6 @@ extension Subscription {
     /// Counts a keyframe request of the receiver.
     public mutating func countKeyframeRequest() { totals.keyframeRequests &+= 1 }
 
-    /// Bits a second over the last second, repeats included.
+    /// Bits per second over the last second, retransmissions included.
     public func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(totals.rate.perSecond(at: now) * 8)) }
 }

@@ -5,7 +5,7 @@ import Primitives
 // AV1's spatial layers for a subscriber that negotiated no dependency descriptor: one frame per picture, see `AV1Joining`.
 
 extension Subscription {
-    /// The subscriber cannot tell AV1's layers apart.
+    /// The subscriber cannot distinguish AV1's layers.
     @inline(__always) var joinsLayers: Bool {
         numbering.tail.codec == .av1 && section.wire.extensions[.dependencyDescriptor] == 0
     }
@@ -21,7 +21,7 @@ extension Subscription {
         packet.mark.join(.before)
     }
 
-    /// Whether the packet ahead of `sequence` is of the same picture and did not end it. Of one that is missing that is likely.
+    /// Whether the packet before `sequence` is of the same picture and did not end it. If it is missing, that is likely.
     private func continuesPicture(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>
     ) -> Bool {

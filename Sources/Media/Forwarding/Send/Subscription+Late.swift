@@ -2,16 +2,16 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-// Packets that come late, because the publisher's network lost them and they were repaired: what was decided about their picture meanwhile.
+// Late packets, which the publisher's network lost and which were repaired: they follow what was decided about their picture meanwhile.
 
 extension Subscription {
-    /// A picture has seldom more packets than this on either side of one that is missing; those further away are not looked at.
+    /// A picture seldom has more packets than this on either side of a missing one; packets further away are not checked.
     private static var reach: Int64 { 16 }
 
-    /// Whether a packet that comes late belongs to a picture or a layer that was left out: a part of it must not follow then, as the
+    /// Whether a late packet belongs to a picture or a layer that was dropped: then a part of it must not follow, because the
     /// receiver would wait for the rest.
     ///
-    /// While it was missing nobody knew whose it was, so a number was left for it. `caps` held for its picture.
+    /// While it was missing its picture was unknown, so a number was reserved for it. `caps` applied to its picture.
     func wasLeftOut(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
         caps: LayerCaps
@@ -27,11 +27,11 @@ extension Subscription {
                     neighbour.pointee.summary.spatialLayer <= summary.spatialLayer
                 else { continue }
                 guard let range = numbering.range(layer: layer.pointee.index, source: other) else { return true }
-                // What was sent of a layer is completed. A neighbour that came late itself says nothing.
+                // A layer that was partly sent is completed. A neighbour that was late itself proves nothing.
                 guard let place = ring.place(numbering.packet(other, in: range).sequence) else { continue }
                 if place.pointee.flags.contains(.filler) { return true }
                 if neighbour.pointee.summary.spatialLayer == summary.spatialLayer { return false }
-                // The picture was ended with a layer below. Where that has no marker its own end may be missing, too: the caps decide.
+                // The picture was ended with a layer below. Without a marker there, that layer's own end may be missing, too: the caps decide.
                 if place.pointee.flags.contains(.marker) { return true }
                 isBegun = true
             }
@@ -39,19 +39,19 @@ extension Subscription {
         return summary.spatialLayer > Int(caps.spatial) || !isBegun && summary.temporalLayer > Int(caps.temporal)
     }
 
-    /// The highest layers that were forwarded of the picture of a packet that comes late.
+    /// The highest layers forwarded for the picture of a late packet.
     func caps(
         of record: UnsafePointer<PacketRecord>, _ layer: UnsafeMutablePointer<ReceiveLayer>,
         in range: UnsafeMutablePointer<NumberRange>
     ) -> LayerCaps {
         let caps = range.pointee.caps
-        // A frame may have brought others although it is not its first packet that came first.
+        // A frame may have changed the layers even if its first packet did not arrive first.
         guard selector.active.map({ Int($0) }) == layer.pointee.index else { return caps }
         return selector.caps(at: record.pointee.timestamp, else: caps)
     }
 
-    /// Ends the picture or goes over to its next layer, where a packet that comes late ends a layer. The subscriber may not get the layers above,
-    /// or the publisher have left them out.
+    /// Ends the picture or continues with its next layer, if a late packet ends a layer. The subscriber may not get the layers above,
+    /// or the publisher may have dropped them.
     func endLayer(
         in sent: inout SentPacket, _ sequence: Int64, _ record: UnsafePointer<PacketRecord>,
         of layer: UnsafeMutablePointer<ReceiveLayer>, caps: LayerCaps

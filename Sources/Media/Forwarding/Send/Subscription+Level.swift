@@ -1,17 +1,17 @@
 import Primitives
 
-// Packets of one length leave in one call of the kernel (UDP_SEGMENT), which is the largest saving there is. A packetizer splits a
-// picture "about equally", so that its packets differ by a byte; and a header extension that only some of them carry makes a few more.
+// Packets of equal length leave in one system call (UDP_SEGMENT), which is the largest saving available. A packetizer splits a
+// frame "about equally", so that its packets differ by a byte; and a header extension on only some of them adds a few more.
 
 extension Subscription {
-    /// The most padding of one packet: four elements of header extension more or less. 16 of 1,100 bytes are 1.5 % of a video
-    /// packet at the very worst; a system call saved is worth two microseconds.
+    /// Maximum padding of one packet: a difference of four header extension elements. 16 of 1,100 bytes are at worst 1.5 % of a video
+    /// packet; a saved system call is worth two microseconds.
     public static let maximumPadding = 16
 
-    /// Gives packets that differ by at most `maximumPadding` bytes from their neighbours padding to be equal to the longest.
+    /// Pads packets that differ by at most `maximumPadding` bytes from their neighbours to the length of the longest.
     ///
-    /// `items` are the subscription's packets of one turn as planned; `write` carries the padding out. A packet that is not like its
-    /// neighbours begins another run. How many packets were padded.
+    /// `items` are the subscription's packets of one turn as planned; `write` applies the padding. A packet unlike its
+    /// neighbours begins another run. Returns the number of padded packets.
     public func level(_ items: UnsafeMutableBufferPointer<SentPacket>, of track: PublishedTrack) -> Int {
         var padded = 0
         var start = 0
@@ -39,7 +39,7 @@ extension Subscription {
         return padded
     }
 
-    /// The length of a planned packet before padding and protection; nil where only writing tells.
+    /// The length of a planned packet before padding and protection; nil if only writing determines it.
     @inline(__always)
     func clearLength(of planned: SentPacket, in track: PublishedTrack) -> Int? {
         guard !planned.isOwn,

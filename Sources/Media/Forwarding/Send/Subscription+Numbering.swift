@@ -2,7 +2,7 @@ import MediaControl
 import PayloadFormats
 import Primitives
 
-// How packets of the active layer become planned ones: judged, numbered, put on the turn's list and kept for repeats.
+// How packets of the active layer become planned ones: selected, numbered, appended to the turn's list and stored for retransmission.
 
 extension Subscription {
     /// Forwards `layer` from the packet at `start` on.
@@ -19,7 +19,7 @@ extension Subscription {
         numbering.begin(layer, from: start, record, mapping: mapping)
     }
 
-    /// The parameter sets go ahead of the keyframe as a packet of their own.
+    /// The parameter sets precede the keyframe as a packet of their own.
     private mutating func appendParameterSets(
         ahead record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>, mapping: FormatMapping,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
@@ -68,7 +68,7 @@ extension Subscription {
         number(arrival.sequence, record: record, of: layer, at: now, into: &list)
     }
 
-    /// The next number for a packet that is ahead of all others.
+    /// Assigns the next number to a packet that is ahead of all others.
     @inline(__always)
     private mutating func number(
         _ sequence: Int64, record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
@@ -89,24 +89,24 @@ extension Subscription {
         append(sent, at: now, into: &list)
     }
 
-    /// Leaves out a packet of a temporal layer that the subscriber does not get.
+    /// Drops a packet of a temporal layer that the subscriber does not get.
     ///
-    /// VP8's picture ids close up: libwebrtc's receivers wait for a picture id that is missing. VP9's and the dependency descriptor's do
-    /// not, because later frames name those they refer to by distance.
+    /// VP8's picture ids close up, because libwebrtc's receivers wait for a missing picture id. VP9's and the dependency descriptor's do
+    /// not, because later frames identify their references by distance.
     private mutating func omit(_ sequence: Int64, isFirst: Bool) {
         numbering.closeGap(sequence)
         if isFirst, numbering.tail.codec == .vp8 { numbering.skipPicture() }
     }
 
-    /// The publisher goes on with a format that cannot follow the last one: wait for a keyframe of one that can be sent.
+    /// The publisher continues with a format that cannot follow the last one: wait for a keyframe in a format that can be sent.
     private mutating func leave(_ layer: UnsafeMutablePointer<ReceiveLayer>) {
-        // Nothing would let it go while no layer is forwarded, and it would be due for ever.
+        // While no layer is forwarded nothing would release the held packet, and it would be due for ever.
         abandonHeld()
         numbering.remember(layer)
         selector.stop()
     }
 
-    /// A packet that comes late: the number that was left for it, once.
+    /// Forwards a late packet under the number reserved for it, once.
     mutating func forwardLate(
         _ sequence: Int64, of layer: UnsafeMutablePointer<ReceiveLayer>, record: UnsafePointer<PacketRecord>,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
@@ -120,12 +120,12 @@ extension Subscription {
         guard ring.place(sent.sequence) == nil, !held.isHolding(sent.sequence), section[record.pointee.format].isMapped
         else { return }
         if kind == .video { endLayer(in: &sent, sequence, record, of: layer, caps: caps) }
-        // The subscriber has seen the gap: its requests that are on their way are answered by this.
+        // The subscriber has seen the gap: this also answers its requests in transit.
         sent.lastRepeat = SentPacket.moment(of: now)
         append(sent, at: now, into: &list)
     }
 
-    /// A missing number turns out to be one that is not forwarded: padding closes the gap, so that nobody asks for it again.
+    /// A missing number turns out not to be forwarded: padding closes the gap, so that it is not requested again.
     private mutating func fill(
         _ layer: Int, _ sequence: Int64, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
@@ -138,11 +138,11 @@ extension Subscription {
         append(sent, at: now, into: &list)
     }
 
-    /// Puts a packet on the turn's list and keeps it for repeats.
+    /// Appends a packet to the turn's list and stores it for retransmission.
     @inline(__always)
     mutating func append(_ planned: SentPacket, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
         var sent = planned
-        // It may wait at the pacer until after the next binding.
+        // It may be queued at the pacer until after the next binding.
         sent.epoch = numbering.epoch
         ring.store(sent, at: now)
         list.append(sent)

@@ -2,12 +2,12 @@ import MediaControl
 import PayloadFormats
 public import Primitives
 
-// What is forwarded, and under which number. One walk over the packets of a turn for each subscription.
+// Which packets are forwarded, and under which numbers. One walk over the packets of a turn for each subscription.
 
 extension Subscription {
-    /// Decides about the packets of this turn and appends what is to be written to `list`.
+    /// Decides about the packets of this turn and appends the packets to write to `list`.
     ///
-    /// May be called with no new packets when a held packet's time is over.
+    /// May be called without new packets when a held packet is due.
     public mutating func plan(_ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>)
         -> Signals
     {
@@ -15,7 +15,7 @@ extension Subscription {
         if isHeldBack {
             finishFrame(track, at: now, into: &list)
             guard hold == .untilPackets, track.arrivals.contains(where: { !$0.isGap }) else { return [] }
-            // Once: where that decides nothing, the next look does.
+            // Only once: if this leads to no decision, the next regular one does.
             hold = .byBandwidth
             return .wantsDecision
         }
@@ -43,7 +43,7 @@ extension Subscription {
         return signals
     }
 
-    /// Lets the frame that is on its way end, and nothing after it.
+    /// Forwards the rest of the current frame, and nothing after it.
     private mutating func finishFrame(
         _ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
@@ -54,7 +54,7 @@ extension Subscription {
         if numbering.tail.isFrameComplete || now - numbering.tail.arrival >= LayerSelector.patience { stop(track) }
     }
 
-    /// The layer to be asked for a keyframe.
+    /// The layer to request a keyframe from.
     public var wantedLayer: Int { Int(selector.target ?? 0) }
 
     // MARK: - Audio
@@ -75,7 +75,7 @@ extension Subscription {
         return []
     }
 
-    /// The track's format is none of the subscriber's; reported once per binding.
+    /// The subscriber accepts none of the track's formats; reported once per binding.
     private mutating func refuse() -> Signals {
         defer { formatMatch = .refused }
         return formatMatch == .accepted ? .noCommonCodec : []
@@ -105,7 +105,7 @@ extension Subscription {
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
         guard arrival.layer == selector.target else {
-            // A repaired packet of the layer that was left still has its number.
+            // A repaired packet of the former layer still has its number.
             forwardLate(arrival.sequence, of: layer, record: record, at: now, into: &list)
             return []
         }
@@ -124,7 +124,7 @@ extension Subscription {
         return []
     }
 
-    /// Begins with a young keyframe from the history, where there is one.
+    /// Starts with a recent keyframe from the history, if there is one.
     private mutating func replay(_ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>)
     {
         guard let target = selector.takeReplay() else { return }
@@ -137,7 +137,7 @@ extension Subscription {
         if selector.active == nil || numbering.tail.isFrameComplete { completeSwitch(of: track, at: now, into: &list) }
     }
 
-    /// Where forwarding of a waited-for layer can begin; nil while it cannot.
+    /// Where forwarding of an awaited layer can start; nil while it cannot.
     private func keyframeStart(
         of layer: UnsafeMutablePointer<ReceiveLayer>, arrival: Arrival, record: UnsafePointer<PacketRecord>,
         at now: MonotonicTime
@@ -146,25 +146,25 @@ extension Subscription {
             now - keyframe.arrival <= selector.replayLimit,
             let start = firstDecodable(of: keyframe, in: layer)
         else { return nil }
-        // What the viewer has seen of this track is not shown again, be it in another layer or after a pause.
+        // Frames of this track that the subscriber has seen are not sent again, neither in another layer nor after a pause.
         if selector.active != nil || numbering.hasSentOfBinding {
             guard numbering.tail.arrival - keyframe.arrival <= LayerSelector.patience else { return nil }
             if numbering.tail.layer == layer.pointee.index, start <= numbering.tail.sourceSequence { return nil }
         }
-        // All that has come since must be there, or the receiver begins with a hole.
+        // All packets since must have arrived, or the receiver would start with a gap.
         guard arrival.sequence >= start else { return nil }
         for sequence in start...arrival.sequence where !layer.pointee.sequences.contains(sequence) { return nil }
         return start
     }
 
-    /// The first packet of a keyframe that a decoder can begin with; delimiters before the parameter sets are of no use.
+    /// The first packet of a keyframe that a decoder can start with; delimiters before the parameter sets are skipped.
     private func firstDecodable(of keyframe: KeyframePosition, in layer: UnsafeMutablePointer<ReceiveLayer>) -> Int64? {
         var sequence = keyframe.firstSequence
         while let record = layer.pointee.history.record(sequence), record.pointee.timestamp == keyframe.timestamp {
             let mapping = section[record.pointee.format]
             guard mapping.isMapped else { return nil }
             if record.pointee.summary.startsKeyframe {
-                // An IDR without parameter sets is of no use before the sets have been seen.
+                // An IDR without parameter sets is useless before the sets have arrived.
                 let lacksSets = mapping.codec == .h264 && !record.pointee.summary.containsParameterSets
                 return lacksSets && !layer.pointee.parameterSets.isComplete ? nil : sequence
             }
@@ -173,7 +173,7 @@ extension Subscription {
         return nil
     }
 
-    /// Whether the active layer's frame is over, or will not be waited for any longer, when `arrival` comes.
+    /// Whether the active layer's frame has ended, or is no longer waited for, when `arrival` is processed.
     private func endsPatience(
         of pending: LayerSelector.PendingSwitch, _ arrival: Arrival, of layer: UnsafeMutablePointer<ReceiveLayer>,
         at now: MonotonicTime
@@ -184,8 +184,8 @@ extension Subscription {
         return record.pointee.timestamp != numbering.tail.sourceTimestamp
     }
 
-    /// Goes over to the pending layer: everything of it from the keyframe on that has come so far. False where that is not there any more, and
-    /// another keyframe must come.
+    /// Switches to the pending layer: forwards all its packets from the keyframe on. False if the keyframe was overwritten, so that
+    /// another one is needed.
     @discardableResult
     private mutating func completeSwitch(
         of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
@@ -193,7 +193,7 @@ extension Subscription {
         guard let pending = selector.takePending() else { return false }
         let layer = track.layer(Int(pending.layer))
         let start = pending.start
-        // Numbers that began anew since may be any way ahead.
+        // Numbers restarted since then may be any distance ahead.
         guard layer.pointee.history.record(start) != nil,
             layer.pointee.history.highest - start < SequenceTracker.window
         else { return false }
@@ -205,7 +205,7 @@ extension Subscription {
         if let active = selector.active { numbering.remember(track.layer(Int(active))) }
         begin(layer, from: start, at: now, into: &list)
         for sequence in start...layer.pointee.history.highest {
-            // Numbers that were used for padding are not stored; the next stored packet closes up.
+            // Numbers used for padding are not stored; the next stored packet closes up.
             guard layer.pointee.history.record(sequence) != nil else {
                 if layer.pointee.sequences.contains(sequence) { numbering.closeGap(sequence) }
                 continue

@@ -2,21 +2,21 @@ import MediaControl
 public import Primitives
 import RTP
 
-// What fills a probe: retransmissions of packets just sent, which a receiver may even need, else plain padding on the same SSRC. Without a stream of
-// retransmissions padding goes out between two pictures, under numbers of the stream itself, as libwebrtc does.
+// The contents of a probe: retransmissions of recent packets, which a receiver may even need, otherwise padding on the same SSRC. Without an RTX
+// stream, padding is sent between two frames under numbers of the media stream, as libwebrtc does.
 
 extension Subscription {
-    /// Whether padding can go out with it.
+    /// Whether padding can be sent on it.
     public var canProbe: Bool {
         kind == .video && isBound && (padsBeside || section.fillerFormat(preferring: numbering.tail.format) != nil)
     }
 
-    /// Whether padding goes out beside it: retransmissions have a stream of their own, which numbers may be spent on.
+    /// Whether padding has a stream of its own: RTX has its own sequence numbers to use.
     public var padsBeside: Bool { section.paddingPayloadType(preferring: numbering.tail.format) != nil }
 
-    /// Writes one packet of a probe of at most about `wanted` bytes; its length, or nil when there is nothing to write.
+    /// Writes one probe packet of at most about `wanted` bytes; returns its length, or nil when there is nothing to write.
     ///
-    /// Of the last packets the one that fits best is sent again as RTX (RFC 4588), which receivers drop where they have it.
+    /// The best fitting of the last packets is retransmitted as RTX (RFC 4588), which receivers that have it drop.
     public mutating func writeProbe(
         wanted: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
@@ -33,10 +33,10 @@ extension Subscription {
         return writePadding(padding, stamp: stamp, into: slot)
     }
 
-    /// None is sent twice within this.
+    /// Minimum interval between two transmissions of one packet.
     private static let probeDistance = TimeInterval.milliseconds(500)
 
-    /// The packet of the last sixteen whose length is nearest to `wanted`, never twice as long, and none that was repeated a moment ago.
+    /// Of the last sixteen packets the one with a length nearest to `wanted`, at most twice as long and not retransmitted recently.
     private func probeCandidate(wanted: Int, of track: PublishedTrack, at now: MonotonicTime) -> UInt32? {
         let moment = SentPacket.moment(of: now)
         var best: (sequence: UInt32, distance: Int)?
@@ -58,7 +58,7 @@ extension Subscription {
         return best?.sequence
     }
 
-    /// A packet of `count` bytes of padding alone (RFC 3550 section 5.1) on the retransmission stream.
+    /// Writes a packet with only `count` bytes of padding (RFC 3550 section 5.1) on the RTX stream.
     private mutating func writePadding(_ count: Int, stamp: SendStamp, into slot: UnsafeMutableRawBufferPointer) -> Int?
     {
         guard let payloadType = section.paddingPayloadType(preferring: numbering.tail.format),
@@ -79,7 +79,7 @@ extension Subscription {
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
     }
 
-    /// A packet of `count` bytes of padding alone under the stream's next number; nil amid a picture.
+    /// Writes a packet with only `count` bytes of padding under the stream's next number; nil in the middle of a frame.
     private mutating func writeOwnPadding(
         _ count: Int, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
@@ -103,7 +103,7 @@ extension Subscription {
         return length
     }
 
-    /// The time of the newest packet of the lowest layer that comes, which a stream that has not begun would begin with.
+    /// The timestamp of the newest packet of the first layer with packets, with which a stream that has not begun would begin.
     private func firstTimestamp(of track: PublishedTrack) -> UInt32? {
         for index in 0..<track.layerCount {
             let layer = track.layer(index)

@@ -1,20 +1,20 @@
 import MediaControl
 public import Primitives
 
-// Retransmission: from the track's history, within the turn in which the NACK came.
+// Retransmission: from the track's history, within the turn in which the NACK arrived.
 
-/// What becomes of one number of a NACK.
+/// The outcome for one number of a NACK.
 public enum RepeatVerdict: Sendable, Hashable {
-    /// To be sent again under this extended output number.
+    /// Retransmit the packet with this extended output number.
     case send(UInt32)
-    /// Not sent, because of this.
+    /// Not retransmitted, for this reason.
     case dropped(DropReason)
-    /// The publisher's packet is missing here too; it goes out when it is repaired.
+    /// The publisher's packet is missing here too; it is sent when it is repaired.
     case notYetHere
 }
 
 extension Subscription {
-    /// Looks up the number `wire` of a NACK; a packet is not sent again within `roundTrip` of its last repeat.
+    /// Looks up the number `wire` of a NACK; a packet is not retransmitted twice within `roundTrip`.
     public mutating func requestRepeat(_ wire: UInt16, roundTrip: TimeInterval, at now: MonotonicTime) -> RepeatVerdict
     {
         totals.nacks &+= 1
@@ -35,23 +35,23 @@ extension Subscription {
         return .send(place.pointee.sequence)
     }
 
-    /// Whether a keyframe repairs better than repeats, reported once; see `SpatialFilter`.
+    /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
     public mutating func takeRefresh() -> Bool {
         selector.takeRefresh()
     }
 
-    /// On a LAN the round trip rounds to nothing, and a repeat is still not to be sent twice in one turn. Receivers ask at most
+    /// On a LAN the round trip rounds to zero, but a packet must still not be retransmitted twice in one turn. Receivers send NACKs at most
     /// every 20 ms (libwebrtc's NACK timer).
     static var leastRepeatDistance: TimeInterval { .milliseconds(5) }
 
-    /// Whether repeats leave as RTX (RFC 4588) and so need a stamp of their own, and the mid.
+    /// Whether retransmissions use RTX (RFC 4588) and so need a stamp of their own, and the mid.
     ///
-    /// All packets of the retransmission stream carry it: Firefox takes none of that SSRC, nor reports it in transport-wide feedback, before one of
-    /// them named its section (RFC 9143 section 9.2), whatever the FID group says; and a report about the media SSRC, which ends the mid there,
-    /// proves nothing of this one.
+    /// All packets of the RTX stream carry the mid: Firefox accepts no packet of that SSRC, nor reports it in transport-wide feedback, before one of
+    /// them named its section (RFC 9143 section 9.2), whatever the FID group says; and a report about the media SSRC, after which the mid is omitted there,
+    /// proves nothing about this one.
     public var repeatsAsRTX: Bool { section.wire.rtxSSRC != 0 }
 
-    /// Writes the repeat that `requestRepeat` allowed; its length, or nil when the history has lost the packet.
+    /// Writes the retransmission that `requestRepeat` allowed; returns its length, or nil when the history has lost the packet.
     public mutating func writeRepeat(
         _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
@@ -81,8 +81,8 @@ extension Subscription {
         numbering.highest - Int64(UInt32(truncatingIfNeeded: numbering.highest) &- sent.sequence)
     }
 
-    /// Whether the same bytes would come out again. What was negotiated and what a layer knows has gone into packets, and may be something else
-    /// by now; under the same number on the media stream that must not leave, see `SentPacket`.
+    /// Whether rendering gives the same bytes again. Packets depend on negotiated parameters and on the state of the layer, which may have changed
+    /// since; different bytes must not be sent under the same number on the media stream, see `SentPacket`.
     private func isReproducible(_ sent: SentPacket, of track: PublishedTrack) -> Bool {
         guard section.isUnchanged(since: number(of: sent)) else { return false }
         let layer = track.layer(Int(sent.layer))

@@ -1,18 +1,18 @@
 public import Primitives
 
-// Packets that were planned and numbered, and then had to wait at the pacer. Whatever becomes of them, their number is sent: a hole would be
-// asked for again and again, and ends in a keyframe request.
+// Packets that were planned and numbered, and then queued at the pacer. Their number is always sent: a gap would be
+// requested again and again, and end in a keyframe request.
 
-/// What became of a packet that waited.
+/// The outcome for a queued packet.
 public enum WaitingResult: Sendable, Hashable {
-    /// So many bytes are in the slot.
+    /// This many bytes are in the slot.
     case written(Int)
-    /// Padding of so many bytes stands in for it: the history has lost it, or another track stands behind the section by now.
+    /// Padding of this many bytes replaces it: the history has lost it, or another track is bound by now.
     case filled(Int, breaksPicture: Bool)
-    /// It has left already, or its number is too old to matter.
+    /// It was sent already, or its number is too old to matter.
     case gone
 
-    /// Bytes in the slot; nil where there is nothing to send.
+    /// Bytes in the slot; nil if there is nothing to send.
     public var length: Int? {
         switch self {
         case .written(let length), .filled(let length, _): length
@@ -22,7 +22,7 @@ public enum WaitingResult: Sendable, Hashable {
 }
 
 extension Subscription {
-    /// Writes the packet planned under `sequence`, or padding in its place; `track` is nil where none stands behind the section any more.
+    /// Writes the packet planned under `sequence`, or padding in its place; `track` is nil if none is bound any more.
     public mutating func writeWaiting(
         _ sequence: UInt32, of track: PublishedTrack?, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
@@ -37,7 +37,7 @@ extension Subscription {
         return .filled(length, breaksPicture: isPresent)
     }
 
-    /// Writes padding under the number of a planned packet that cannot be sent; its length, or nil where no payload type is agreed.
+    /// Writes padding under the number of a planned packet that cannot be sent; returns its length, or nil if no payload type is negotiated.
     public mutating func writeFiller(
         insteadOf planned: SentPacket, stamp: SendStamp, at now: MonotonicTime, into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {

@@ -7,25 +7,25 @@ public import Primitives
 ///                 plan                                   write
 ///  fresh packets ------> SentPacket (number, deltas) ---------> clear packet in the subscriber's run of slots
 ///                  |            |                       ^
-///                  |            v                       | repeat (NACK)
+///                  |            v                       | retransmission (NACK)
 ///                  |         SentPacketRing ------------+
-///                  +-- keyframe wanted, started, no common codec: `Signals`
+///                  +-- keyframe needed, started, no common codec: `Signals`
 /// ```
-/// `plan` decides and numbers; `write` makes bytes. Packets themselves stay in the track's history, once for all subscribers.
+/// `plan` decides and numbers; `write` renders. The packets themselves stay in the track's history, once for all subscribers.
 public struct Subscription: ~Copyable {
-    /// What came up while packets were planned; the engine acts on it.
+    /// What happened while packets were planned; the engine acts on it.
     public struct Signals: OptionSet, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
         /// The target layer should send a keyframe.
         public static let wantsKeyframe = Self(rawValue: 1)
-        /// The first packet of the subscription is on its way.
+        /// The first packet of the subscription is being sent.
         public static let started = Self(rawValue: 2)
-        /// The track's format is none that the subscriber accepts; told once a binding.
+        /// The subscriber does not accept the track's format; reported once per binding.
         public static let noCommonCodec = Self(rawValue: 4)
-        /// Packets begin that nothing was decided about yet.
+        /// Packets arrive for which no bandwidth decision was made yet.
         public static let wantsDecision = Self(rawValue: 8)
-        /// The publisher sends a layer that no decision has known; it is measured by `PublishedTrack.measuringTime` later.
+        /// The publisher sends a layer that no decision knew; it is measured after `PublishedTrack.measuringTime`.
         public static let seesMore = Self(rawValue: 16)
     }
 
@@ -35,14 +35,14 @@ public struct Subscription: ~Copyable {
     var section: SendSection
     var selector: LayerSelector
     var numbering: OutputNumbering
-    /// What the last switch down left behind.
+    /// The video that the last switch down left.
     var leftVideo = LeftVideo()
     var ring: SentPacketRing
     var isBound = false
     public internal(set) var isPaused: Bool
     var hold = Hold.none
     var formatMatch = FormatMatch.accepted
-    /// The end of a spatial layer that may be the end of its picture.
+    /// The end of a spatial layer, which may be the end of its picture.
     var held = HeldPacket()
     /// Extended RTX number, its own space (RFC 4588 section 4).
     var rtxHighest: UInt16
@@ -68,21 +68,21 @@ public struct Subscription: ~Copyable {
         reports = SenderReportState(cname: description.cname)
     }
 
-    /// Asks for the memory beside the struct itself that `plan` will use.
+    /// Prefetches the memory outside the struct that `plan` will use.
     @inline(__always) public func prefetch() {
         numbering.prefetch()
         ring.prefetch(UInt32(truncatingIfNeeded: numbering.highest &+ 1))
     }
 
-    /// Bytes of memory beside the struct itself.
+    /// Bytes of memory besides the struct itself.
     public var memoryBytes: Int { ring.memoryBytes + numbering.memoryBytes }
 
-    /// Bytes that a packet of the subscription can be longer than the stored one, protection not counted.
+    /// Maximum growth of a stored packet when sent, without protection.
     public static let overhead = RTPLayout.overhead
 
     public var ssrc: UInt32 { section.wire.ssrc }
 
-    /// nil where RTX was not negotiated.
+    /// nil if RTX was not negotiated.
     public var rtxSSRC: UInt32? { section.wire.rtxSSRC == 0 ? nil : section.wire.rtxSSRC }
 
     /// Publisher's clock to server's clock, 32.32 fixed point; nil before the publisher's first sender report.
@@ -97,20 +97,20 @@ public struct Subscription: ~Copyable {
     /// The layer being forwarded; nil while none is.
     public var layer: Int? { selector.active.map { Int($0) } }
 
-    /// Age up to which a keyframe in the history serves a newcomer.
+    /// Maximum age of a keyframe in the history with which a new subscriber starts.
     public var replayAge: TimeInterval { selector.replayLimit }
 
-    /// Whether the subscriber negotiated the video orientation.
+    /// Whether the subscriber negotiated the video orientation extension.
     public var hasOrientation: Bool { section.wire.extensions[.videoOrientation] != 0 }
 
-    /// New formats, extensions or mid of a section that goes on; SSRCs and numbering stay.
+    /// Applies new formats, extensions or mid of an existing section; SSRCs and numbering stay.
     public mutating func update(_ description: SubscriptionDescription, track: PublishedTrack?) {
         section.update(description, track: track, highest: numbering.highest)
         formatMatch = .accepted
     }
 }
 
-/// Whether a subscription is kept from sending for want of bandwidth.
+/// Whether a lack of bandwidth keeps a subscription from sending.
 enum Hold {
     case none
     /// Bandwidth does not allow even the lowest layer, or too many videos are subscribed to.
@@ -119,7 +119,7 @@ enum Hold {
     case untilPackets
 }
 
-/// Whether the subscriber takes the format that the publisher sends.
+/// Whether the subscriber accepts the format that the publisher sends.
 enum FormatMatch {
     case accepted
     /// It does not, and that was reported: a keyframe would not help.

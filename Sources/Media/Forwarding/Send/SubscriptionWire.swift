@@ -1,16 +1,16 @@
 import MediaControl
 import Primitives
 
-/// What a subscription's m-section negotiated, flattened for the packet path.
+/// The negotiated parameters of a subscription's m-section, flattened for the packet path.
 struct SubscriptionWire {
     var ssrc: UInt32
-    /// 0 where RTX was not negotiated.
+    /// 0 if RTX was not negotiated.
     var rtxSSRC: UInt32
     var extensions: HeaderExtensionIDs
     var midLength: UInt8 = 0
     /// At most 16 characters of mid (RFC 9143 section 6 leaves the length to the application).
     var mid: (UInt64, UInt64) = (0, 0)
-    /// Transport-wide feedback was agreed.
+    /// Transport-wide feedback was negotiated.
     var hasTransportFeedback: Bool
     /// An id above 14 exists, so the one-byte form cannot always be used.
     var hasLargeIDs: Bool
@@ -29,12 +29,12 @@ struct SubscriptionWire {
         }
     }
 
-    /// Whether the same bytes come out under both.
+    /// Whether both render the same bytes.
     func writes(like other: Self) -> Bool {
         extensions == other.extensions && mid == other.mid && midLength == other.midLength
     }
 
-    /// How many elements `PacketRenderer.writeOwn` writes, and their bytes without heads.
+    /// Number of elements that `PacketRenderer.writeOwn` writes, and their bytes without element headers.
     @inline(__always) func ownElements(withMID: Bool) -> (count: Int, bytes: Int) {
         var elements = (count: 0, bytes: 0)
         if extensions[.absoluteSendTime] != 0 { elements = (1, 3) }
@@ -45,11 +45,11 @@ struct SubscriptionWire {
         return elements
     }
 
-    /// Whether `meaning` is handed on from publisher to subscriber as it is.
+    /// Whether `meaning` is forwarded unchanged from publisher to subscriber.
     ///
-    /// mid, rid, send time and transport-wide number belong to one hop. The transmission offset (RFC 5450) tells when the publisher's
-    /// packet left, which is not when this one leaves. A layer allocation describes all streams of the sender: it is true behind an
-    /// SFU only where there is one stream.
+    /// mid, rid, send time and transport-wide number belong to one hop. The transmission offset (RFC 5450) describes when the publisher's
+    /// packet left, not this one. A layer allocation describes all streams of the sender: behind an SFU it is true only for a single
+    /// stream.
     @inline(__always) static func passes(_ meaning: HeaderExtension, ofSingleStream single: Bool) -> Bool {
         switch meaning {
         case .mid, .rid, .repairedRID, .absoluteSendTime, .transportSequence, .transmissionOffset: false
@@ -63,25 +63,25 @@ struct SubscriptionWire {
 
 /// How one of the publisher's formats is sent to the subscriber.
 struct FormatMapping: Equatable {
-    /// `unmapped` where the subscriber does not accept it.
+    /// `unmapped` if the subscriber does not accept it.
     var payloadType: UInt8 = FormatMapping.unmapped
-    /// `unmapped` where RTX was not negotiated.
+    /// `unmapped` if RTX was not negotiated.
     var rtxPayloadType: UInt8 = FormatMapping.unmapped
     /// The codec that is sent.
     var codec: Codec = .otherAudio
-    /// RED comes in and its primary block goes out.
+    /// The publisher sends RED, the subscriber gets its primary block.
     var stripsRED = false
-    /// What the blocks inside RED are called in the subscriber's session.
+    /// The payload type of blocks inside RED in the subscriber's session.
     var redBlockPayloadType: UInt8 = FormatMapping.unmapped
     var clockRate: UInt32 = 0
 
     static let unmapped: UInt8 = 0xff
     @inline(__always) var isMapped: Bool { payloadType != Self.unmapped }
-    /// Whether the subscriber takes a packet of the format. Nobody can strip what is encrypted end to end.
+    /// Whether the subscriber accepts a packet of the format. RED that is encrypted end to end cannot be stripped.
     @inline(__always)
     func takes(_ flags: PacketRecord.Flags) -> Bool { isMapped && !(stripsRED && flags.contains(.opaque)) }
 
-    /// The mapping of a publisher's `format`; unmapped when the subscriber has nothing that takes it.
+    /// The mapping of a publisher's `format`; unmapped when the subscriber accepts nothing that fits.
     init(of format: PayloadFormat, among accepted: [PayloadFormat]) {
         codec = format.codec
         clockRate = format.clockRateHz

@@ -1,30 +1,30 @@
 import PayloadFormats
 import Primitives
 
-/// Which temporal layers a subscription forwards: fewer from the next picture on, more where the encoder lets a receiver climb.
+/// Which temporal layers a subscription forwards: fewer from the next picture on, more where the encoder allows switching up.
 ///
 /// ```text
-/// temporal layer   0  2  1  2  0  2  1  2  0      target 2 -> 0 here: nothing but 0 follows, at once
-/// may climb        *        *  *                  target 0 -> 2: first 1, where a picture of it needs no earlier 1; then 2
+/// temporal layer   0  2  1  2  0  2  1  2  0      target 2 -> 0 here: only 0 follows, at once
+/// may switch up    *        *  *                  target 0 -> 2: first 1, at a picture of it that needs no earlier 1; then 2
 /// ```
 /// A picture is judged once, by its timestamp, so that it is never cut.
 struct TemporalFilter {
     /// The highest temporal layer being forwarded.
     private(set) var cap: UInt8 = .max
-    /// The highest temporal layer that should be.
+    /// The desired highest temporal layer.
     var target: UInt8 = .max
-    /// The picture from which on `cap` holds, by its timestamp.
+    /// The timestamp of the picture from which `cap` is in force.
     private(set) var since: Int64 = .min
-    /// Timestamp of the newest picture left out; its packets count as one.
+    /// Timestamp of the newest dropped picture; its packets count as one.
     private(set) var omitted: Int64 = .min
 
-    /// A keyframe begins the stream, or another layer of it: everything may be decoded from here.
+    /// A keyframe begins the stream, or another layer of it: everything is decodable from here.
     mutating func begin(at timestamp: Int64) {
         cap = target
         since = timestamp
     }
 
-    /// Whether the packet belongs to a picture that is left out. `isNewPicture`: its timestamp is not that of the last forwarded packet.
+    /// Whether the packet belongs to a dropped picture. `isNewPicture`: its timestamp is not that of the last forwarded packet.
     @inline(__always)
     mutating func drops(_ record: UnsafePointer<PacketRecord>, isNewPicture: Bool) -> Bool {
         let layer = UInt8(truncatingIfNeeded: record.pointee.summary.temporalLayer)
@@ -43,7 +43,7 @@ struct TemporalFilter {
         since = record.pointee.timestamp
     }
 
-    /// Notes that a packet is left out; true for the first of its picture.
+    /// Records that a packet is dropped; true for the first of its picture.
     @inline(__always)
     mutating func omit(_ record: UnsafePointer<PacketRecord>) -> Bool {
         guard record.pointee.timestamp != omitted else { return false }

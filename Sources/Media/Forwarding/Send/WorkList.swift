@@ -1,10 +1,10 @@
 /// A growing array of plain values that keeps its memory: the working lists of a turn. Inlinable, because an engine that called it as a
-/// generic would ask the runtime for its element's type each time.
+/// generic would query the runtime for its element's type each time.
 public struct WorkList<Element>: ~Copyable {
     @usableFromInline var storage: UnsafeMutablePointer<Element>
     @usableFromInline var capacity: Int
     @usableFromInline var used = 0
-    /// How many elements it has.
+    /// Number of elements.
     @inlinable @inline(__always) public var count: Int { used }
 
     /// A list that holds `capacity` elements before it grows.
@@ -16,7 +16,7 @@ public struct WorkList<Element>: ~Copyable {
 
     deinit { storage.deallocate() }
 
-    /// Adds an element; the list grows where it must.
+    /// Appends an element; the list grows if necessary.
     @inlinable @inline(__always) public mutating func append(_ element: Element) {
         if used == capacity { grow() }
         (storage + used).initialize(to: element)
