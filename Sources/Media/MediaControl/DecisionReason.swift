@@ -2,19 +2,19 @@ public import Primitives
 
 /// Why a subscription gets the layer that it gets.
 public enum DecisionReason: Sendable, Hashable {
-    /// All that the publisher sends.
+    /// It gets all that the publisher sends.
     case best
-    /// All that the subscriber prefers; the publisher sends more.
+    /// It gets all that the subscriber prefers; the publisher sends more.
     case asPreferred
-    /// The next step costs `needed`; `available` is what this subscription could have of the estimate.
+    /// The next step costs `needed`; `available` is this subscription's possible share of the estimate.
     case bandwidth(needed: Bitrate, available: Bitrate)
-    /// As `bandwidth`, but the policy's cap is what binds.
+    /// As `bandwidth`, but the policy's cap is the limit.
     case capped(needed: Bitrate, available: Bitrate)
     /// More fits, but the layer was lowered too recently.
     case settling
-    /// A screen waits for bandwidth: nobody else rises meanwhile.
+    /// A screen waits for bandwidth: no other video rises meanwhile.
     case yieldsToScreen
-    /// More than the estimate, as the policy allows for the lowest step.
+    /// It exceeds the estimate, as the policy allows for the lowest step.
     case oversent(by: Bitrate)
     /// The lowest step costs `needed` and does not fit: not sent.
     case shortage(needed: Bitrate, available: Bitrate)
@@ -33,7 +33,7 @@ public enum DecisionReason: Sendable, Hashable {
         case notSent
     }
 
-    /// More would be sent if the path carried more.
+    /// The path is the limit: with more bandwidth more would be sent.
     public var isShort: Bool {
         switch self {
         case .bandwidth, .settling, .yieldsToScreen, .oversent, .shortage: true
@@ -41,7 +41,7 @@ public enum DecisionReason: Sendable, Hashable {
         }
     }
 
-    /// Whether it is the same reason, whatever its figures.
+    /// Whether it is the same reason, regardless of its figures.
     public func isSame(as other: Self) -> Bool { withoutFigures == other.withoutFigures }
 
     private var withoutFigures: Self {

@@ -2,15 +2,15 @@ public import Primitives
 
 /// One decision about one video of one subscriber, with its reason.
 public struct DecisionRecord: Sendable, Hashable {
-    /// When, on the worker's clock. `age` is for readers elsewhere.
+    /// Time of the decision, on the worker's clock. Other readers use `age`.
     public var time: MonotonicTime
-    /// How long ago, when the record was read.
+    /// How long before the reading it was made.
     public var age = TimeInterval.zero
     public var subscription: SubscriptionID
     public var track: TrackID?
-    /// What is sent from then on; nil: nothing.
+    /// The layer sent from then on; nil: none.
     public var layer: LayerOffer?
-    /// The estimate of the subscriber's path; nil while nothing limits.
+    /// The estimate of the subscriber's path; nil while nothing is limited.
     public var estimate: Bitrate?
     public var reason: DecisionReason
     /// The next step; nil at the top.
@@ -30,7 +30,7 @@ public struct DecisionRecord: Sendable, Hashable {
         self.next = next
     }
 
-    /// The same as seen at `now`.
+    /// The record as read at `now`.
     public func read(at now: MonotonicTime) -> Self {
         var copy = self
         copy.age = now - time

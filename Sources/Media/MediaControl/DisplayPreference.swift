@@ -1,12 +1,12 @@
-/// How a subscriber shows one video, beside the layer that it prefers.
+/// How a subscriber displays one video, besides its layer preference.
 public struct DisplayPreference: Sendable, Hashable {
     /// nil: the publisher's.
     public var priority: TrackPriority?
-    /// Before everything else.
+    /// Pinned: before everything else.
     public var isPinned = false
-    /// Not shown at present.
+    /// Currently not displayed.
     public var isHidden = false
-    /// Frames per second that are enough; nil: all.
+    /// Maximum frames per second; nil: no limit.
     public var framesPerSecond: Double?
 
     /// The default.

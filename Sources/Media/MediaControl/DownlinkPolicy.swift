@@ -1,12 +1,12 @@
 public import Primitives
 
-/// How one peer's bandwidth is shared out among the videos that it receives.
+/// How one peer's bandwidth is divided among the videos that it receives.
 public struct DownlinkPolicy: Sendable, Hashable {
     public var mode = AllocationMode.collaboration
-    /// What happens to a picture whose lowest layer does not fit. By default it is sent a little beyond the estimate: a first picture
+    /// What to do with a video whose lowest layer does not fit. By default it is sent slightly beyond the estimate: a first frame
     /// is worth a short queue.
     public var shortage = ShortagePolicy.oversend(.kilobitsPerSecond(60))
-    /// Most pictures sent at a time; nil: no limit.
+    /// Maximum videos sent at once; nil: no limit.
     public var maximumVideos: Int?
     /// Cap on all video of the peer; nil: none.
     public var maximumBitrate: Bitrate?
@@ -15,19 +15,19 @@ public struct DownlinkPolicy: Sendable, Hashable {
     public init() {}
 }
 
-/// How what is left after everybody has something is shared. The names are those of Twilio's bandwidth profile.
+/// How to divide the bandwidth that is left after every video has its lowest step. The names are those of Twilio's bandwidth profile.
 ///
-/// Other than there, no mode switches a picture off while another one has more than its lowest step.
+/// Unlike there, no mode switches a video off while another one has more than its lowest step.
 public enum AllocationMode: String, Sendable, Hashable, Codable, CaseIterable {
-    /// All alike; priorities are weights, nobody is preferred for speaking.
+    /// All videos are equal; priorities are weights, and speakers are not preferred.
     case grid
-    /// Screens, pinned pictures, the dominant speaker and high priorities get a larger share; the others keep growing too.
+    /// Screens, pinned videos, the dominant speaker and high priorities get a larger share; the others keep growing too.
     case collaboration
     /// The first in order gets all it can use, then the second, and so on.
     case presentation
 }
 
-/// What happens to a picture whose lowest step does not fit.
+/// What to do with a video whose lowest step does not fit.
 public enum ShortagePolicy: Sendable, Hashable {
     /// It is not sent until it fits.
     case pause
@@ -35,14 +35,14 @@ public enum ShortagePolicy: Sendable, Hashable {
     case oversend(Bitrate)
 }
 
-/// How much a picture matters to its viewer. The publisher proposes one, the viewer's own choice wins.
+/// How much a video matters to its subscriber. The publisher proposes a priority; the subscriber's own choice takes precedence.
 public enum TrackPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable {
     case low, standard, high
 
     /// By weight.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 
-    /// The stable word: `low`, `standard`, `high`.
+    /// The stable name: `low`, `standard`, `high`.
     public var word: String {
         switch self {
         case .low: "low"
@@ -58,22 +58,22 @@ public enum TrackPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable {
     }
 }
 
-/// What matters in a picture when not everything can be sent. The names are those of MediaStreamTrack's `contentHint`.
+/// What to preserve of a video when bandwidth is short. The names are those of MediaStreamTrack's `contentHint`.
 public enum ContentHint: String, Sendable, Hashable, Codable, CaseIterable {
-    /// A camera or a game: a smaller picture rather than a slower one.
+    /// A camera or a game: lower resolution before a lower frame rate.
     case motion
-    /// A screen with pictures: a slower picture rather than a smaller one.
+    /// A screen with images: a lower frame rate before lower resolution.
     case detail
     /// A screen with text: as `detail`.
     case text
 
-    /// Whether the picture keeps its size and gives up frames.
+    /// Whether to keep the resolution and reduce the frame rate.
     public var keepsResolution: Bool { self != .motion }
 }
 
-/// What a publisher says about a track, beside its description.
+/// A publisher's preferences for a track, besides its description.
 public struct TrackTraits: Sendable, Hashable {
-    /// nil: by its source, a screen is detail and anything else motion.
+    /// nil: by its source, detail for a screen and motion for anything else.
     public var hint: ContentHint?
     public var priority = TrackPriority.standard
 

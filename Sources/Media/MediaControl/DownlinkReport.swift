@@ -1,16 +1,16 @@
 public import Primitives
 
-/// How one peer's bandwidth is shared out at a moment.
+/// The current division of one peer's bandwidth.
 public struct DownlinkReport: Sendable, Hashable {
-    /// What the path is believed to carry; nil while nothing is known.
+    /// The estimate of the path; nil while there is none.
     public var estimate: Bitrate?
-    /// What the chosen layers take, audio included.
+    /// The bitrate of the selected layers, audio included.
     public var allocated = Bitrate.zero
-    /// What everything that is subscribed to would take.
+    /// The bitrate that all subscriptions together could use.
     public var wanted = Bitrate.zero
-    /// What holds for each video, with the figures of the last decision.
+    /// The decision in force for each video, with the latest figures.
     public var videos: [DecisionRecord] = []
 
-    /// Nothing is received.
+    /// A report without videos.
     public init() {}
 }

@@ -2,9 +2,9 @@ public import Primitives
 
 /// One layer of a video and all that it depends on: up to a spatial and a temporal layer.
 public struct LayerPoint: Sendable, Hashable, Comparable {
-    /// Spatial rank, 0 is the smallest. With simulcast the rank of the stream, with SVC the spatial layer.
+    /// Spatial rank, 0 is the smallest. For simulcast the rank of the stream, for SVC the spatial layer.
     public var spatial: Int
-    /// The highest temporal layer, 0 is the slowest.
+    /// The highest temporal layer; 0 has the lowest frame rate.
     public var temporal: Int
 
     /// This layer.
@@ -13,16 +13,16 @@ public struct LayerPoint: Sendable, Hashable, Comparable {
         self.temporal = temporal
     }
 
-    /// By size, then by frames.
+    /// By resolution, then by frame rate.
     public static func < (a: Self, b: Self) -> Bool { (a.spatial, a.temporal) < (b.spatial, b.temporal) }
 }
 
-/// One way to forward a track: a layer, and what it costs and shows.
+/// One way to forward a track: a layer with its bitrate and quality.
 public struct LayerOffer: Sendable, Hashable {
     public var point: LayerPoint
-    /// Measured, of everything that must be sent for it: lower temporal layers, and with SVC lower spatial ones.
+    /// Measured, including everything it depends on: lower temporal layers, and for SVC lower spatial ones.
     public var bitrate: Bitrate
-    /// Lines; 0 while unknown.
+    /// Height in pixels; 0 while unknown.
     public var height: Int
     /// Frames per second, measured; 0 while unknown.
     public var framesPerSecond: Double

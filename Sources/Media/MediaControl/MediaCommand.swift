@@ -1,39 +1,39 @@
 public import Primitives
 
-/// What the control plane tells a worker. Plain values; an id that is unknown or already gone is ignored and counted,
-/// because a command may cross an event on its way.
+/// Commands of the control plane to a worker. Plain values; a command with an unknown or removed id is ignored and counted,
+/// because a command may cross an event in transit.
 public enum MediaCommand: Sendable, Hashable {
     /// Opens a room.
     case addRoom(RoomID)
     /// Closes a room; its peers must have been removed.
     case removeRoom(RoomID)
     case addPeer(PeerDescription)
-    /// First answer to a server offer, or new credentials after a peer's ICE restart.
+    /// The answer to a server offer, or new credentials after a peer's ICE restart.
     case setRemoteTransport(PeerID, RemoteTransport)
     /// New local credentials; the old ones stay valid until a check with the new ones has been answered.
     case restartICE(PeerID, local: ICECredentials)
-    /// Ends a peer with its tracks and subscriptions; a DTLS close_notify is sent.
+    /// Closes a peer with its tracks and subscriptions; a DTLS close_notify is sent.
     case removePeer(PeerID)
     case addTrack(TrackDescription)
-    /// Renegotiated formats, extensions or encodings of a track that goes on.
+    /// Renegotiated formats, extensions or encodings of an existing track.
     case updateTrack(TrackDescription)
     case removeTrack(TrackID)
-    /// A muted track's packets are dropped at once, whatever the client sends.
+    /// Packets of a muted track are dropped at once, whatever the client sends.
     case setTrackMuted(TrackID, Bool)
     case setTrackMaximumBitrate(TrackID, Bitrate?)
     case subscribe(SubscriptionDescription)
-    /// Renegotiated formats or extensions of a subscription that goes on.
+    /// Renegotiated formats or extensions of an existing subscription.
     case updateSubscription(SubscriptionDescription)
     case unsubscribe(SubscriptionID)
     case setSubscriptionPaused(SubscriptionID, Bool)
     case setLayerPreference(SubscriptionID, LayerPreference)
-    /// Puts another track behind a section without renegotiation (WHEP follow mode); nil: nothing.
+    /// Binds another track to a section without renegotiation (WHEP follow mode); nil: none.
     case switchSubscription(SubscriptionID, to: TrackID?)
     case requestKeyframe(TrackID)
-    /// How the peer's bandwidth is shared out.
+    /// How to divide the peer's bandwidth.
     case setDownlinkPolicy(PeerID, DownlinkPolicy)
-    /// What the publisher says about a track.
+    /// The publisher's preferences for a track.
     case setTrackTraits(TrackID, TrackTraits)
-    /// How a subscriber shows one video.
+    /// How a subscriber displays one video.
     case setDisplayPreference(SubscriptionID, DisplayPreference)
 }

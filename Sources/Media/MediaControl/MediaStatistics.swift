@@ -2,7 +2,7 @@ public import Primitives
 
 /// Counters and gauges of one worker at one moment.
 public struct WorkerStatistics: Sendable {
-    /// The worker hangs: all else is as it was before.
+    /// The worker hangs: all other values are outdated.
     public var hangs = false
     public var rooms = 0
     public var peers = 0
@@ -14,7 +14,7 @@ public struct WorkerStatistics: Sendable {
     public var bytesSent: UInt64 = 0
     /// RTP packets protected for subscribers.
     public var packetsForwarded: UInt64 = 0
-    /// Of these, packets that got padding to be as long as their neighbours.
+    /// Number of these that were padded to the length of their neighbours.
     public var packetsPadded: UInt64 = 0
     public var nacksReceived: UInt64 = 0
     public var nacksSent: UInt64 = 0
@@ -23,31 +23,31 @@ public struct WorkerStatistics: Sendable {
     public var keyframeRequestsSent: UInt64 = 0
     public var commandsIgnored: UInt64 = 0
     public var drops = DropCounters()
-    /// Probes sent to subscribers, by what became of them.
+    /// Probes sent to subscribers, by outcome.
     public var probes = ProbeCounters()
-    /// Datagrams that the kernel dropped because the worker did not fetch them in time.
+    /// Datagrams that the kernel dropped because the worker did not read them in time.
     public var receiveBufferDrops: UInt64 = 0
-    /// Datagrams that could not be handed to the kernel: send buffer full, no route, refused.
+    /// Datagrams that the kernel did not accept: send buffer full, no route, refused.
     public var sendDrops: UInt64 = 0
-    /// Datagrams that left in segmented runs.
+    /// Datagrams sent in segmented runs.
     public var packetsSegmented: UInt64 = 0
-    /// System calls that sent or received.
+    /// System calls for sending or receiving.
     public var socketCalls: UInt64 = 0
     /// Turns of the worker's loop.
     public var turns: UInt64 = 0
-    /// How long forwarded packets were inside.
+    /// How long forwarded packets stayed in the server.
     public var transit = TransitHistogram()
-    /// Time in which the worker did not sleep.
+    /// Time during which the worker did not sleep.
     public var busyTime = TimeInterval.zero
 
     public init() {}
 }
 
-/// What one peer's transport has carried.
+/// Counters and gauges of one peer's transport.
 public struct PeerStatistics: Sendable {
     public var peer: PeerID
     public var isConnected = false
-    /// Whether datagrams go over IPv6; the address itself stays out of reports.
+    /// Whether datagrams use IPv6; the address itself stays out of reports.
     public var usesIPv6 = false
     public var srtpProfile = ""
     public var profile = PeerProfile.full
@@ -55,25 +55,25 @@ public struct PeerStatistics: Sendable {
     public var bytesReceived: UInt64 = 0
     public var packetsSent: UInt64 = 0
     public var bytesSent: UInt64 = 0
-    /// RTP packets sent to it, all subscriptions together.
+    /// RTP packets sent to the peer, all subscriptions together.
     public var rtpPacketsSent: UInt64 = 0
     /// Round trip time measured by STUN or RTCP; nil before the first.
     public var roundTripTime: TimeInterval?
-    /// What the path to the peer is believed to carry; nil while nothing is known.
+    /// The estimate of the path to the peer; nil while there is none.
     public var estimate: Bitrate?
-    /// What of it is used by layers that were chosen, sound included.
+    /// The bitrate of the selected layers, audio included.
     public var allocated: Bitrate?
-    /// What everything that is wanted would take.
+    /// The bitrate that all its subscriptions together could use.
     public var wanted: Bitrate?
-    /// Share of the packets to the peer that are lost, 0 to 1, by its transport-wide feedback.
+    /// Share of lost packets to the peer, 0 to 1, by its transport-wide feedback.
     public var downlinkLoss = 0.0
-    /// How long packets to the peer wait in queues on the way.
+    /// How long packets to the peer wait in queues on the path.
     public var queueDelay = TimeInterval.zero
     /// Bytes of probes sent to it.
     public var probeBytes: UInt64 = 0
-    /// Packets are sent to it and nothing is heard of them.
+    /// Packets are sent to the peer, but no feedback arrives.
     public var isSilent = false
-    /// Downlink machinery that exists for this peer: 0 for publish-only.
+    /// Memory of this peer's downlink: 0 for publish-only.
     public var downlinkStateBytes = 0
 
     public init(peer: PeerID) { self.peer = peer }
@@ -85,7 +85,7 @@ public struct LayerStatistics: Sendable {
     public var ssrc: UInt32 = 0
     public var packetsReceived: UInt64 = 0
     public var bytesReceived: UInt64 = 0
-    /// Packets never seen, after repair.
+    /// Packets still missing after repair.
     public var packetsLost: UInt64 = 0
     /// Packets repaired by retransmission.
     public var packetsRepaired: UInt64 = 0
@@ -110,12 +110,12 @@ public struct TrackStatistics: Sendable {
     public var kind: MediaKind
     public var codec: Codec?
     public var isMuted = false
-    /// No packets lately although not muted: the publisher paused.
+    /// No recent packets although not muted: the publisher paused.
     public var isSilent = false
     public var layers: [LayerStatistics] = []
     /// Loudness 0 to 127, audio only.
     public var loudness = 0
-    /// Bytes held for retransmission.
+    /// Bytes stored for retransmission.
     public var historyBytes = 0
 
     public init(track: TrackID, kind: MediaKind) {
@@ -161,7 +161,7 @@ public struct RoomStatistics: Sendable {
         subscriptions += part.subscriptions
     }
 
-    /// Brings tracks and subscriptions into the order of their numbers.
+    /// Sorts tracks and subscriptions by id.
     public mutating func sort() {
         tracks.sort { $0.track < $1.track }
         subscriptions.sort { $0.subscription < $1.subscription }

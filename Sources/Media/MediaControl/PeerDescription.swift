@@ -13,15 +13,15 @@ public struct ICECredentials: Sendable, Hashable {
     }
 }
 
-/// Who sends the ClientHello, as seen from the server (RFC 5763 section 5).
+/// Which side sends the ClientHello, as seen from the server (RFC 5763 section 5).
 public enum DTLSRole: Sendable, Hashable { case client, server }
 
-/// What the remote side's description says about its transport.
+/// The transport parameters in the remote side's description.
 public struct RemoteTransport: Sendable, Hashable {
     public var ice: ICECredentials
-    /// SHA-256 of the certificate that the peer must show; 32 bytes.
+    /// SHA-256 of the certificate that the peer must present; 32 bytes.
     public var fingerprintSHA256: [UInt8]
-    /// The server's own role: `.server` for a peer that says active or actpass, `.client` for a passive one (ffmpeg).
+    /// The server's own role: `.server` for a peer with setup active or actpass, `.client` for a passive one (ffmpeg).
     public var localRole: DTLSRole
 
     public init(ice: ICECredentials, fingerprintSHA256: [UInt8], localRole: DTLSRole) {
@@ -31,7 +31,7 @@ public struct RemoteTransport: Sendable, Hashable {
     }
 }
 
-/// How much machinery a peer gets.
+/// What a peer needs to be set up for.
 public enum PeerProfile: Sendable, Hashable {
     /// Publishes and receives.
     case full
@@ -39,14 +39,14 @@ public enum PeerProfile: Sendable, Hashable {
     case publishOnly
 }
 
-/// One ICE and DTLS association to be served.
+/// One ICE and DTLS association.
 public struct PeerDescription: Sendable, Hashable {
     public var id: PeerID
     public var room: RoomID
     public var profile: PeerProfile
-    /// The server's credentials in the description that the peer got.
+    /// The server's credentials in the description sent to the peer.
     public var localICE: ICECredentials
-    /// nil while the server's offer waits for its answer.
+    /// nil until the server's offer is answered.
     public var remote: RemoteTransport?
     /// SSRC of the server's own reports and feedback on this transport.
     public var feedbackSSRC: UInt32
@@ -64,9 +64,9 @@ public struct PeerDescription: Sendable, Hashable {
     }
 }
 
-/// Why a peer is no longer connected. `rawValue` is the stable word in events, logs and the API.
+/// Why a peer is disconnected. `rawValue` is the stable name in events, logs and the API.
 public enum PeerEndReason: String, Sendable, Hashable, CaseIterable {
-    /// No valid check came before the set-up limit.
+    /// No valid check arrived before the set-up limit.
     case iceTimeout
     /// Checks stopped for longer than the consent timeout (RFC 7675).
     case consentExpired
@@ -74,12 +74,12 @@ public enum PeerEndReason: String, Sendable, Hashable, CaseIterable {
     case fingerprintMismatch
     /// The DTLS handshake failed: no common version, cipher or SRTP profile.
     case dtlsFailed
-    /// The handshake did not end in time.
+    /// The handshake did not finish in time.
     case dtlsTimeout
     /// The peer sent a DTLS close_notify.
     case closedByPeer
     /// The control plane removed it.
     case removed
-    /// There was no room for it.
+    /// The server has no capacity for it.
     case overloaded
 }

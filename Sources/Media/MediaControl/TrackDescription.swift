@@ -1,9 +1,9 @@
 public import Primitives
 
-/// What a track carries.
+/// The kind of media of a track.
 public enum MediaKind: String, Sendable, Hashable, Codable { case audio, video }
 
-/// Where a track's media comes from; decides how it is treated when bandwidth is short.
+/// Where a track's media comes from; determines its treatment when bandwidth is short.
 public enum TrackSource: String, Sendable, Hashable, Codable, CaseIterable {
     case microphone, camera, screen, screenAudio, unknown
 }
@@ -14,7 +14,7 @@ public enum Codec: UInt8, Sendable, Hashable, CaseIterable {
     /// Comfort noise, PCMU and the like: forwarded as opaque audio.
     case otherAudio
 
-    /// Whether the codec carries sound.
+    /// Whether the codec is for audio or video.
     public var kind: MediaKind {
         switch self {
         case .opus, .red, .otherAudio: .audio
@@ -80,7 +80,7 @@ public enum HeaderExtension: UInt8, Sendable, Hashable, CaseIterable {
     case videoLayersAllocation
 }
 
-/// Which id stands for which header extension on one m-section: a flat table in both directions.
+/// The header extension ids of one m-section: a flat table for both directions.
 public struct HeaderExtensionIDs: Sendable, Hashable {
     /// Indexed by `HeaderExtension.rawValue`; 0 means not negotiated. Ids are 1 to 255 (above 14: two-byte form only).
     private var ids: InlineIDs
@@ -89,7 +89,7 @@ public struct HeaderExtensionIDs: Sendable, Hashable {
 
     public init() { ids = InlineIDs() }
 
-    /// The id of `ext`, or 0 where it was not negotiated.
+    /// The id of `ext`, or 0 if it was not negotiated.
     public subscript(ext: HeaderExtension) -> UInt8 {
         @inline(__always) get {
             let index = UInt64(ext.rawValue)
@@ -108,7 +108,7 @@ public struct HeaderExtensionIDs: Sendable, Hashable {
         }
     }
 
-    /// The extension that `id` stands for; nil for an id that was not negotiated.
+    /// The extension with this id; nil for an id that was not negotiated.
     public func meaning(of id: UInt8) -> HeaderExtension? {
         guard id != 0 else { return nil }
         return HeaderExtension.allCases.first { self[$0] == id }
@@ -133,13 +133,13 @@ public struct FeedbackKinds: OptionSet, Sendable, Hashable {
     public static let receiverReferenceTime = Self(rawValue: 32)
 }
 
-/// One encoding (simulcast layer) of a published track as far as the SDP names it.
+/// One encoding (simulcast layer) of a published track as far as the SDP describes it.
 public struct EncodingDescription: Sendable, Hashable {
     /// `a=rid` value, at most 16 characters; nil for a single stream or one announced by SSRC.
     public var rid: String?
-    /// The SSRC, where the SDP names it; otherwise learnt from the first packets.
+    /// The SSRC, if it is in the SDP; otherwise learned from the first packets.
     public var ssrc: UInt32?
-    /// The SSRC of its retransmissions, where the SDP names it (FID group).
+    /// The SSRC of its retransmissions, if it is in the SDP (FID group).
     public var rtxSSRC: UInt32?
 
     public init(rid: String? = nil, ssrc: UInt32? = nil, rtxSSRC: UInt32? = nil) {
@@ -152,19 +152,19 @@ public struct EncodingDescription: Sendable, Hashable {
 /// A track that a peer publishes.
 public struct TrackDescription: Sendable, Hashable {
     public var id: TrackID
-    /// The peer whose transport the packets come in on.
+    /// The peer whose transport receives the packets.
     public var peer: PeerID
     public var kind: MediaKind
     public var source: TrackSource
     /// `a=mid` of its m-section, at most 16 characters.
     public var mid: String
-    /// Every payload format that may appear, in order of preference.
+    /// Every payload format that may occur, in order of preference.
     public var formats: [PayloadFormat]
     /// Layers in the order of the SDP, at most 3; one element without rid for a plain stream.
     public var encodings: [EncodingDescription]
     public var extensions: HeaderExtensionIDs
     public var feedback: FeedbackKinds
-    /// Cap of what the publisher should send on this track; nil for none.
+    /// The publisher's bitrate limit for this track; nil for none.
     public var maximumBitrate: Bitrate?
 
     public init(
@@ -190,22 +190,22 @@ public struct SubscriptionDescription: Sendable, Hashable {
     public var id: SubscriptionID
     /// The subscriber's peer.
     public var peer: PeerID
-    /// The track to forward; nil for a section that shows nothing yet (WHEP follow mode before anybody speaks).
+    /// The track to forward; nil for a section without a track (WHEP follow mode before the first speaker).
     public var track: TrackID?
     public var kind: MediaKind
     /// `a=mid` of its m-section, at most 16 characters.
     public var mid: String
-    /// The SSRC that the subscriber sees for the life of the section, whatever is switched behind it.
+    /// The SSRC that the subscriber sees for the section's lifetime, whichever track is bound to it.
     public var ssrc: UInt32
-    /// The SSRC of retransmissions; nil where RTX was not negotiated (then repeats go on `ssrc`).
+    /// The SSRC of retransmissions; nil if RTX was not negotiated (then they use `ssrc`).
     public var rtxSSRC: UInt32?
     /// RTCP canonical name of the section's SSRCs.
     public var cname: String
-    /// Formats that the subscriber accepts; a packet of any other is not sent.
+    /// Formats that the subscriber accepts; packets of any other are not sent.
     public var formats: [PayloadFormat]
     public var extensions: HeaderExtensionIDs
     public var feedback: FeedbackKinds
-    /// Starts without forwarding until `setSubscriptionPaused(false)`.
+    /// Forwarding does not start before `setSubscriptionPaused(false)`.
     public var paused: Bool
     public var preference: LayerPreference
 
@@ -230,7 +230,7 @@ public struct SubscriptionDescription: Sendable, Hashable {
     }
 }
 
-/// Which layer a subscriber asks for.
+/// Which layer a subscriber prefers.
 public enum LayerPreference: Sendable, Hashable {
     /// The best that the publisher sends.
     case best

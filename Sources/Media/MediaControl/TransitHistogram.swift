@@ -1,19 +1,19 @@
 public import Primitives
 
-/// How long packets were inside the server, from the turn that fetched them to the system call that sent them.
+/// How long packets stayed in the server, from the turn that read them to the system call that sent them.
 ///
-/// Counted for all packets of a flush at once: the turn has read the clock at its start, a flush reads it once at its end. So the
-/// time a packet waited in the kernel before the turn is not in it, and one that is sent early in a flush counts as long as the last.
+/// Counted for all packets of a flush at once: the turn reads the clock at its start, a flush reads it once at its end. So the
+/// time a packet waited in the kernel before the turn is not included, and a packet sent early in a flush counts as long as the last.
 public struct TransitHistogram: Sendable {
-    /// Upper bounds of the buckets in microseconds; what is above the last goes into one more. The targets are 300 us for the
-    /// median and 1 ms for 99 of 100.
+    /// Upper bounds of the buckets in microseconds; larger values go into one more. The targets are 300 us for the
+    /// median and 1 ms for the 99th percentile.
     public static let boundsMicroseconds: [Int64] = [
         20, 50, 100, 200, 300, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000,
     ]
 
-    /// Packets by bucket, one more than there are bounds.
+    /// Packets by bucket, one bucket more than there are bounds.
     public private(set) var counts = InlineArray<13, UInt64>(repeating: 0)
-    /// All times together.
+    /// Sum of all times.
     public private(set) var total = TimeInterval.zero
 
     public init() {}

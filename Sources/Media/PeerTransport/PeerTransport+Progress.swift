@@ -5,21 +5,21 @@ internal import Primitives
 internal import SRTP
 
 extension PeerTransport {
-    /// Takes over credentials and fingerprint of the remote side.
+    /// Applies credentials and fingerprint of the remote side.
     func adopt(_ new: RemoteTransport, at now: MonotonicTime) {
-        // Another fingerprint asks for another association (RFC 8842 section 4); that is a new peer here.
+        // Another fingerprint requires another association (RFC 8842 section 4); here that is a new peer.
         if dtls != nil, remote?.fingerprintSHA256 != new.fingerprintSHA256 { return end(.fingerprintMismatch) }
         remote = new
         ice.setRemote(ICECredential(ufrag: new.ice.ufrag, password: new.ice.password), at: now)
     }
 
-    /// Lets ICE do what is due.
+    /// Runs due ICE timers.
     func advanceICE(to now: MonotonicTime, into output: inout OutboundBatch) {
         ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
         takeICEEvents(at: now, into: &output)
     }
 
-    /// Translates what ICE has to say, and has media go where it may now.
+    /// Translates ICE events, and updates the media path.
     func takeICEEvents(at now: MonotonicTime, into output: inout OutboundBatch) {
         while let event = ice.pollEvent() {
             switch event {
@@ -29,7 +29,7 @@ extension PeerTransport {
             case .credentialsReplaced(let ufrag): events.append(.ufragReleased(String(decoding: ufrag, as: UTF8.self)))
             case .nominated(let address):
                 follow(to: address, at: now, into: &output)
-                // The server's check may have to leave without another datagram or timer.
+                // The server's check may be due without another datagram or timer.
                 ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
                 hasNearerDeadline = true
             case .selected(let address, let isMove):
@@ -44,13 +44,13 @@ extension PeerTransport {
         updatePath()
     }
 
-    /// A handshake goes on at another address.
+    /// Continues a handshake at another address.
     private func follow(to address: SocketAddress, at now: MonotonicTime, into output: inout OutboundBatch) {
         guard let dtls else { return }
         bound(to: address, &output) { dtls.follow(to: address, at: now, into: &$0) }
     }
 
-    /// Where media comes from, and whether it may be sent there, as of now.
+    /// Updates the media address, and whether media may be sent to it.
     func updatePath() {
         guard !isOver, srtp != nil else { return }
         noteSignOfLife()
@@ -61,7 +61,7 @@ extension PeerTransport {
         events.append(hasConsent ? .sendingAllowed : .sendingForbidden)
     }
 
-    /// Lets DTLS write to `destination`, and takes back what may not be sent there: it is lost, as on any network, and DTLS sends it again.
+    /// Lets DTLS write to `destination`, and discards what ICE does not allow to be sent there: it counts as lost, and DTLS retransmits it.
     func bound(to destination: SocketAddress, _ output: inout OutboundBatch, _ write: (inout OutboundBatch) -> Void) {
         let mark = output.mark
         write(&output)
@@ -69,7 +69,7 @@ extension PeerTransport {
         if length > 0, !ice.maySend(length, to: destination) { output.rewind(to: mark) }
     }
 
-    /// Begins DTLS once there is an address to talk to and a fingerprint to hold the peer to.
+    /// Starts DTLS once there is a remote address and a fingerprint to verify.
     func startHandshake(at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver, srtp == nil, let destination = remoteAddress, let dtls = dtls ?? makeAssociation() else {
             return
@@ -77,7 +77,7 @@ extension PeerTransport {
         bound(to: destination, &output) { dtls.start(at: now, to: destination, into: &$0) }
     }
 
-    /// The association, made when the remote side is known.
+    /// The association, created when the remote side is known.
     func makeAssociation() -> DTLSAssociation? {
         guard let remote else { return nil }
         dtls = DTLSAssociation(
@@ -86,7 +86,7 @@ extension PeerTransport {
         return dtls
     }
 
-    /// Looks at what a datagram or a timer did to the association.
+    /// Processes the state of the association after a datagram or a timer.
     func noteHandshake() {
         guard let dtls else { return }
         switch dtls.state {
@@ -96,7 +96,7 @@ extension PeerTransport {
         }
     }
 
-    /// Keys are there: media runs from now on.
+    /// Installs the keys: media can flow from now on.
     func install(_ keys: DTLSKeys) {
         guard let profile = SRTPProfile(rawValue: keys.profile),
             let session = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
@@ -118,7 +118,7 @@ extension PeerTransport {
         }
     }
 
-    /// The last event; keys are freed at once.
+    /// Sends the last event; keys are freed at once.
     func end(_ reason: PeerEndReason) {
         guard !isOver else { return }
         isOver = true

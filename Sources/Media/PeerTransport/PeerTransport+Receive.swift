@@ -4,9 +4,9 @@ public import Primitives
 internal import SRTP
 
 extension PeerTransport {
-    /// Takes a datagram; RTP and RTCP are decrypted in place.
+    /// Processes a datagram; RTP and RTCP are decrypted in place.
     ///
-    /// RFC 7983 section 7: the first byte says what it is. DTLS and SRTP are looked at only from addresses that an
+    /// RFC 7983 section 7: the first byte determines the protocol. DTLS and SRTP are accepted only from addresses that an
     /// ICE check has validated.
     ///
     /// ```text
@@ -43,7 +43,7 @@ extension PeerTransport {
     ) -> Received {
         guard ice.isValidated(source) else { return .dropped(.srtpUnvalidatedTuple) }
         guard let srtp else { return .dropped(.srtpNotReady) }
-        // RFC 5761 section 4: RTCP packet types 192 to 223 stand where RTP has marker and payload type.
+        // RFC 5761 section 4: RTCP packet types 192 to 223 are in the place of RTP's marker and payload type.
         let isRTCP = (192...223).contains(datagram[1])
         let result = isRTCP ? srtp.unprotectRTCP(datagram) : srtp.unprotectRTP(datagram)
         switch result {
@@ -56,7 +56,7 @@ extension PeerTransport {
         }
     }
 
-    /// Media came from where none may be sent.
+    /// Media arrived from an address to which none may be sent.
     private func noteUnconsented(_ source: SocketAddress, _ length: Int) {
         ice.noteReceived(length, from: source)
         guard ice.selected == nil, source != provisional else { return }
@@ -72,12 +72,12 @@ extension PeerTransport {
         ice.noteReceived(datagram.count, from: source)
         provisional = source
         // Without the peer's description there is no fingerprint. A client that answers the server's offer is often faster than
-        // its answer; its hello waits for that instead of for the client's timer.
+        // its answer; its ClientHello is kept so that the client need not retransmit it.
         guard let dtls = dtls ?? makeAssociation() else {
             return holdEarly(datagram) ? .nothing : .dropped(.dtlsUnexpected)
         }
         earlyFlight = []
-        // A peer that is about to move talks to where it will be.
+        // A peer that is about to move is answered at its new address.
         let destination = source == ice.nominee ? source : ice.selected ?? source
         var reason: DropReason?
         bound(to: destination, &output) {
@@ -88,15 +88,15 @@ extension PeerTransport {
         return reason.map { .dropped($0) } ?? .nothing
     }
 
-    /// Keeps a datagram of a first flight for `setRemote`; false when there is no room. A ClientHello with post-quantum keys is
-    /// two datagrams, GStreamer cuts its into pieces of 230 bytes.
+    /// Keeps a datagram of a first flight for `setRemote`; false when there is no room. A ClientHello with post-quantum keys has
+    /// two datagrams; GStreamer splits its ClientHello into fragments of 230 bytes.
     private func holdEarly(_ datagram: UnsafeMutableRawBufferPointer) -> Bool {
         guard datagram[0] == 22, datagram.count <= 1_500, earlyFlight.count < 4 else { return false }
         earlyFlight.append(Array(datagram))
         return true
     }
 
-    /// Hands what was held to the association that the peer's description has made possible.
+    /// Passes the kept datagrams to the association once the peer's description is known.
     func takeEarlyFlight(at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !earlyFlight.isEmpty, !isOver, let dtls, let destination = remoteAddress else { return }
         for datagram in earlyFlight {

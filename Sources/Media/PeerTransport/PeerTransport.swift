@@ -4,15 +4,15 @@ public import MediaControl
 public import Primitives
 internal import SRTP
 
-/// One remote: RFC 7983 demultiplexing over ICE-lite, DTLS and SRTP.
+/// The transport of one peer: RFC 7983 demultiplexing over ICE-lite, DTLS and SRTP.
 ///
 /// Sans-IO, not Sendable: its worker's engine calls it. Nothing is allocated for a media packet.
 public final class PeerTransport {
-    /// Bytes a slot needs behind a packet for `protectRTP` and `protectRTCP` (GCM tag of 16, SRTCP index of 4,
+    /// Bytes that a slot needs after a packet for `protectRTP` and `protectRTCP` (GCM tag of 16, SRTCP index of 4,
     /// rounded up).
     public static let protectionOverhead = 32
 
-    /// Who this is.
+    /// The peer's id.
     public let id: PeerID
     let context: TransportContext
     var ice: ICELiteAgent
@@ -24,16 +24,16 @@ public final class PeerTransport {
             media.pointee.session = srtp.map { Unmanaged.passUnretained($0) }
         }
     }
-    /// For the packet path; valid as long as the transport.
+    /// For the packet path; valid for the transport's lifetime.
     public let media: UnsafeMutablePointer<MediaPath>
     var remote: RemoteTransport?
-    /// Where DTLS, and later media, came from last, which a check had validated; counts until ICE has selected an address.
+    /// The validated address from which DTLS, and later media, last arrived; used until ICE has selected an address.
     var provisional: SocketAddress?
-    /// DTLS that came before the peer's description; empty as soon as that is known.
+    /// DTLS datagrams received before the peer's description; empty once that is known.
     var earlyFlight: [[UInt8]] = []
     var isOver = false
     var events: [TransportEvent] = []
-    /// OpenSSL's words for a handshake that failed; for the log.
+    /// OpenSSL's error text for a failed handshake; for the log.
     public internal(set) var failureText = ""
 
     /// The set-up limit counts from `now`, or from `setRemote` when the description has no remote side yet.
@@ -50,28 +50,28 @@ public final class PeerTransport {
 
     deinit { media.deallocate() }
 
-    /// Where the peer is; nil before it has nominated an address and no handshake has begun. What it may be sent there is another question:
-    /// see `MediaPath.destination` and `destination(ofReport:)`.
+    /// The peer's address; nil before it has nominated an address and no handshake has begun. What may be sent there is determined by
+    /// `MediaPath.destination` and `destination(ofReport:)`.
     ///
     /// RFC 8445 section 12.1.2 lets a lite agent send once a pair is nominated. libwebrtc nominates with its second check, by which time
-    /// keys may be there for 50 ms and more (measured), and what was sent until then, the first keyframe among it, would be lost. Who has
-    /// done the handshake from a validated address is the peer, and the answer to the server's check is there before the keys are.
+    /// keys may have existed for 50 ms and more (measured), and packets sent until then, including the first keyframe, would be lost. A remote that has
+    /// completed the handshake from a validated address is the peer, and the answer to the server's check arrives before the keys are ready.
     public var remoteAddress: SocketAddress? { ice.selected ?? provisional ?? ice.nominee }
     /// Whether media may be sent: there are keys, and the peer's address has answered the server's checks.
     public var mayReceive: Bool { media.pointee.hasConsent }
     /// ICE and DTLS are up; `protectRTP` works.
     public var isConnected: Bool { srtp != nil }
-    /// The name of the SRTP profile in use; empty before.
+    /// The name of the SRTP profile in use; empty before the handshake is complete.
     public var srtpProfileName: String { srtp?.profile.name ?? "" }
-    /// Whether a packet may be sent again under its old sequence number with changed header extensions. Under GCM it
-    /// may not (RFC 7714 section 8.4): answer NACKs through RTX there.
+    /// Whether a packet may be retransmitted under its old sequence number with changed header extensions. Under GCM it
+    /// may not (RFC 7714 section 8.4): NACKs are answered through RTX there.
     public var allowsRepeatedSequenceNumbers: Bool { srtp?.profile.allowsRepeatedSequenceNumbers ?? false }
     /// As measured by the server's own consent checks; nil before the first answer.
     public var roundTripTime: TimeInterval? { ice.roundTripTime }
-    /// Whether datagrams from `address` are this peer's.
+    /// Whether datagrams from `address` belong to this peer.
     public func isValidated(_ address: SocketAddress) -> Bool { ice.isValidated(address) }
 
-    /// When `advance` wants to be called.
+    /// When to call `advance`.
     public var nextDeadline: MonotonicTime {
         if isOver { return .distantFuture }
         noteSignOfLife()
@@ -79,11 +79,11 @@ public final class PeerTransport {
         return min(ice.nextDeadline, dtls.nextDeadline)
     }
 
-    /// Whether `pollEvent` has something, or `nextDeadline` is nearer than it was before: cheap, for a look after each datagram.
+    /// Whether `pollEvent` returns an event, or `nextDeadline` is earlier than before: cheap, for a check after each datagram.
     public var wantsAttention: Bool { !events.isEmpty || hasNearerDeadline }
     var hasNearerDeadline = false
 
-    /// The oldest event not yet taken.
+    /// Removes and returns the oldest event.
     public func pollEvent() -> TransportEvent? {
         hasNearerDeadline = false
         return events.isEmpty ? nil : events.removeFirst()
@@ -91,7 +91,7 @@ public final class PeerTransport {
 
     // MARK: Media out
 
-    /// Encrypts the RTP packet of `length` bytes in `slot` in place; the new length, or nil when there are no keys or
+    /// Encrypts the RTP packet of `length` bytes in `slot` in place; returns the new length, or nil when there are no keys or
     /// libsrtp2 refuses. The slot needs `protectionOverhead` bytes of room.
     public func protectRTP(_ slot: UnsafeMutableRawBufferPointer, length: Int) -> Int? {
         srtp?.protectRTP(slot, length: length)
@@ -102,19 +102,19 @@ public final class PeerTransport {
         srtp?.protectRTCP(slot, length: length)
     }
 
-    /// Forgets the sending state of an SSRC whose subscription is gone. The SSRC must not be used again on this
-    /// transport: its packet counter would start over under the same key.
+    /// Removes the sending state of an SSRC whose subscription has ended. The SSRC must not be used again on this
+    /// transport: its packet counter would restart under the same key.
     public func releaseSendingStream(ssrc: UInt32) { srtp?.releaseSendingStream(ssrc: ssrc) }
 
-    /// Marks an SSRC as not received any more, which makes room for another (streams per peer are bounded).
+    /// Marks an SSRC as no longer received, which makes room for another (streams per peer are bounded).
     public func releaseReceivingStream(ssrc: UInt32) { srtp?.releaseReceivingStream(ssrc: ssrc) }
 
-    /// Takes back `releaseReceivingStream`: the SSRC is received again.
+    /// Reverts `releaseReceivingStream`: the SSRC is received again.
     public func retainReceivingStream(ssrc: UInt32) { srtp?.retainReceivingStream(ssrc: ssrc) }
 
     // MARK: Control
 
-    /// The peer's description, first or after an ICE restart.
+    /// Applies the peer's description, initially or after an ICE restart.
     public func setRemote(_ remote: RemoteTransport, at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
         adopt(remote, at: now)
@@ -122,7 +122,7 @@ public final class PeerTransport {
         takeEarlyFlight(at: now, into: &output)
     }
 
-    /// Another peer has answered the server's check from `address`: this one is not there any more.
+    /// Another peer has answered the server's check from `address`: it no longer belongs to this one.
     public func release(_ address: SocketAddress) {
         guard !isOver else { return }
         noteSignOfLife()
@@ -131,10 +131,10 @@ public final class PeerTransport {
         updatePath()
     }
 
-    /// Where a report of `length` bytes may go now; nil where it may not.
+    /// Where a report of `length` bytes may be sent now; nil if it may not.
     ///
-    /// An address that does not answer the server's checks is sent reports as far as what comes from it allows: a client that only
-    /// sends works, and nobody draws more than three times what he brings.
+    /// An address that does not answer the server's checks gets reports within the limit of what arrives from it: a send-only
+    /// client works, and amplification stays at three times at most.
     public func destination(ofReport length: Int) -> SocketAddress? {
         guard let address = media.pointee.address else { return nil }
         if media.pointee.hasConsent { return address }
@@ -156,7 +156,7 @@ public final class PeerTransport {
         end(.removed)
     }
 
-    /// Tells ICE of packets that came along the media path.
+    /// Reports packets received on the media path to ICE.
     func noteSignOfLife() {
         guard let source = media.pointee.address, media.pointee.lastReceived > .zero else { return }
         ice.noteAuthenticPacket(from: source, at: media.pointee.lastReceived)
@@ -165,7 +165,7 @@ public final class PeerTransport {
         media.pointee.received = 0
     }
 
-    /// Fires timers that are due at `now`.
+    /// Runs timers that are due at `now`.
     public func advance(to now: MonotonicTime, into output: inout OutboundBatch) {
         guard !isOver else { return }
         noteSignOfLife()

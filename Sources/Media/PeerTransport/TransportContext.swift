@@ -4,13 +4,13 @@ internal import ICE
 public import Primitives
 public import SRTP
 
-/// Limits and choices that hold for all peers of a worker.
+/// Limits and settings for all peers of a worker.
 public struct TransportSettings: Sendable, Hashable {
-    /// A peer without a sign of life for so long is gone (RFC 7675 section 5.1 allows 30 s at most).
+    /// A peer without a sign of life for this long is disconnected (RFC 7675 section 5.1 allows 30 s at most).
     public var consentTimeout = TimeInterval.seconds(15)
-    /// A peer that has not finished ICE for so long after its description was set is given up.
+    /// A peer that has not finished ICE this long after its description was set is removed.
     public var setupTimeout = TimeInterval.seconds(30)
-    /// A DTLS handshake that has not ended for so long after the first selected tuple is given up.
+    /// A DTLS handshake that has not finished this long after the first selected tuple is aborted.
     public var handshakeTimeout = TimeInterval.seconds(30)
     /// The largest DTLS datagram sent.
     public var maximumDatagram = 1_200
@@ -24,19 +24,19 @@ public enum TransportError: Error, Sendable, Hashable {
     case srtp(SRTPLibrary.StartError)
 }
 
-/// What all peers of one worker share: certificate, OpenSSL context, STUN agent, settings. One per worker; not
+/// State shared by all peers of one worker: certificate, OpenSSL context, STUN agent, settings. One per worker; not
 /// Sendable.
 public final class TransportContext {
-    /// The certificate shown to peers.
+    /// The certificate presented to peers.
     public let certificate: Certificate
-    /// Limits and choices.
+    /// Limits and settings.
     public let settings: TransportSettings
     let dtls: DTLSContext
     let stun: STUNAgent
-    /// Decides the jitter of consent checks.
+    /// Determines the jitter of consent checks.
     var random: RandomSource
 
-    /// Loads the certificate and checks that SRTP works; `seed` decides jitter. Secrets and STUN transaction ids come
+    /// Loads the certificate and checks that SRTP works; `seed` determines jitter. Secrets and STUN transaction ids come
     /// from the libraries' own generators.
     public init(certificate: Certificate, settings: TransportSettings = .init(), seed: UInt64) throws(TransportError) {
         do {
@@ -56,7 +56,7 @@ public final class TransportContext {
         self.settings = settings
     }
 
-    /// Which implementations encrypt and decrypt under AES-128 GCM, for the log: what is forwarded, and libsrtp2's share.
+    /// The implementations of AES-128 GCM, for the log: for forwarded packets, and for everything that libsrtp2 handles.
     public static var cipherDescriptions: (forwarded: String, other: String) {
         (SRTPLibrary.senderDescription, SRTPLibrary.cipherDescription)
     }

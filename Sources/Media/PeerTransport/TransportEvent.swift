@@ -1,24 +1,24 @@
 public import MediaControl
 public import Primitives
 
-/// What became of one datagram.
+/// The outcome of one datagram.
 public enum Received: Sendable, Hashable {
-    /// Used up inside: STUN or DTLS.
+    /// Processed internally: STUN or DTLS.
     case nothing
     case dropped(DropReason)
-    /// A clear RTP packet lies in the first `length` bytes of the datagram.
+    /// A decrypted RTP packet is in the first `length` bytes of the datagram.
     case rtp(length: Int)
-    /// A clear RTCP compound lies in the first `length` bytes of the datagram.
+    /// A decrypted RTCP compound is in the first `length` bytes of the datagram.
     case rtcp(length: Int)
 }
 
-/// What a transport tells its engine, in order.
+/// Events of a transport for its engine, in order.
 public enum TransportEvent: Sendable, Hashable {
-    /// An authentic check came from this address: datagrams from it are this peer's, unless they are another's.
+    /// An authentic check arrived from this address: datagrams from it belong to this peer, unless the address belongs to another.
     case addressValidated(SocketAddress)
-    /// The address has answered the server's own check: whoever else had it is not there any more.
+    /// The address has answered the server's own check: it no longer belongs to any other peer.
     case addressConsented(SocketAddress)
-    /// The address is no longer this peer's.
+    /// The address no longer belongs to this peer.
     case addressReleased(SocketAddress)
     /// ICE and DTLS are up and keys are installed.
     case connected
@@ -26,11 +26,11 @@ public enum TransportEvent: Sendable, Hashable {
     case sendingAllowed
     /// The address has stopped answering: no media may be sent until it answers again.
     case sendingForbidden
-    /// The selected address changed after `connected` (NAT rebinding, network switch). While a peer settles on one of
-    /// its candidates nothing is told.
+    /// The selected address changed after `connected` (NAT rebinding, network switch). Not reported while a peer settles on one of
+    /// its candidates.
     case moved(SocketAddress)
-    /// Checks with the new local credentials have arrived: the old user name fragment is no longer this peer's.
+    /// Checks with the new local credentials have arrived: the old user name fragment no longer belongs to this peer.
     case ufragReleased(String)
-    /// Nothing more will come; the engine forgets the peer with its addresses and ufrags. Told once.
+    /// The last event; the engine removes the peer with its addresses and ufrags. Reported once.
     case ended(PeerEndReason)
 }

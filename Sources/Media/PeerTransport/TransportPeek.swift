@@ -1,8 +1,8 @@
 internal import ICE
 
-/// STUN as the engine needs it before it knows the peer.
+/// STUN parsing that the engine needs before the peer is known.
 public enum TransportPeek {
-    /// Where in a Binding request the server's own user name fragment lies; nil for anything else. No allocation, no
+    /// The range of the server's own user name fragment in a Binding request; nil for anything else. No allocation, no
     /// digest.
     public static func localUfrag(of datagram: borrowing RawSpan) -> Range<Int>? { STUNPeek.localUfrag(of: datagram) }
 }
