@@ -1,23 +1,23 @@
 public import Primitives
 
-/// What is remembered of how one participant's bandwidth was shared out.
+/// The recorded decisions about one participant's bandwidth.
 public struct DecisionHistory: Sendable, Hashable {
     /// The last decisions, oldest first.
     public var decisions: [DecisionRecord] = []
-    /// What the path was believed to carry over the last hour, oldest first.
+    /// The estimates of the path over the last hour, oldest first.
     public var estimates: [EstimateRecord] = []
 
-    /// Nothing is remembered.
+    /// An empty history.
     public init() {}
 }
 
-/// What a path was believed to carry over some seconds.
+/// The range of a path's estimate over some seconds.
 public struct EstimateRecord: Sendable, Hashable {
-    /// How long ago that time began, when the record was read.
+    /// How long before the reading this time span began.
     public var age: TimeInterval
     /// The lowest estimate in it.
     public var least: Bitrate
-    /// The highest one.
+    /// The highest estimate in it.
     public var most: Bitrate
 
     /// An estimate between `least` and `most`.

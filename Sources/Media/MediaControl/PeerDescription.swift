@@ -31,7 +31,7 @@ public struct RemoteTransport: Sendable, Hashable {
     }
 }
 
-/// What a peer needs to be set up for.
+/// Which functions a peer needs.
 public enum PeerProfile: Sendable, Hashable {
     /// Publishes and receives.
     case full

@@ -3,15 +3,15 @@ public import MediaControl
 import PeerTransport
 public import Primitives
 
-// How each peer's bandwidth is shared out: when its downlink looks at it, what others do about its decisions, and what is reported of them.
+// How each peer's bandwidth is divided: when its downlink is evaluated, how its decisions are applied, and how they are reported.
 
 extension MediaEngine {
-    /// Looks at the peer's videos soon after `moment`.
+    /// Schedules an evaluation of the peer's videos soon after `moment`.
     func scheduleAllocation(of peer: Int, at moment: MonotonicTime) {
         if tables.peers[peer].pointee.downlink?.pointee.look(at: moment) == true { touch(peer) }
     }
 
-    /// Shares the peer's bandwidth out, if it is time to.
+    /// Divides the peer's bandwidth, if it is time to.
     func allocate(_ index: Int, at now: MonotonicTime) {
         guard let downlink = tables.peers[index].pointee.downlink else { return }
         let mayReceive = tables.peers[index].pointee.transport.mayReceive
@@ -45,7 +45,7 @@ extension MediaEngine {
         return true
     }
 
-    /// Another speaker dominates the room: its subscribers' videos are looked at at once.
+    /// The room's dominant speaker changed: its subscribers' videos are evaluated at once.
     func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
         let owner = track.flatMap { tables.trackIndex[$0.rawValue] }.map { tables.tracks[$0].pointee.peer } ?? -1
         guard tables.rooms[room].pointee.dominantPeer != owner else { return }
@@ -61,13 +61,13 @@ extension MediaEngine {
         }
     }
 
-    /// What holds now for each video of a peer, and for all together; nil for a peer that is not here or receives nothing.
+    /// The current state of each video of a peer, and of all together; nil for an unknown or publish-only peer.
     public func downlinkReport(of id: PeerID) -> DownlinkReport? {
         guard let index = tables.peerIndex[id.rawValue] else { return nil }
         return tables.peers[index].pointee.downlink?.pointee.report(in: tables.subscriptions.base, at: clock)
     }
 
-    /// The last decisions about the videos of a peer and the estimates of its path; nil for a peer that is not here or receives nothing.
+    /// The last decisions about a peer's videos and the estimates of its path; nil for an unknown or publish-only peer.
     public func decisions(of id: PeerID) -> DecisionHistory? {
         guard let index = tables.peerIndex[id.rawValue] else { return nil }
         return tables.peers[index].pointee.downlink?.pointee.allocator.history(at: clock)

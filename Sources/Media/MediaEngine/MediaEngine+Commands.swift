@@ -4,7 +4,7 @@ import PeerTransport
 public import Primitives
 
 extension MediaEngine {
-    /// Does what the control plane asks; an unknown id is counted and ignored.
+    /// Executes a command of the control plane; an unknown id is counted and ignored.
     public func apply(_ command: MediaCommand, at now: MonotonicTime, into batch: inout OutboundBatch) {
         clock = now
         abandonOpenTurn()
@@ -96,7 +96,7 @@ extension MediaEngine {
     }
 }
 
-/// How the owners of deadlines are numbered in the one heap.
+/// Numbers the owners of deadlines in the one heap.
 enum DeadlineOwner {
     static func peer(_ index: Int) -> Int { index * 3 }
     static func track(_ index: Int) -> Int { index * 3 + 1 }

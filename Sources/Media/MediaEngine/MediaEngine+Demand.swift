@@ -2,14 +2,14 @@ import Forwarding
 import MediaControl
 import Primitives
 
-// Which layers of a video somebody wants, so that its publisher may stop the others.
+// Which layers of a video are in demand, so that its publisher may stop the others.
 //
-// What viewers ask for counts, not what they are sent: a layer that bandwidth keeps from them may be theirs any moment, and stopping it
-// would restart the encoder of all layers whenever an estimate wavers. Layers below a wanted one are wanted too: they are what is left
+// Demand is what subscribers prefer, not what they are sent: a layer that exceeds their bandwidth may fit any moment, and stopping it
+// would restart the encoder of all layers whenever an estimate fluctuates. Layers below one in demand are in demand too: they are the fallback
 // when bandwidth falls.
 
 extension MediaEngine {
-    /// A preference, a subscription or a size changed.
+    /// Updates the demand after a change of a preference, a subscription or a size.
     func demandChanged(of index: Int, at now: MonotonicTime) {
         let state = tables.tracks[index]
         guard state.pointee.track.description.kind == .video else { return }
@@ -24,13 +24,13 @@ extension MediaEngine {
         setDeadline(ofRoom: room)
     }
 
-    /// The same, for a change of one subscriber's preferences.
+    /// The same, after a change of one subscriber's preferences.
     func demandChanged(by subscription: Int, at now: MonotonicTime) {
         let track = tables.subscriptions[subscription].pointee.track
         if track >= 0 { demandChanged(of: track, at: now) }
     }
 
-    /// Takes what an uplink tells. A size that became known says which layer a viewer's height asks for.
+    /// Processes events of an uplink. A new frame size determines which layer a subscriber's height preference selects.
     func take(_ told: [MediaEvent], at now: MonotonicTime) {
         for event in told {
             events.append(event)
@@ -41,7 +41,7 @@ extension MediaEngine {
         }
     }
 
-    /// Announces what nobody has wanted for long enough.
+    /// Announces layers that have been without demand for long enough.
     func advanceFading(ofRoom room: Int, to now: MonotonicTime) {
         guard !tables.rooms[room].pointee.fading.isEmpty else { return }
         var left: [TrackID] = []
@@ -61,7 +61,7 @@ extension MediaEngine {
         tables.rooms[room].pointee.fading = left
     }
 
-    /// Sets when something of a room is due.
+    /// Sets a room's next deadline.
     func setDeadline(ofRoom room: Int) {
         var next = tables.rooms[room].pointee.speakers.nextDeadline
         for id in tables.rooms[room].pointee.fading {
@@ -78,19 +78,19 @@ extension MediaEngine {
         events.append(.layersWanted(state.pointee.id, flags))
     }
 
-    /// Bit by bit, the layers by their place in the description, or the spatial ones inside the only stream. Without any subscriber the smallest
-    /// of a description stays, so that whoever comes has a picture at once; where all subscribers look away none does.
+    /// Bitmap of the layers by their position in the description, or of the spatial layers inside the only stream. Without subscribers the smallest
+    /// layer of a description stays in demand, so that a new subscriber has video at once; if all subscribers hide the video, none does.
     private func wantedLayers(of index: Int) -> UInt8 {
         let track = tables.tracks[index].pointee.track
         let all = LayerMask.all(of: track)
         var wanted: UInt8 = 0
-        // Layers inside a stream come back slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate begin anew.
+        // Layers inside a stream resume slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate restart.
         guard tables.tracks[index].pointee.firstSubscription >= 0 else {
             return track.layerCount > 1 ? LayerMask.upTo(0, of: track) : all
         }
         for state in tables.subscriptions(ofTrack: index) where wanted != all {
             guard !state.pointee.subscription.isPaused, !state.pointee.allocation.display.isHidden else { continue }
-            // One of too many may be the next speaker: its smallest picture is ready.
+            // A surplus video may be the next speaker's: keep its smallest layer ready.
             wanted |=
                 state.pointee.allocation.isSurplus
                 ? LayerMask.upTo(0, of: track)

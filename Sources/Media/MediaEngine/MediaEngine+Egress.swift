@@ -3,15 +3,15 @@ import MediaControl
 import PeerTransport
 public import Primitives
 
-// Step 5 of the way of a packet: every subscription decides about the turn's packets; then every subscriber's packets are written
+// Step 5 of a packet's way: every subscription decides about the turn's packets; then every subscriber's packets are written
 // back to back (`MediaEngine+Writing`).
 //
 //   dirty tracks -> subscriptions: plan -> pending peers -> their subscriptions -> slots, protected in place
 //
-// A full batch stops the writing; the next call goes on at the same packet.
+// A full batch stops the writing; the next call continues at the same packet.
 
 extension MediaEngine {
-    /// Forwards what came in since the last call, subscriber by subscriber, and sends the feedback that is due.
+    /// Forwards the packets received since the last call, subscriber by subscriber, and sends due feedback.
     public func endTurn(at now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
         clock = now
         if turn.phase == .idle {
@@ -32,7 +32,7 @@ extension MediaEngine {
         return .done
     }
 
-    /// Drops what an unfinished turn has not written. Only a caller that does not finish its turns gets here.
+    /// Drops the unwritten packets of an unfinished turn. Only needed for a caller that does not finish its turns.
     func abandonOpenTurn() {
         guard turn.phase != .idle else { return }
         counters.drops.count(.outboundFull)
@@ -109,7 +109,7 @@ extension MediaEngine {
         if signals.contains(.wantsDecision) { scheduleAllocation(of: state.pointee.peer, at: now) }
     }
 
-    /// Puts a subscription with packets on its peer's chain.
+    /// Adds a subscription with packets to its peer's chain.
     @inline(__always)
     private func enqueue(_ index: Int, _ state: UnsafeMutablePointer<SubscriptionState>) {
         guard let downlink = tables.peers[state.pointee.peer].pointee.downlink else { return }

@@ -4,7 +4,7 @@ import PeerTransport
 import Primitives
 import RTP
 
-// What subscribers say about what they get (RFC 3550, 4585, 5104, transport-wide feedback).
+// RTCP feedback of subscribers (RFC 3550, 4585, 5104, transport-wide feedback).
 
 extension MediaEngine {
     func receiveFeedback(_ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
@@ -95,19 +95,19 @@ extension MediaEngine {
         state.pointee.subscription.countKeyframeRequest()
         guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
         else { return }
-        // It would not be sent, and would cost all others: there is one when its bandwidth is back.
+        // It would not be sent, but would cost all others: a keyframe is requested when its bandwidth is back.
         guard !state.pointee.subscription.isHeldBack else { return }
         let layer = state.pointee.subscription.layer ?? state.pointee.subscription.wantedLayer
         requestKeyframe(state.pointee.track, layer: layer)
     }
 
-    /// The subscriber's round trip: by its reports, else by the server's own checks, else assumed.
+    /// The subscriber's round trip: by its reports, otherwise by the server's own checks, otherwise assumed.
     func roundTrip(of peer: Int) -> TimeInterval {
         let state = tables.peers[peer]
         return state.pointee.downlink?.pointee.roundTrip ?? state.pointee.transport.roundTripTime
             ?? Self.assumedRoundTrip
     }
 
-    /// Where nothing was measured: long enough to not double every repeat, short enough to repair.
+    /// Used before any measurement: long enough not to double every retransmission, short enough to repair.
     static let assumedRoundTrip = TimeInterval.milliseconds(60)
 }

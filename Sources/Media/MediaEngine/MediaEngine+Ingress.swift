@@ -4,10 +4,10 @@ import PeerTransport
 public import Primitives
 import RTP
 
-// Steps 2 to 4 of the way of a packet: whose is it, what is it, and into the track's history with it.
+// Steps 2 to 4 of a packet's way: find its peer, classify it, and store it in the track's history.
 
 extension MediaEngine {
-    /// Takes one datagram; it is decrypted in place. Forwarding happens in `endTurn`.
+    /// Processes one datagram; it is decrypted in place. Forwarding happens in `endTurn`.
     public func receive(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into batch: inout OutboundBatch
@@ -32,9 +32,9 @@ extension MediaEngine {
         }
     }
 
-    /// Takes a datagram that has waited in its socket for longer than anybody waits for media, because the process stood still. Media and
-    /// reports are dropped and counted: players would see the past, and a report would say that its sender's clock is slow. STUN
-    /// and DTLS are as good as ever.
+    /// Processes a datagram that has waited in its socket for longer than media is useful, because the process was stalled. RTP and
+    /// RTCP are dropped and counted: players would show the past, and a report would suggest that its sender's clock is slow. STUN
+    /// and DTLS are processed as usual.
     public func receiveLate(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into batch: inout OutboundBatch
@@ -52,7 +52,7 @@ extension MediaEngine {
         touchByMedia(index)
     }
 
-    /// What is not media from where the peer's media goes, or is encrypted by what only the transport knows.
+    /// Processes what is not media from the media address, or uses a cipher that only the transport handles.
     private func receiveByTransport(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, of index: Int, at now: MonotonicTime,
         into batch: inout OutboundBatch
@@ -74,8 +74,8 @@ extension MediaEngine {
         }
     }
 
-    /// The peer that a datagram is for which `owner` cannot use: a check for another's user name, or the answer to another's check.
-    /// nil: dropped and counted, and held against its source if it was forged.
+    /// Finds the peer for a datagram that `owner` cannot use: a check for another's user name, or the answer to another's check.
+    /// nil: dropped and counted, and recorded against its source if it was forged.
     private func findAnother(
         than owner: Int, for datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress,
         because reason: DropReason, at now: MonotonicTime
@@ -94,14 +94,14 @@ extension MediaEngine {
         return nil
     }
 
-    /// Whether it serves anybody.
+    /// Whether the engine has any peers.
     public var hasPeers: Bool { tables.peers.count > 0 }
 
     /// Whether datagrams from `source` belong to a peer.
     public func knows(_ source: SocketAddress) -> Bool { whereabouts.owner(of: source) != nil }
 
-    /// The peer that a datagram from an unknown address is for: only a STUN check that names a known user name fragment goes on,
-    /// and only so many a second: see `StrangerLimits`. nil: dropped and counted.
+    /// Finds the peer for a datagram from an unknown address: only a STUN check with a known user name fragment is processed,
+    /// and only a limited number per second: see `StrangerLimits`. nil: dropped and counted.
     private func findByUfrag(
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime
     ) -> Int? {
@@ -137,7 +137,7 @@ extension MediaEngine {
         touchByMedia(index)
         switch result {
         case .stored:
-            // RFC 3550 section 5.1: the marker ends a picture, and any packet of sound is complete.
+            // RFC 3550 section 5.1: the marker ends a video frame, and any audio packet is complete.
             if let track { noteOpen(track.tag, datagram[1] & 0x80 == 0) }
         case .gap(_, _, let reason): counters.drops.count(reason)
         case .dropped(let reason):
@@ -147,7 +147,7 @@ extension MediaEngine {
         if let track { markDirty(track.tag) }
     }
 
-    /// Notes whether the track's last packet leaves a picture open that at least two subscribers get.
+    /// Records whether the track's last packet leaves a frame incomplete that at least two subscribers get.
     @inline(__always) private func noteOpen(_ track: Int, _ isAmid: Bool) {
         let state = tables.tracks[track]
         let first = state.pointee.firstSubscription
@@ -172,7 +172,7 @@ extension MediaEngine {
         touchByMedia(index)
     }
 
-    /// Whether a compound is transport-wide feedback and nothing else, as twenty a second of each subscriber are: nothing of it
+    /// Whether a compound contains only transport-wide feedback, as twenty per second from each subscriber do: nothing in it
     /// concerns the uplink.
     @inline(__always) private func isTransportFeedback(_ packet: UnsafeRawBufferPointer) -> Bool {
         // draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: format 15 of type 205.
@@ -180,8 +180,8 @@ extension MediaEngine {
             && 4 &* (Int(packet[2]) << 8 | Int(packet[3])) &+ 4 == packet.count
     }
 
-    /// Puts the peer on the list for the end of the turn where feedback has given something to do, which is seldom; else the rest of its
-    /// deadlines are as they were.
+    /// Schedules the peer for the end of the turn if feedback has caused work, which is seldom; otherwise only its downlink's deadline
+    /// can have changed.
     @inline(__always) private func lookAfter(_ index: Int, at now: MonotonicTime) {
         guard let downlink = tables.peers[index].pointee.downlink else { return }
         let next = downlink.pointee.nextDeadline(at: now)
@@ -189,7 +189,7 @@ extension MediaEngine {
         deadlines.hasten(DeadlineOwner.peer(index), to: next)
     }
 
-    /// The first sender report fixes how the publisher's clock stands to the server's, for all of its streams.
+    /// The first sender report fixes the offset of the publisher's clock to the server's, for all its streams.
     private func noteCaptureOffset(of index: Int) {
         let peer = tables.peers[index]
         guard peer.pointee.captureOffset == nil, peer.pointee.trackCount > 0 else { return }
@@ -207,13 +207,13 @@ extension MediaEngine {
         for case let track? in peer.pointee.uplink.tracks {
             for state in tables.subscriptions(ofTrack: track.tag) {
                 state.pointee.subscription.captureOffset = peer.pointee.captureOffset
-                // Lip sync wants the first report soon.
+                // Lip sync needs the first report soon.
                 if state.pointee.isReady { scheduleReports(of: state.pointee.peer, at: .zero) }
             }
         }
     }
 
-    /// The track has something for its subscribers at the end of the turn.
+    /// The track has packets for its subscribers at the end of the turn.
     @inline(__always) func markDirty(_ track: Int) {
         let state = tables.tracks[track]
         guard !state.pointee.isDirty else { return }
@@ -221,13 +221,13 @@ extension MediaEngine {
         turn.dirtyTracks.append(Int32(truncatingIfNeeded: track))
     }
 
-    /// The peer's deadlines and feedback are looked at at the end of the turn.
+    /// The peer's deadlines and feedback are processed at the end of the turn.
     @inline(__always) func touch(_ peer: Int) {
         tables.peers[peer].pointee.isTransportTouched = true
         touchByMedia(peer)
     }
 
-    /// The same, where nothing has happened that could bring a deadline of the transport nearer.
+    /// The same, after an event that cannot have brought a deadline of the transport forward.
     @inline(__always) func touchByMedia(_ peer: Int) {
         let state = tables.peers[peer]
         guard !state.pointee.isTouched else { return }

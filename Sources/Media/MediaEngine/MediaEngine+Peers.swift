@@ -3,7 +3,7 @@ import MediaControl
 import PeerTransport
 import Primitives
 
-// Peers: how they come, how their addresses and names are known, how they end.
+// Peers: how they are added, how their addresses and user name fragments are managed, how they are removed.
 
 extension MediaEngine {
     func addPeer(_ description: PeerDescription, at now: MonotonicTime) -> Bool {
@@ -12,7 +12,7 @@ extension MediaEngine {
             return false
         }
         guard tables.peers.count < configuration.maximumPeers else {
-            // Whoever waits for the connection learns that it does not come.
+            // The event informs whoever waits for the connection that it will not be established.
             events.append(.peerEnded(description.id, .overloaded))
             return true
         }
@@ -43,17 +43,17 @@ extension MediaEngine {
         return true
     }
 
-    /// The control plane ends a peer: close_notify goes out, and everything of it is freed.
+    /// The control plane closes a peer: close_notify is sent, and all its state is freed.
     func closePeer(_ id: PeerID, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         guard let index = tables.peerIndex[id.rawValue] else { return false }
         tables.peers[index].pointee.transport.close(at: now, into: &batch)
         handleTransportEvents(of: index, at: now)
-        // A transport tells its end; should it not, the peer is gone all the same.
+        // A transport reports its end; even if it does not, the peer is removed.
         if tables.peerIndex[id.rawValue] != nil { removePeer(index, reason: .removed) }
         return true
     }
 
-    /// Takes what the transport has to tell; the peer may be gone afterwards.
+    /// Processes the transport's events; the peer may be removed afterwards.
     func handleTransportEvents(of index: Int, at now: MonotonicTime) {
         let peer = tables.peers[index]
         while peer.pointee.transport.wantsAttention, let event = peer.pointee.transport.pollEvent() {
@@ -81,8 +81,8 @@ extension MediaEngine {
         touch(index)
     }
 
-    /// A peer has answered the server's check from `address`: whoever had it is not there any more. A client that dies and the next one
-    /// behind the same port look like this.
+    /// A peer has answered the server's check from `address`: the former owner no longer has it. This happens when a client dies and the next one
+    /// gets the same port.
     private func take(_ address: SocketAddress, for index: Int, at now: MonotonicTime) {
         guard let owner = whereabouts.take(address, for: index) else { return }
         tables.peers[owner].pointee.addresses.removeAll { $0 == address }

@@ -2,21 +2,21 @@ import Forwarding
 import PeerTransport
 public import Primitives
 
-// Memory of receivers, asked for before it is needed. Between two turns other threads and the kernel use the caches: what a peer's
-// packet or report touches is some fifty lines in eight places, each a tenth of a microsecond away.
+// Prefetches the memory of receivers. Between two turns other threads and the kernel use the caches: a peer's
+// packet or report touches some fifty cache lines in eight places, each a tenth of a microsecond away.
 
 extension MediaEngine {
-    /// How many datagrams ahead `owner(of:)` should be asked; then `prefetch(1, …)` one datagram later, and so on up to this.
+    /// How many datagrams ahead to call `owner(of:)`; then `prefetch(1, …)` one datagram later, and so on up to this.
     public static let prefetchSteps = 4
 
-    /// The number of the peer that datagrams from `source` belong to, whose memory is asked for; -1 for a stranger's. Valid within the turn.
+    /// The number of the peer to which datagrams from `source` belong, whose memory is prefetched; -1 for an unknown source. Valid within the turn.
     @inline(__always) public func owner(of source: SocketAddress) -> Int {
         guard let index = whereabouts.owner(of: source) else { return -1 }
         Prefetch.lines(tables.peers[index], MemoryLayout<PeerState>.size)
         return index
     }
 
-    /// Asks for what lies `step` pointers behind the peer, for a report that it sent.
+    /// Prefetches what is `step` pointers away from the peer, for a report that it sent.
     @inline(__always) public func prefetch(_ step: Int, of owner: Int) {
         guard owner >= 0 else { return }
         let peer = tables.peers[owner]
@@ -32,8 +32,8 @@ extension MediaEngine {
         }
     }
 
-    /// Asks for the memory of the peers whose packets are written next, each a step further along the pointers than the one behind it: peer;
-    /// what it points to; what that points to; the place of its next packet in the log of what was sent.
+    /// Prefetches the memory of the peers whose packets are written next, each a step further along the pointers than the one after it: peer;
+    /// what it points to; what that points to; the log entry of its next packet.
     @inline(__always) func prefetchPeers(behind cursor: Int) {
         let count = turn.pendingPeers.count
         if cursor &+ 3 < count {
@@ -51,7 +51,7 @@ extension MediaEngine {
         tables.peers[Int(turn.pendingPeers[cursor])].pointee.downlink?.pointee.prefetchNext()
     }
 
-    /// Asks for the memory of the subscriptions that are planned next: for one what its own memory names, for the one behind it that memory.
+    /// Prefetches the memory of the subscriptions planned next: for one what its own memory points to, for the one after it that memory.
     @inline(__always) func prefetchSubscriptions(
         from next: UnsafeMutablePointer<SubscriptionState>, _ base: UnsafeMutablePointer<SubscriptionState>
     ) {

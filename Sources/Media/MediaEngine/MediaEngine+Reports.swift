@@ -7,19 +7,19 @@ import RTP
 // RTCP that the server sends: sender reports for what it forwards, and the uplinks' feedback.
 
 extension MediaEngine {
-    /// Bytes of one RTCP datagram: what passes any path, less the protection.
+    /// Bytes of one RTCP datagram: a size that fits any path, less the protection.
     static let maximumReport = 1_200
     /// SR 28, SDES with a cname of 255: 8 + 2 + 255 + 3.
     private static let reportRoom = 300
-    /// How often a peer's subscriptions are asked whether a report is due.
+    /// How often a peer's subscriptions are checked for a due report.
     private static let reportTick = TimeInterval.milliseconds(200)
 
-    /// Looks at the sender reports of a peer soon after `moment`.
+    /// Schedules a check of a peer's sender reports soon after `moment`.
     func scheduleReports(of peer: Int, at moment: MonotonicTime) {
         if tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment) == true { touch(peer) }
     }
 
-    /// Writes the sender reports of a peer that are due; false when the batch is full.
+    /// Writes a peer's due sender reports; false when the batch is full.
     func writeSenderReports(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let state = tables.peers[peer]
         guard let downlink = state.pointee.downlink, downlink.pointee.reportsAreDue(at: now) else { return true }
@@ -43,7 +43,7 @@ extension MediaEngine {
         return true
     }
 
-    /// Appends the report of one subscription if it is due; whether it will be due again.
+    /// Appends the report of one subscription if it is due; returns whether it will be due again.
     private func appendReport(
         of state: UnsafeMutablePointer<SubscriptionState>, to writer: inout RTCPWriter, at now: MonotonicTime
     ) -> Bool {
@@ -62,7 +62,7 @@ extension MediaEngine {
         return true
     }
 
-    /// Writes the feedback that a peer's uplink wants to send; false when the batch is full.
+    /// Writes due feedback of a peer's uplink; false when the batch is full.
     func writeFeedback(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let state = tables.peers[peer]
         let uplink = state.pointee.uplink

@@ -11,7 +11,7 @@ extension MediaEngine {
         statistics.peers = tables.peers.count
         statistics.tracks = tables.tracks.count
         statistics.subscriptions = tables.subscriptions.count
-        // Tracks that are gone have left their sums in `counters`.
+        // Removed tracks have left their sums in `counters`.
         for index in 0..<tables.tracks.end where tables.tracks.contains(index) {
             let totals = tables.tracks[index].pointee.track.requestTotals
             statistics.nacksSent &+= totals.nacks
@@ -20,20 +20,20 @@ extension MediaEngine {
         return statistics
     }
 
-    /// How much there is to do, for placing rooms: every stream in and out counts one.
+    /// The load, for placing rooms: every stream in and out counts one.
     public var load: Int { tables.rooms.count + tables.peers.count + tables.tracks.count + tables.subscriptions.count }
 
-    /// Everything about one room as of the last turn; nil for a room that is not here.
+    /// Everything about one room as of the last turn; nil for a room that does not exist here.
     public func roomStatistics(_ id: RoomID) -> RoomStatistics? {
         guard var statistics = roomStatistics(id, from: 0, limit: .max)?.part else { return nil }
         statistics.sort()
         return statistics
     }
 
-    /// A part of what there is to say about a room, in no order: of the peers from place `start` on, until there are `limit` entries. `next` is
-    /// where the next part begins; nil behind the last one.
+    /// A part of a room's statistics, unordered: of the peers from index `start` on, until there are `limit` entries. `next` is
+    /// where the next part begins; nil after the last one.
     ///
-    /// Some 1.5 us an entry, which for a room of a thousand is more than packets may wait.
+    /// Some 1.5 us per entry, which for a room of a thousand is longer than packets may wait.
     public func roomStatistics(
         _ id: RoomID, from start: Int, limit: Int
     ) -> (part: RoomStatistics, next: Int?)? {
@@ -49,10 +49,10 @@ extension MediaEngine {
         return (part, index < tables.peers.end ? index : nil)
     }
 
-    /// Peers of other rooms that are as soon passed by as an entry is made.
+    /// Peers of other rooms that can be skipped in the time that one entry takes.
     private static let passedPeers = 16
 
-    /// Adds the entries of one peer; how many.
+    /// Adds the entries of one peer; returns their number.
     private func append(_ index: Int, of room: Int, to part: inout RoomStatistics) -> Int {
         let now = clock
         var count = 1

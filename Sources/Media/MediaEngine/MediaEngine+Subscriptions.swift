@@ -11,7 +11,7 @@ extension MediaEngine {
             downlink.pointee.subscriptionCount < MediaLimits.subscriptionsPerParticipant
         else { return false }
         let track = description.track.flatMap { tables.trackIndex[$0.rawValue] }
-        // A named track that is gone by now: the section stays empty until it is told something else.
+        // If the track was removed meanwhile, the section stays empty until another command.
         let subscription = Subscription(description, random: &random)
         let index = tables.subscriptions.insert(
             SubscriptionState(subscription, peer: peer, isReady: tables.peers[peer].pointee.transport.mayReceive))
@@ -94,7 +94,7 @@ extension MediaEngine {
         demandChanged(of: track, at: now)
     }
 
-    /// Takes the track away from a section. The subscription remembers where the stream stood.
+    /// Detaches a subscription from its track. It remembers where the stream stopped.
     func detach(_ index: Int) {
         let state = tables.subscriptions[index]
         guard state.pointee.track >= 0 else { return }
@@ -115,7 +115,7 @@ extension MediaEngine {
 
     // MARK: - Starting
 
-    /// First what the path can take, then the keyframe that it needs; and of all pictures that begin in this turn together.
+    /// First the bandwidth decision, then the necessary keyframe; and for all videos that start in this turn together.
     private func awaitDecision(_ index: Int) {
         let state = tables.subscriptions[index]
         state.pointee.subscription.awaitBound()
@@ -123,20 +123,20 @@ extension MediaEngine {
         turn.awaitingPeers.append(Int32(truncatingIfNeeded: state.pointee.peer))
     }
 
-    /// Decides about what is to begin, ahead of the turn's packets.
+    /// Decides about starting videos, before the turn's packets.
     func decideAwaited(at now: MonotonicTime) {
         for peer in turn.awaitingPeers.elements where tables.peers.contains(Int(peer)) { allocate(Int(peer), at: now) }
         turn.awaitingPeers.removeAll()
     }
 
-    /// Asks for the keyframe that a subscription needs to begin; nothing for sound, nor before the subscriber may be sent to.
+    /// Requests the keyframe that a subscription needs to start; nothing for audio, nor before packets may be sent to the subscriber.
     func askForStart(_ index: Int, at now: MonotonicTime) {
         let state = tables.subscriptions[index]
         guard state.pointee.track >= 0, state.pointee.isReady else { return }
         let track = tables.tracks[state.pointee.track]
         guard state.pointee.subscription.lookForStart(track.pointee.track, at: now) else { return }
         let layer = state.pointee.subscription.wantedLayer
-        // A young keyframe in the history serves the newcomer without another one.
+        // A recent keyframe in the history suffices for the new subscriber.
         guard
             track.pointee.track.layer(layer).pointee.replayStart(
                 at: now, maximumAge: state.pointee.subscription.replayAge) == nil
@@ -146,7 +146,7 @@ extension MediaEngine {
         requestKeyframe(state.pointee.track, layer: layer)
     }
 
-    /// The subscriber may be sent to from now on. One that was interrupted lacks what was not sent to it: it gets a keyframe.
+    /// Packets may be sent to the subscriber from now on. After an interruption it misses packets: it gets a keyframe.
     func startSubscriptions(of peer: Int, at now: MonotonicTime) {
         scheduleAllocation(of: peer, at: now)
         allocate(peer, at: now)
@@ -161,12 +161,12 @@ extension MediaEngine {
         }
     }
 
-    /// Nothing may be sent to the subscriber any more; what it lacks then, it gets with a keyframe when it is reachable again.
+    /// Nothing may be sent to the subscriber any more; when it is reachable again, it gets a keyframe.
     func stopSubscriptions(of peer: Int) {
         for state in tables.subscriptions(ofPeer: peer) { state.pointee.isReady = false }
     }
 
-    /// Whether the subscriber will see turned pictures unturned, because it did not negotiate their orientation.
+    /// Whether the subscriber will see rotated video unrotated, because it did not negotiate the orientation.
     private func noteOrientation(_ index: Int) {
         let state = tables.subscriptions[index]
         guard state.pointee.track >= 0 else { return }

@@ -4,7 +4,7 @@ import PeerTransport
 public import Primitives
 
 extension MediaEngine {
-    /// Does the work of all deadlines that have come.
+    /// Processes all deadlines that are due.
     public func advance(to now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
         clock = now
         abandonOpenTurn()
@@ -16,7 +16,7 @@ extension MediaEngine {
             let index = owner / 3
             switch owner % 3 {
             case 0: advancePeer(index, to: now, into: &batch)
-            // A held packet's time is over: the track's subscriptions are planned once more.
+            // A held packet is due: the track's subscriptions are planned once more.
             case 1: markDirty(index)
             default: advanceRoom(index, to: now)
             }
@@ -24,7 +24,7 @@ extension MediaEngine {
         return .done
     }
 
-    /// ICE and DTLS timers; reports and feedback follow in `endTurn`, which looks after every touched peer.
+    /// ICE and DTLS timers; reports and feedback follow in `endTurn`, which processes every touched peer.
     private func advancePeer(_ index: Int, to now: MonotonicTime, into batch: inout OutboundBatch) {
         let transport = tables.peers[index].pointee.transport
         if transport.nextDeadline <= now { transport.advance(to: now, into: &batch) }
@@ -49,7 +49,7 @@ extension MediaEngine {
         }
     }
 
-    /// Sends what touched peers have to send and sets their deadlines anew; false when the batch is full.
+    /// Writes the due packets of touched peers and updates their deadlines; false when the batch is full.
     func finishPeers(at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         while turn.feedbackCursor < turn.touchedPeers.count {
             let index = Int(turn.touchedPeers[turn.feedbackCursor])

@@ -30,7 +30,7 @@ extension MediaEngine {
         return true
     }
 
-    /// Takes a track away; the sections that showed it stay and show nothing.
+    /// Removes a track; its subscribers' sections stay, without a track.
     func removeTrack(_ index: Int) {
         let state = tables.tracks[index]
         while state.pointee.firstSubscription >= 0 { detach(state.pointee.firstSubscription) }
@@ -50,7 +50,7 @@ extension MediaEngine {
         tables.tracks.remove(index)
     }
 
-    /// Streams that were replaced make room for others in the transport, those that came back do not.
+    /// Replaced streams make room for others in the transport; resumed ones keep theirs.
     func tellSourceChanges(of peer: Int) {
         let transport = tables.peers[peer].pointee.transport
         for change in tables.peers[peer].pointee.uplink.takeSourceChanges() {
@@ -62,7 +62,7 @@ extension MediaEngine {
         }
     }
 
-    /// Mutes at once: what came in this turn is not forwarded either. Video comes back with a keyframe.
+    /// Mutes at once: packets of this turn are not forwarded either. Video resumes with a keyframe.
     func setMuted(_ index: Int, _ muted: Bool, at now: MonotonicTime) {
         let state = tables.tracks[index]
         let track = state.pointee.track
@@ -77,19 +77,19 @@ extension MediaEngine {
         for state in tables.subscriptions(ofTrack: index) {
             state.pointee.subscription.stop(track)
             isWanted = isWanted || !state.pointee.subscription.isPaused
-            // Where videos are counted, another takes its place.
+            // If the number of videos is limited, another takes its place.
             let policy = tables.peers[state.pointee.peer].pointee.downlink?.pointee.allocator.policy
             if policy?.maximumVideos != nil { scheduleAllocation(of: state.pointee.peer, at: now) }
         }
         guard !muted, isWanted else { return }
-        // One that had stopped is asked for when it is sent again. Where none was known to be sent all may come.
+        // A stopped layer's keyframe is requested when it is sent again. If no layer was known to be sent, all may resume.
         sent |= state.pointee.layersBeforeMute
         for layer in 0..<track.layerCount where sent == 0 || sent & 1 << UInt8(layer) != 0 {
             requestKeyframe(index, layer: layer)
         }
     }
 
-    /// Asks the publisher for a keyframe of `layer`; it leaves with this turn, unless one was asked for just before.
+    /// Requests a keyframe of `layer` from the publisher; it is sent with this turn, unless one was requested just before.
     func requestKeyframe(_ index: Int, layer: Int) {
         tables.tracks[index].pointee.track.requestKeyframe(layer: layer)
         touch(tables.tracks[index].pointee.peer)

@@ -3,11 +3,11 @@ import MediaControl
 import PeerTransport
 import Primitives
 
-// Step 6 of the way of a packet: one copy for each receiver into its run of slots, changed and protected in place. Per packet nothing
-// is allocated, no reference is counted and no clock is read (`StillnessTests`).
+// Step 6 of a packet's way: one copy for each receiver in its run of slots, changed and protected in place. Per packet there is no
+// allocation, no reference counting and no clock reading (`StillnessTests`).
 
 extension MediaEngine {
-    /// Answers this turn's NACKs, before its new packets, because somebody waits for them; false when the batch is full.
+    /// Answers this turn's NACKs, before its new packets, because receivers wait for them; false when the batch is full.
     func writeRepeats(at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         while turn.repeatCursor < turn.repeats.count {
             let request = turn.repeats[turn.repeatCursor]
@@ -64,7 +64,7 @@ extension MediaEngine {
             track: tables.tracks[state.pointee.track].pointee.unmanaged, over: route, into: &batch, &counters)
     }
 
-    /// Turns to the first packet of a subscription, whose packets are made alike in length; -1 for none.
+    /// Moves to the first packet of a subscription, whose packets are padded to equal length; -1 for none.
     @inline(__always)
     private func begin(_ index: Int) {
         turn.subscription = index
@@ -80,7 +80,7 @@ extension MediaEngine {
         counters.packetsPadded &+= UInt64(padded)
     }
 
-    /// Writes packets that waited for their path, as far as that lets them go, then the padding of a probe that is due; false when the batch
+    /// Writes queued packets, as far as the path allows, then the padding of a due probe; false when the batch
     /// is full.
     func writePaced(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let peer = tables.peers[index]
@@ -100,7 +100,7 @@ extension MediaEngine {
         return downlink.pointee.writeProbe(tables, over: route, into: &batch, &counters)
     }
 
-    /// Counts the probe that has ended, if one has.
+    /// Counts a probe that has finished.
     func countProbe(of downlink: UnsafeMutablePointer<Downlink>) {
         if let outcome = downlink.pointee.takeProbeOutcome() { counters.probes.count(outcome) }
     }

@@ -8,7 +8,7 @@ public import Primitives
 ///
 /// One turn of the worker's loop:
 /// ```text
-/// receive(…) for every datagram that waits      batch grows by transport replies only
+/// receive(…) for every waiting datagram         only transport replies are added to the batch
 /// apply(…) for every command                    likewise
 /// advance(to:into:) when nextDeadline is due    } while needsFlush: send the batch, empty it,
 /// endTurn(at:into:)                             } call again
@@ -16,17 +16,17 @@ public import Primitives
 /// ```
 /// Before each `receive` and `apply` the batch must have room for `transportReserve` bytes in
 /// `transportReserveDatagrams` datagrams; otherwise flush it first. Between an `endTurn` that needs a flush and the next
-/// one, nothing else is called: what was not yet written would be lost (and counted as `outboundFull`).
+/// one, call nothing else: unwritten packets would be lost (and counted as `outboundFull`).
 ///
 /// Not Sendable and without locks: one worker owns it.
 public final class MediaEngine {
-    /// The most bytes that one `receive` or `apply` writes: a DTLS flight with a certificate.
+    /// Maximum bytes that one `receive` or `apply` writes: a DTLS flight with a certificate.
     public static let transportReserve = 16_384
-    /// The most datagrams that one `receive` or `apply` writes.
+    /// Maximum datagrams that one `receive` or `apply` writes.
     public static let transportReserveDatagrams = 12
 
-    /// Which implementations encrypt and decrypt under AES-128 GCM, for the log: what is forwarded, and all else.
-    /// The first costs 0.1 us a packet where libipsec-mb is, 0.4 us where OpenSSL does it.
+    /// The implementations of AES-128 GCM, for the log: for forwarded packets, and for everything else.
+    /// The first costs 0.1 us per packet with libipsec-mb, 0.4 us with OpenSSL.
     public static var cipherDescriptions: (forwarded: String, other: String) { TransportContext.cipherDescriptions }
 
     let configuration: EngineConfiguration
@@ -37,15 +37,15 @@ public final class MediaEngine {
     var whereabouts: Whereabouts
     var turn = Turn()
 
-    /// The moment of the last call.
+    /// The time of the last call.
     var clock = MonotonicTime.zero
     var deadlines = DeadlineHeap()
     var strangers: StrangerLimits
     var events: [MediaEvent] = []
     var counters = WorkerStatistics()
 
-    /// An engine without rooms; throws when OpenSSL does not take the certificate or libsrtp2 fails its known answers. `seed`
-    /// decides all random choices.
+    /// An engine without rooms; throws if OpenSSL rejects the certificate or libsrtp2 fails its known-answer tests. `seed`
+    /// determines all random choices.
     public init(configuration: EngineConfiguration, certificate: Certificate, seed: UInt64) throws(CryptographyError) {
         self.configuration = configuration
         random = RandomSource(seed: seed)
@@ -64,17 +64,17 @@ public final class MediaEngine {
         strangers = StrangerLimits(seed: random.next())
     }
 
-    /// When `advance` wants to be called next.
+    /// When to call `advance` next.
     public var nextDeadline: MonotonicTime { deadlines.next }
 
-    /// RTP packets sent on so far; cheaper than all of `statistics`.
+    /// RTP packets forwarded so far; cheaper than all of `statistics`.
     public var packetsForwarded: UInt64 { counters.packetsForwarded }
 
-    /// A picture for several subscribers is half here. What is still missing comes within microseconds where it was sent in one go;
-    /// together the packets leave for each subscriber in one call of the kernel, so a caller that can wait a moment should.
+    /// A frame for several subscribers is incomplete. The rest arrives within microseconds if it was sent in one burst;
+    /// together the packets leave for each subscriber in one system call, so a caller that can wait a moment should.
     public var hasOpenPicture: Bool { turn.openFrames > 0 }
 
-    /// What happened since the last call, in order; takes no memory when nothing did.
+    /// The events since the last call, in order; allocates nothing if there are none.
     public func takeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }
         let taken = events

@@ -1,7 +1,7 @@
 import Forwarding
 import Primitives
 
-/// What one turn has gathered, and where the writing of it stands, so that it can go on after a flush.
+/// The collected work of one turn, and the progress of writing it, so that writing can continue after a flush.
 struct Turn: ~Copyable {
     /// What is being written.
     enum Phase {
@@ -10,7 +10,7 @@ struct Turn: ~Copyable {
         case repeats, packets, feedback
     }
 
-    /// A packet to be sent again in this turn.
+    /// A packet to retransmit in this turn.
     struct Repeat {
         var subscription: Int32
         /// Extended output number.
@@ -20,11 +20,11 @@ struct Turn: ~Copyable {
     var phase = Phase.idle
     /// Tracks with packets.
     var dirtyTracks = WorkList<Int32>(capacity: 64)
-    /// How many of them are amid a frame.
+    /// How many of them are in the middle of a frame.
     var openFrames = 0
-    /// Peers to look after at the end of the turn.
+    /// Peers to process at the end of the turn.
     var touchedPeers = WorkList<Int32>(capacity: 64)
-    /// Subscribers with videos that wait for a decision to begin.
+    /// Subscribers with videos that await a decision before they start.
     var awaitingPeers = WorkList<Int32>(capacity: 64)
     /// Subscribers with packets.
     var pendingPeers = WorkList<Int32>(capacity: 64)
@@ -32,7 +32,7 @@ struct Turn: ~Copyable {
     /// The packets, by subscription.
     var plan = WorkList<SentPacket>(capacity: 1_024)
 
-    /// Positions in the lists of repeats, of peers with packets, and of touched peers.
+    /// Positions in the lists of retransmissions, of peers with packets, and of touched peers.
     var repeatCursor = 0
     var peerCursor = 0
     var feedbackCursor = 0
@@ -40,7 +40,7 @@ struct Turn: ~Copyable {
     var subscription = -1
     var item = 0
 
-    /// Forgets what was to be written.
+    /// Discards the remaining work.
     mutating func end() {
         pendingPeers.removeAll()
         repeats.removeAll()

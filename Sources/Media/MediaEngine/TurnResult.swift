@@ -1,4 +1,4 @@
-/// What is left to do after a call that writes many datagrams.
+/// Whether work remains after a call that writes many datagrams.
 public enum TurnResult: Sendable, Hashable {
     /// All work of the turn is done.
     case done

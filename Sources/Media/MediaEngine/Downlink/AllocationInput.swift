@@ -2,19 +2,19 @@ import Forwarding
 import MediaControl
 import Primitives
 
-/// What one peer's bandwidth is asked for: its videos with their layers and preferences, and its audio.
+/// The input of one peer's allocation: its videos with their layers and preferences, and its audio.
 struct AllocationInput {
     /// The videos in order of their ids, so that equal states give equal decisions …
     private(set) var requests: [AllocationRequest] = []
-    /// … and the subscriptions that they are.
+    /// … and their subscriptions.
     private(set) var subscriptions: [Int] = []
-    /// What its audio takes on the wire, in bits a second.
+    /// The bitrate of its audio on the wire, in bits per second.
     private(set) var audioBitsPerSecond = 0.0
 
-    /// Headers of audio on the wire: 50 packets a second (20 ms of Opus) of some 35 bytes.
+    /// Headers of audio on the wire: 50 packets per second (20 ms of Opus) with some 35 bytes each.
     private static let audioHeaders = 14_000.0
 
-    /// Asks the subscriptions of one peer.
+    /// Collects the input from the subscriptions of one peer.
     init(
         _ chain: SubscriptionChain, _ tables: borrowing Tables, over path: PathCondition, at now: MonotonicTime
     ) {
@@ -57,7 +57,7 @@ struct AllocationInput {
         return request
     }
 
-    /// Whether one of the subscribed videos has transport-wide feedback agreed.
+    /// Whether one of the subscribed videos negotiated transport-wide feedback.
     func expectsFeedback(_ tables: borrowing Tables) -> Bool {
         let base = tables.subscriptions.base
         return subscriptions.contains {

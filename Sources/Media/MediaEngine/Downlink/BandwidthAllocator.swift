@@ -2,48 +2,48 @@ import Forwarding
 import MediaControl
 import Primitives
 
-/// Shares one peer's path out among its videos: when to look, what is decided, what probing is for, and what is remembered of it.
+/// Divides one peer's path among its videos: when to evaluate, what is decided, what to probe for, and what is recorded.
 ///
 /// ```text
 /// estimate, layers, preferences change -> look(at:)     decide -> layers' bounds -> changes: keyframes to request, demand to update
-///                                                              -> demand of the path: what the next step takes
+///                                                              -> demand on the path: bitrate of the next step
 /// ```
 /// The decision itself is `Allocation.decide`, a pure function.
 struct BandwidthAllocator {
     private(set) var policy = DownlinkPolicy()
-    /// When it is looked at next.
+    /// When the next evaluation is due.
     private(set) var nextLook = MonotonicTime.distantFuture
-    /// Every video had what is wanted at the last look, and nothing changed since.
+    /// Every video had its preferred layer at the last evaluation, and nothing changed since.
     private var isCalm = false
-    /// The estimate that the last look went by; nil: no limit.
+    /// The estimate at the last evaluation; nil: no limit.
     private var estimate: Bitrate?
-    /// What the chosen layers cost, and what everything wanted would, audio included.
+    /// The bitrate of the selected layers, and of everything preferred, audio included.
     private var allocated = Bitrate.zero
     private var wanted = Bitrate.zero
     private var decisions = DecisionLog()
     private var estimates = EstimateLog()
 
-    /// Layers' rates are measured over a second; looking four times in it is soon enough for what no estimate hastens.
+    /// Layers' rates are measured over a second; four evaluations in that time suffice unless an estimate changes.
     private static let interval = TimeInterval.milliseconds(250)
-    /// Where every video has what is wanted, only a layer that grows can change that.
+    /// If every video has its preferred layer, only a layer that grows can change that.
     private static let calmInterval = TimeInterval.seconds(1)
-    /// An estimate that fell or rose by more than this is looked at at once: every packet too many waits in a queue.
+    /// An estimate that changes by more than this is evaluated at once: every excess packet waits in a queue.
     private static let tolerance = 0.05
-    /// What a packet costs beyond what layers are measured by: IP and UDP headers, protection and the server's own extensions, 50 of
+    /// Packet overhead beyond the measured rates of layers: IP and UDP headers, protection and the server's own extensions, 50 of
     /// some 1,000 bytes.
     private static let overhead = 1.05
-    /// What waits on the path takes longer than a publisher's answer with a keyframe, a round trip and a frame, usually does: until then there is enough
-    /// under way to be shown.
+    /// A queue on the path this long outlasts a publisher's usual answer with a keyframe, a round trip and a frame: until then enough
+    /// frames are in transit to be shown.
     private static let fullQueue = TimeInterval.milliseconds(75)
-    /// By so much of the lowest step must the estimate grow before a video that is sent beyond it counts as fitting.
+    /// Multiple of the lowest step's bitrate that must fit before a video that is sent beyond the estimate counts as fitting.
     private static let oversentMargin = 1.15
 
-    /// Bytes of memory beside the struct itself.
+    /// Bytes of memory besides the struct itself.
     var memoryBytes: Int { decisions.memoryBytes + estimates.memoryBytes }
 
     // MARK: - When
 
-    /// Looks at the videos at `moment` or before; true when that is sooner than planned.
+    /// Schedules an evaluation at `moment` or earlier; true when that is sooner than planned.
     mutating func look(at moment: MonotonicTime) -> Bool {
         isCalm = false
         guard moment < nextLook else { return false }
@@ -51,7 +51,7 @@ struct BandwidthAllocator {
         return true
     }
 
-    /// Whether a new estimate is reason to look at once.
+    /// Whether a new estimate requires an immediate evaluation.
     func isHastened(by new: Bitrate?) -> Bool {
         guard let new else { return false }
         guard let estimate else { return true }
@@ -59,10 +59,10 @@ struct BandwidthAllocator {
         return ratio < 1 - Self.tolerance || ratio > 1 + Self.tolerance
     }
 
-    /// Nothing can be sent to the peer now: whoever makes that possible asks for a look.
+    /// Nothing can be sent to the peer now: the event that changes this schedules an evaluation.
     mutating func suspend() { nextLook = .distantFuture }
 
-    /// Sets the rules; true when videos are counted otherwise than before.
+    /// Sets the policy; true when the limit on the number of videos changed.
     mutating func setPolicy(_ policy: DownlinkPolicy) -> Bool {
         let isOtherCount = policy.maximumVideos != self.policy.maximumVideos
         self.policy = policy
@@ -71,17 +71,17 @@ struct BandwidthAllocator {
 
     // MARK: - Deciding
 
-    /// What a decision asks of others, for one subscription.
+    /// Follow-up work of a decision, for one subscription.
     struct Change {
-        /// Its place in the table.
+        /// Its index in the table.
         var subscription: Int
         /// A keyframe is needed to follow it.
         var needsStart: Bool
-        /// It began or ceased to be one video too many, so that its publisher may be asked for other layers.
+        /// It became or ceased to be a surplus video, so that its publisher may be asked for other layers.
         var changesDemand: Bool
     }
 
-    /// Shares the path out among the subscriptions of `chain`; what that asks of others.
+    /// Divides the path among the subscriptions of `chain`; returns the follow-up work.
     mutating func decide(
         _ chain: SubscriptionChain, _ tables: borrowing Tables, over path: inout SendPath, at now: MonotonicTime
     ) -> [Change] {
@@ -94,7 +94,7 @@ struct BandwidthAllocator {
         nextLook = .distantFuture
         let input = AllocationInput(chain, tables, over: condition, at: now)
         guard !input.requests.isEmpty else { return [] }
-        // The start value counts where feedback is agreed and nothing has left yet.
+        // The start value applies if feedback is negotiated and nothing was sent yet.
         if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
         estimate = path.estimate(at: now)
         let outcome = path.condition(at: now)
@@ -114,12 +114,12 @@ struct BandwidthAllocator {
     private mutating func scheduleNext(after decisions: [AllocationDecision], at now: MonotonicTime) {
         let isShort = decisions.contains { $0.reason.isShort }
         nextLook = now + (isShort ? Self.interval : Self.calmInterval)
-        // What is not sent yet may begin.
+        // A video that is not sent yet may begin.
         if !isShort { isCalm = !decisions.contains { $0.reason == .blocked(.notSent) } }
     }
 
-    /// Whether all that is sent to the peer, in the largest layers, takes less than two thirds of its path: then there is nothing to decide, and
-    /// finding that out allocates nothing.
+    /// Whether all videos, in their largest layers, need less than two thirds of the path: then there is nothing to decide, and
+    /// this check allocates nothing.
     private func fitsWithRoom(
         _ chain: SubscriptionChain, _ tables: borrowing Tables, estimate: Bitrate?, at now: MonotonicTime
     ) -> Bool {
@@ -128,7 +128,7 @@ struct BandwidthAllocator {
         var total: Int64 = 0
         for state in chain {
             guard state.pointee.track >= 0 else { continue }
-            // Which frames are enough follows the publisher's pace.
+            // The frame rate limit depends on the publisher's frame rate.
             guard state.pointee.allocation.display.framesPerSecond == nil else { return false }
             let track = tables.tracks[state.pointee.track].pointee.track
             var most: Int64 = 0
@@ -152,10 +152,10 @@ struct BandwidthAllocator {
             isCongested: path.isCongested)
     }
 
-    /// Bits a second that nothing exceeds.
+    /// Bits per second that nothing exceeds.
     private static let unlimited = 1e12
 
-    /// Puts a decision in force; nil where nobody else needs to do anything.
+    /// Puts a decision in force; nil if there is no follow-up work.
     private mutating func apply(
         _ decision: AllocationDecision, for request: AllocationRequest, to index: Int, _ tables: borrowing Tables,
         over path: PathCondition, at now: MonotonicTime
@@ -182,19 +182,19 @@ struct BandwidthAllocator {
         return change.needsStart || change.changesDemand ? change : nil
     }
 
-    /// What a decision means for the subscription. `isLimited`: its path is measured.
+    /// The bound that a decision sets for the subscription. `isLimited`: its path is measured.
     private func bound(by decision: AllocationDecision, of display: DisplayPreference, isLimited: Bool) -> LayerBound {
         switch decision.reason {
-        // It may be one too many.
+        // It may be a surplus video.
         case .blocked(.notSent) where policy.maximumVideos != nil: .undecided
-        // Nothing was measured yet: begin low where bandwidth may be short.
+        // Nothing was measured yet: start low if bandwidth may be short.
         case .blocked(.notSent): isLimited ? .upTo(LayerPoint(spatial: 0, temporal: .max)) : .unlimited
-        // The size is the subscription's own to keep, frames are not.
+        // The subscription limits the size itself, but not the frame rate.
         case .asPreferred where display.framesPerSecond != nil:
             decision.layer.map { .upTo(LayerPoint(spatial: .max, temporal: $0.point.temporal)) } ?? .unlimited
-        // The viewer stopped it itself: no reason of bandwidth holds it.
+        // The subscriber paused it: it is not held back by bandwidth.
         case .blocked(.paused): .unlimited
-        // A larger layer that begins later is measured first.
+        // A larger layer that starts later is measured first.
         case .best, .asPreferred: isLimited ? .present : .unlimited
         case .blocked(.hidden), .shortage, .tooManyVideos: .nothing
         case .bandwidth, .capped, .settling, .yieldsToScreen, .oversent:
@@ -209,7 +209,7 @@ struct BandwidthAllocator {
     ) {
         var own = 0.0, all = 0.0
         var rise: Double?
-        // Where the policy's cap binds, the path is not what is short: nothing beyond it is wanted, and nothing is probed for.
+        // If the policy's cap is the limit, the path is not: nothing beyond it is in demand, and no probes are sent.
         let isCapped = policy.maximumBitrate.map { $0 < estimate ?? $0 } ?? false
         for (decision, request) in zip(decisions, input.requests) {
             let cost = Double(decision.layer?.bitrate.bitsPerSecond ?? 0)
@@ -222,14 +222,14 @@ struct BandwidthAllocator {
         let total = own * Self.overhead + input.audioBitsPerSecond
         allocated = .bitsPerSecond(Int64(total))
         wanted = .bitsPerSecond(Int64(all * Self.overhead + input.audioBitsPerSecond))
-        // All have what they want while the estimate says less, as after a keyframe's queue: without a probe it would stay there, and somebody come down.
+        // All have their preferred layers while the estimate is lower, as after a keyframe's queue: without a probe it would stay low, and a video step down.
         let isDoubted = !isCapped && estimate.map { Double($0.bitsPerSecond) < total } ?? false
         let next = rise.map { total + $0 * Self.overhead } ?? (isDoubted ? total : nil)
         path.setDemand(
             allocated: allocated, next: next.map { .bitsPerSecond(Int64($0)) }, wanted: wanted, at: now)
     }
 
-    /// What must be there for the next gain, its margin included; nil where there is none.
+    /// The bandwidth needed for the next step up, with margin; nil if there is none.
     private func room(above decision: AllocationDecision, cost: Double, for request: AllocationRequest) -> Double? {
         if case .oversent = decision.reason { return cost * Self.oversentMargin }
         guard let next = decision.next, Double(next.bitrate.bitsPerSecond) > cost else { return nil }
@@ -238,10 +238,10 @@ struct BandwidthAllocator {
 
     // MARK: - Reports
 
-    /// What is allocated, and what everything that is wanted would take; audio included.
+    /// The allocated bitrate, and the bitrate of everything preferred; audio included.
     var totals: (allocated: Bitrate, wanted: Bitrate) { (allocated, wanted) }
 
-    /// What is remembered, with ages as of `now`.
+    /// The recorded decisions, with ages as of `now`.
     func history(at now: MonotonicTime) -> DecisionHistory {
         var history = DecisionHistory()
         history.decisions = decisions.all.map { $0.read(at: now) }

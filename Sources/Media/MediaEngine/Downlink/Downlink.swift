@@ -4,55 +4,55 @@ import PeerTransport
 import Primitives
 import RTP
 
-/// All that one peer is sent: its subscriptions, the numbers of their packets, what its path carries, and how that is shared out.
+/// Everything that one peer is sent: its subscriptions, the numbers of their packets, its path, and how that is divided.
 ///
 /// One for each peer that receives, a block of memory of its own; publish-only peers have none (RTP packets are never sent to them).
-/// `send` is the only way out, for new packets, those that waited, repeats and probes:
+/// `send` is the only way out, for new packets, queued ones, retransmissions and probes:
 /// ```text
 /// planned ---> writePlanned --+--------> send: slot, number, bytes, protection ---> batch
-///                             | path not open: wait        ^    ^    ^
+///                             | path not open: queue        ^    ^    ^
 ///                             +----------> writeWaiting ---+    |    |
 /// NACK ------> mayRepeat ----------------> writeRepeat ---------+    |
-/// estimator wants to know more ----------> writeProbe ---------------+
+/// estimator needs a measurement ---------> writeProbe ---------------+
 /// ```
 struct Downlink: ~Copyable {
-    // What packets that leave touch comes first: `hotBytes`.
-    /// Subscriptions with packets in this turn, chained in the order in which they were planned; -1 for none.
+    // The fields that sending packets touches come first: `hotBytes`.
+    /// Subscriptions with packets in this turn, chained in planning order; -1 for none.
     private(set) var firstPending = -1
     private var lastPending = -1
-    /// The transport-wide sequence number used last. It is used up by what leaves: what was not written or not protected leaves no gap.
+    /// The last transport-wide sequence number. Only sent packets use one: a packet that was not written or not protected leaves no gap.
     private var transportSequence: UInt16 = 0
     private(set) var packetsSent: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
-    /// Packets sent again among them.
+    /// Retransmissions among them.
     private var repeatsSent: UInt64 = 0
     private var path = SendPath()
 
     private var list = SubscriptionList()
     /// Smoothed round trip by receiver reports; nil before the first.
     private var reportedRoundTrip = RoundTrip()
-    /// When sender reports are looked at next.
+    /// When sender reports are checked next.
     private var nextReport = MonotonicTime.distantFuture
     private var lookups = Allowance.lookups
     private var repeats = Allowance.repeats
-    /// How its bandwidth is shared out.
+    /// Divides its bandwidth.
     private(set) var allocator = BandwidthAllocator()
 
-    /// What lies before the list of subscriptions.
+    /// Size of everything before the list of subscriptions.
     static let hotBytes = 48 + SendPath.hotBytes
-    /// Room for the largest packet with everything that is added to it.
+    /// Room for the largest packet with all additions.
     static let slotLength = Subscription.maximumLength + PeerTransport.protectionOverhead
-    /// What a packet that waits is counted as: an encoder's usual packet with its headers.
+    /// Assumed size of a queued packet: an encoder's usual packet with its headers.
     private static let waitingLength = 1_100
 
-    /// Bytes of memory, that beside the struct itself included.
+    /// Bytes of memory, including those outside the struct.
     var memoryBytes: Int {
         MemoryLayout<Self>.size + path.memoryBytes + allocator.memoryBytes
     }
 
     // MARK: - Subscriptions
 
-    /// The peer's subscriptions, newest first. One of them may be removed while it is looked at.
+    /// The peer's subscriptions, newest first. The current one may be removed during iteration.
     func subscriptions(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain {
         list.chain(in: base)
     }
@@ -65,7 +65,7 @@ struct Downlink: ~Copyable {
         list.remove(index, in: base)
     }
 
-    /// A subscription has packets in this turn; true when it is the peer's first one.
+    /// Adds a subscription with packets in this turn; true when it is the peer's first one.
     @inline(__always)
     mutating func enqueue(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) -> Bool {
         base[index].nextPending = -1
@@ -80,19 +80,19 @@ struct Downlink: ~Copyable {
 
     // MARK: - Sending
 
-    /// What became of a packet.
+    /// The outcome for a packet.
     private enum Outcome {
         case sent
         /// The batch must be flushed first.
         case batchFull
         /// There was nothing to write.
         case empty
-        /// Keys are gone, or it was refused.
+        /// The keys were removed, or the packet was refused.
         case unprotected
     }
 
-    /// Reserves a slot, has a packet written into it by `write`, protects and commits it. A packet that is numbered transport-wide uses the
-    /// number up when it leaves.
+    /// Reserves a slot, has a packet written into it by `write`, protects and commits it. A packet with a transport-wide number uses
+    /// the number only when it is sent.
     @inline(__always)
     private mutating func send(
         isNumbered: Bool, as purpose: SendPath.Purpose = .media, over route: SendRoute,
@@ -157,34 +157,34 @@ struct Downlink: ~Copyable {
         return true
     }
 
-    /// Lets a planned packet wait; false where no room is left, and only its number goes out.
+    /// Queues a planned packet; false if no room is left, and only its number is sent.
     private mutating func wait(
         _ planned: SentPacket, of index: Int, _ state: UnsafeMutablePointer<SubscriptionState>,
         track: Unmanaged<PublishedTrack>, at now: MonotonicTime, _ counters: inout WorkerStatistics
     ) -> Bool {
         if path.wait(subscription: index, sequence: planned.sequence, size: Self.waitingLength, at: now) { return true }
         counters.drops.count(.outboundFull)
-        // Half a frame is none: the next one that is sent is a keyframe.
+        // A partial frame is useless: the next one sent is a keyframe.
         track._withUnsafeGuaranteedRef { state.pointee.subscription.stop($0) }
         return false
     }
 
-    /// Whether packets wait for their path.
+    /// Whether packets are queued for the path.
     @inline(__always) var isWaiting: Bool { path.isWaiting }
 
     /// Whether padding should leave for a probe.
     func isProbeDue(at now: MonotonicTime) -> Bool { path.probePacketDue(at: now) != nil }
 
-    /// Writes packets that waited, as far as the path lets them go; false when the batch is full. `own` is the peer's number.
+    /// Writes queued packets, as far as the path allows; false when the batch is full. `own` is the peer's number.
     mutating func writeWaiting(
         of own: Int, _ tables: borrowing Tables, over route: SendRoute, into batch: inout OutboundBatch,
         _ counters: inout WorkerStatistics
     ) -> Bool {
         path.refill(at: route.now)
-        // Nothing is taken from those that wait before there is a slot for it.
+        // Nothing is dequeued before there is a slot for it.
         while batch.hasRoom(for: Self.slotLength) {
             guard let waiting = path.nextWaiting(at: route.now) else { return true }
-            // The subscription is gone.
+            // The subscription was removed.
             guard tables.subscriptions.contains(waiting.subscription) else { continue }
             let state = tables.subscriptions[waiting.subscription]
             guard state.pointee.peer == own else { continue }
@@ -212,7 +212,7 @@ struct Downlink: ~Copyable {
         return false
     }
 
-    /// Sends a packet again that a NACK named; false when the batch is full.
+    /// Retransmits a packet for a NACK; false when the batch is full.
     mutating func writeRepeat(
         _ sequence: UInt32, of state: UnsafeMutablePointer<SubscriptionState>, track: PublishedTrack,
         over route: SendRoute, into batch: inout OutboundBatch, _ counters: inout WorkerStatistics
@@ -220,11 +220,11 @@ struct Downlink: ~Copyable {
         guard batch.hasRoom(for: Self.slotLength) else { return false }
         path.refill(at: route.now)
         guard path.isOpenForRepeats, repeats.take(1, sent: packetsSent &- repeatsSent) else {
-            // The receiver asks again.
+            // The receiver requests it again.
             counters.drops.count(.retransmissionThrottled)
             return true
         }
-        // A repeat on its own stream is a new packet for the receiver's estimator; one on the media stream is not.
+        // A retransmission on the RTX stream is a new packet for the receiver's estimator; one on the media stream is not.
         let isNumbered =
             state.pointee.subscription.repeatsAsRTX && state.pointee.subscription.usesTransportSequence
         let outcome = send(isNumbered: isNumbered, as: .retransmission, over: route, into: &batch, &counters) {
@@ -241,7 +241,7 @@ struct Downlink: ~Copyable {
         return true
     }
 
-    /// Sends the padding of a probe that is due; false when the batch is full.
+    /// Sends the padding of a due probe; false when the batch is full.
     mutating func writeProbe(
         _ tables: borrowing Tables, over route: SendRoute, into batch: inout OutboundBatch,
         _ counters: inout WorkerStatistics
@@ -266,7 +266,7 @@ struct Downlink: ~Copyable {
         return true
     }
 
-    /// The subscription that padding goes out with: one that has a stream for it, of these one that shows something.
+    /// The subscription for padding: one that has an RTX stream for it, preferably one that is forwarding.
     private func probeCarrier(
         in base: UnsafeMutablePointer<SubscriptionState>
     ) -> UnsafeMutablePointer<SubscriptionState>? {
@@ -278,7 +278,7 @@ struct Downlink: ~Copyable {
             let isBeside = state.pointee.subscription.padsBeside
             let rank = (isBeside ? 2 : 0) + (state.pointee.subscription.layer != nil ? 1 : 0)
             if rank == 3 { return state }
-            // What waits has its number already, and padding must not overtake it.
+            // Queued packets have their numbers already, and padding must not overtake them.
             if rank > best?.rank ?? -1, isBeside || !path.isWaiting { best = (state, rank) }
         }
         return best?.state
@@ -286,57 +286,57 @@ struct Downlink: ~Copyable {
 
     // MARK: - The path
 
-    /// All that is known of the path.
+    /// The current condition of the path.
     func condition(at now: MonotonicTime) -> PathCondition { path.condition(at: now) }
 
-    /// What the path carries; nil where nothing limits.
+    /// The estimate of the path; nil if nothing is limited.
     func estimate(at now: MonotonicTime) -> Bitrate? { path.estimate(at: now) }
 
-    /// Takes transport-wide feedback; nil, or why it is not believed.
+    /// Processes transport-wide feedback; returns nil, or why it was dropped.
     mutating func receive(
         _ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime
     ) -> DropReason? {
-        // A receiver of audio answers each packet alone: a feedback costs some lookups beside those of its packets.
+        // An audio receiver sends feedback for each packet: a feedback packet costs some lookups besides those of its packets.
         guard mayLookUp(feedback.packetCount + 4) else { return .rtcpUnexpected }
         return path.take(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
     }
 
-    /// Takes the receiver's own estimate (REMB).
+    /// Applies the receiver's own estimate (REMB).
     mutating func receiverEstimate(_ bitrate: Bitrate, at now: MonotonicTime) {
         path.receiverEstimate(bitrate, at: now)
     }
 
-    /// The peer is reached another way from now on.
+    /// The network path to the peer has changed.
     mutating func pathChanged(at now: MonotonicTime) { path.changed(at: now) }
 
-    /// Plans probes and notices silence.
+    /// Plans probes and detects silence.
     mutating func advance(to now: MonotonicTime) { path.advance(to: now) }
 
-    /// There is no way to the peer now.
+    /// The peer is currently unreachable.
     mutating func abandonProbe() { path.abandonProbe() }
 
-    /// What became of the probe that ended last; nil where none did since this was asked.
+    /// The outcome of the last finished probe; nil if none finished since the last call.
     mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }
 
     var roundTrip: TimeInterval? { reportedRoundTrip.smoothed }
 
-    /// Takes a measurement by a receiver report.
+    /// Adds a measurement by a receiver report.
     mutating func measured(_ sample: TimeInterval) { reportedRoundTrip.measured(sample) }
 
-    /// Whether feedback may have `count` numbers looked up.
+    /// Whether feedback may cause `count` lookups.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }
 
-    // MARK: - Sharing the path out
+    // MARK: - Dividing the path
 
-    /// Looks at the videos at `moment` or before; true when that is sooner than planned.
+    /// Schedules an evaluation of the videos at `moment` or earlier; true when that is sooner than planned.
     mutating func look(at moment: MonotonicTime) -> Bool { allocator.look(at: moment) }
 
-    /// Looks at the videos at once where the estimate has moved; true when that is sooner than planned.
+    /// Schedules an immediate evaluation if the estimate has moved; true when that is sooner than planned.
     mutating func lookIfEstimateMoved(at now: MonotonicTime) -> Bool {
         allocator.isHastened(by: path.estimate(at: now)) && allocator.look(at: now)
     }
 
-    /// Shares the path out, if it is time to; what that asks of others. `mayReceive`: something can be sent to the peer.
+    /// Divides the path, if it is time to; returns the follow-up work. `mayReceive`: packets can be sent to the peer.
     mutating func decide(
         _ tables: borrowing Tables, mayReceive: Bool, at now: MonotonicTime
     ) -> [BandwidthAllocator.Change] {
@@ -348,14 +348,14 @@ struct Downlink: ~Copyable {
         return allocator.decide(subscriptions(in: tables.subscriptions.base), tables, over: &path, at: now)
     }
 
-    /// Sets the rules by which bandwidth is shared out.
+    /// Sets the policy by which bandwidth is divided.
     mutating func setPolicy(_ policy: DownlinkPolicy, in base: UnsafeMutablePointer<SubscriptionState>) {
         guard allocator.setPolicy(policy) else { return }
-        // Videos that are not sent yet begin in another way.
+        // Videos that are not sent yet start differently.
         for state in subscriptions(in: base) { state.pointee.allocation.invalidate() }
     }
 
-    /// What holds now for each video, and for all together.
+    /// The current state of each video, and of all together.
     func report(in base: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime) -> DownlinkReport {
         var report = DownlinkReport()
         let condition = path.condition(at: now)
@@ -370,7 +370,7 @@ struct Downlink: ~Copyable {
 
     // MARK: - Deadlines
 
-    /// Sender reports are looked at at `moment` or before; true when that is sooner than planned.
+    /// Schedules a check of sender reports at `moment` or earlier; true when that is sooner than planned.
     mutating func hastenReports(to moment: MonotonicTime) -> Bool {
         guard moment < nextReport else { return false }
         nextReport = moment
@@ -379,19 +379,19 @@ struct Downlink: ~Copyable {
 
     func reportsAreDue(at now: MonotonicTime) -> Bool { nextReport <= now }
 
-    /// The reports that were due are written; they are looked at again at `moment`.
+    /// The due reports are written; the next check is at `moment`.
     mutating func reported(next moment: MonotonicTime) { nextReport = moment }
 
-    /// When something has to leave, be decided or be looked at.
+    /// When the next packet, decision or report is due.
     func nextDeadline(at now: MonotonicTime) -> MonotonicTime {
         min(nextReport, min(allocator.nextLook, path.nextDeadline(at: now)))
     }
 
-    // MARK: - Memory asked for ahead
+    // MARK: - Prefetching
 
-    /// Asks for the place in the log that the next packet will fill.
+    /// Prefetches the log entry that the next packet will fill.
     @inline(__always) func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }
 
-    /// Asks for the log of the packets that the next report tells of.
+    /// Prefetches the log entries of the packets in the next report.
     @inline(__always) func prefetchReported() { path.prefetchReported() }
 }

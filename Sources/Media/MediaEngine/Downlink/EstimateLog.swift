@@ -1,32 +1,32 @@
 import MediaControl
 import Primitives
 
-/// The estimates of one peer's path over the last hour: the lowest and the highest of each twenty seconds.
+/// The estimates of one peer's path over the last hour: the lowest and the highest of every twenty seconds.
 struct EstimateLog {
-    /// Twenty seconds show every change of a link that lasts; an hour of them is 1.4 kB a peer.
+    /// Twenty seconds show every lasting change of a link; an hour of them is 1.4 kB per peer.
     static let step = TimeInterval.seconds(20)
     static let capacity = 180
 
-    /// In kbit/s; `most` is 0 where nothing was known.
+    /// In kbit/s; `most` is 0 if nothing was known.
     private struct Span {
         var least: UInt32 = .max
         var most: UInt32 = 0
     }
 
     private var spans: [Span] = []
-    /// Number of the newest span since the clock's start; older ones stand before it in the ring.
+    /// Number of the newest span since the clock's start; older ones precede it in the ring.
     private var newest: Int64 = 0
 
-    /// Notes an estimate.
+    /// Records an estimate.
     mutating func note(_ estimate: Bitrate, at now: MonotonicTime) {
         let number = now.nanoseconds / Self.step.nanoseconds
         if spans.isEmpty {
-            // At once: nothing is allocated while media flows.
+            // Allocated at full size: nothing is allocated while media flows.
             spans = Array(repeating: Span(), count: Self.capacity)
             newest = number
         }
         while newest < number {
-            // After a long silence one round empties the ring.
+            // After a long silence one lap empties the ring.
             newest = max(newest + 1, number - Int64(Self.capacity))
             spans[place(newest)] = Span()
         }
@@ -37,7 +37,7 @@ struct EstimateLog {
 
     private func place(_ number: Int64) -> Int { Int(number % Int64(Self.capacity)) }
 
-    /// What is known of the last hour, oldest first.
+    /// The records of the last hour, oldest first.
     func records(at now: MonotonicTime) -> [EstimateRecord] {
         guard !spans.isEmpty else { return [] }
         let oldest = max(

@@ -2,7 +2,7 @@ import Forwarding
 import PeerTransport
 import Primitives
 
-/// Where the packets of one turn to one receiver go, and when.
+/// Destination and time of the packets of one turn to one receiver.
 struct SendRoute {
     let media: UnsafeMutablePointer<MediaPath>
     let destination: SocketAddress
@@ -10,7 +10,7 @@ struct SendRoute {
     /// abs-send-time.
     let sendTime: UInt32
 
-    /// nil while nothing may be sent to the peer. `sendTime` is that of `now`, which is computed once a turn.
+    /// nil while nothing may be sent to the peer. `sendTime` is that of `now`, computed once per turn.
     @inline(__always)
     init?(over media: UnsafeMutablePointer<MediaPath>, at now: MonotonicTime, sendTime: UInt32) {
         guard let destination = media.pointee.destination else { return nil }

@@ -2,9 +2,9 @@ import Forwarding
 import MediaControl
 import Primitives
 
-/// When one video rose and fell, and which step did not hold: what keeps a layer at the edge from flapping.
+/// When one video rose and fell, and which step could not be held: this keeps a layer near the limit from flapping.
 struct StepHistory {
-    /// When it last came down for want of bandwidth, and when it last rose, to what; `.zero` for never.
+    /// When it last stepped down for lack of bandwidth, and when it last rose, to which step; `.zero` for never.
     private var fell = MonotonicTime.zero
     private var rose = MonotonicTime.zero
     private var risenTo = Self.nothing
@@ -12,59 +12,59 @@ struct StepHistory {
     private var roseInSize = false
     /// When it began to be sent.
     private var began = MonotonicTime.zero
-    /// The step that was tried and left soon, how often, what it took then, and when that was last; nil: none. Smaller ones have not failed.
+    /// The step that was tried and soon left, how often, its bitrate then, and when that last happened; nil: none. Smaller ones have not failed.
     private var failed: (layer: LayerPoint, attempts: Int, bitrate: Bitrate, at: MonotonicTime)?
-    /// The estimate under which it last fell; after an attempt that failed for losses the one that had promised more. Nil: it was not the estimate.
+    /// The estimate at its last fall; after an attempt that failed by losses, the estimate at its rise if that was higher. Nil: the estimate was not the cause.
     private var estimateAtFall: Bitrate?
-    /// The estimate when it last rose. On links that drop what exceeds them without a queue probes find far too much: being there again proves nothing.
+    /// The estimate when it last rose. On links that drop the excess without a queue probes overestimate by far: the same estimate again proves nothing.
     private var estimateAtRise: Bitrate?
-    /// What the layer cost when it was risen to.
+    /// The layer's bitrate at its rise.
     private var costAtRise = Bitrate.zero
 
     /// Below all layers.
     private static let nothing = LayerPoint(spatial: -1, temporal: -1)
-    /// Rising again waits so long (at most one change in 5 s), twice as long where a rise has failed …
+    /// Minimum wait before rising again (at most one change in 5 s), twice as long if a rise has failed …
     private static let settling = TimeInterval.seconds(5)
-    /// … which is one that was followed by a fall within this. The step that failed waits twice as long each time, up to 80 s: each attempt
+    /// … which means that a fall followed within this time. The failed step waits twice as long each time, up to 80 s: each attempt
     /// fills the queue for a second, and the layer below is a good one (seen in ten minutes of Chromium on 600 kbit/s).
     private static let trial = TimeInterval.seconds(15)
     private static let mostDoublings = 4
-    /// After its wait it asks for more room; so many waits after its fall it is forgotten.
+    /// After its wait it still needs more headroom; after this many waits since its fall it is forgotten.
     private static let memory: Int64 = 3
-    /// Queues of up to a second and a half are empty then.
+    /// By then queues of up to a second and a half are empty.
     private static let draining = TimeInterval.milliseconds(1_500)
     private static let fitting = TimeInterval.seconds(3)
-    /// A layer begins with a keyframe, which makes a rate measured since then look too high for so long.
+    /// A layer begins with a keyframe, which inflates its measured rate for this long.
     private static let keyframeInfluence = TimeInterval.seconds(2)
-    /// Neighbouring layers cost three times as much as each other, so eight times is a step that was never in question.
+    /// Neighbouring layers differ by a factor of three, so a factor of eight means that the step was never in question.
     private static let interruption: Int64 = 8
-    /// Layers come down as the estimate falls, before and after its largest step.
+    /// Layers step down as the estimate falls, before and after its largest step.
     private static let stall = TimeInterval.milliseconds(800)
 
-    // MARK: - What it allows
+    // MARK: - Limits
 
-    /// What the layer in use costs, seen without its first keyframe.
+    /// The bitrate of the current layer without the effect of its first keyframe.
     func cost(_ measured: Bitrate, at now: MonotonicTime) -> Bitrate {
         guard rose != .zero, now - rose < Self.keyframeInfluence else { return measured }
         return min(measured, .bitsPerSecond(Int64(Double(costAtRise.bitsPerSecond) * 1.1)))
     }
 
-    /// Whether it may rise again at all. A path that carries many times what it carried at the fall was interrupted, and waiting would show nothing new;
+    /// Whether it may rise again at all. If the path carries many times the estimate at the fall, it was interrupted, and waiting would show nothing new;
     /// unless that happens again and again.
     func mayRise(on estimate: Bitrate?, at now: MonotonicTime) -> Bool {
         if fell == .zero || (failed == nil && carries(Self.interruption, asMuch: estimate)) { return true }
         return now - fell >= Self.settling * (failed == nil || isOtherPath(estimate) ? 1 : 2)
     }
 
-    /// Whether it came down a moment ago, so that the queue it came down for is still there.
+    /// Whether it stepped down a moment ago, so that the queue that caused it still exists.
     func isDraining(at now: MonotonicTime) -> Bool { fell != .zero && now - fell < Self.draining }
 
-    /// Whether its first keyframe since it became larger is still in the queue. Where many begin, each is fitted in first, and that is no reason to wait.
+    /// Whether its first keyframe since it became larger is still in the queue. When many videos start, each is fitted in first, and that is no reason to wait.
     func isBeginning(at now: MonotonicTime) -> Bool {
         roseInSize && now - rose < Self.keyframeInfluence && rose - began >= Self.fitting
     }
 
-    /// The step that failed of late. A path that carries twice as much is another one, of which attempts on the old one say nothing.
+    /// The step that failed recently. A path that carries twice as much counts as another path, for which old attempts prove nothing.
     func failedStep(on estimate: Bitrate?, at now: MonotonicTime) -> AllocationRequest.FailedStep? {
         isOtherPath(estimate) ? nil : remembered(at: now)
     }
@@ -79,29 +79,29 @@ struct StepHistory {
 
     private func isOtherPath(_ estimate: Bitrate?) -> Bool { carries(2, asMuch: estimate) }
 
-    /// Whether the path carries `factor` times what it carried at the last fall.
+    /// Whether the path carries `factor` times as much as at the last fall.
     private func carries(_ factor: Int64, asMuch estimate: Bitrate?) -> Bool {
         estimateAtFall.map { (estimate?.bitsPerSecond ?? .max) / factor >= $0.bitsPerSecond } ?? false
     }
 
-    // MARK: - What happened
+    // MARK: - Events
 
-    /// A decision that has been made.
+    /// A decision.
     struct Change {
-        /// Until now, and from now on; nil: nothing is sent.
+        /// The former and the new layer; nil: none.
         var from: LayerPoint?
         var to: LayerPoint?
-        /// What the layers take: those until now, and those from now on.
+        /// The bitrate of the former and of the new layers.
         var costBefore: Bitrate
         var cost: Bitrate
-        /// The path is what is short.
+        /// The path is the limit.
         var isShort: Bool
         var estimate: Bitrate?
-        /// Losses hold the estimate down.
+        /// Losses limit the estimate.
         var isByLoss: Bool
     }
 
-    /// Notes a decision; the first one about a video is no fall, whatever it is.
+    /// Records a decision; the first one about a video is never a fall.
     mutating func note(_ change: Change, isFirst: Bool, at now: MonotonicTime) {
         let old = change.from ?? Self.nothing, new = change.to ?? Self.nothing
         if change.to != nil, change.from == nil { began = now }
@@ -124,17 +124,17 @@ struct StepHistory {
         fell = now
         if rose != .zero, now - rose < Self.trial, old >= risenTo {
             let before = remembered(at: now).map { $0.layer == old ? $0.attempts : 0 } ?? 0
-            // With its keyframe it seems to take more than it does.
+            // Its keyframe inflates the measured rate.
             let isKnown = !roseInSize || now - rose >= Self.keyframeInfluence
             failed = (old, min(before + 1, Self.mostDoublings), isKnown ? bitrate : .zero, now)
         } else if let failed, old < failed.layer {
-            // Deeper for the same reason, or for another one: what failed above stays as it is.
+            // A further step down, for the same reason or another: the failed step above stays recorded.
         } else {
             failed = nil
         }
     }
 
-    /// The estimate fell at `moment` for a stall that was over at once: whoever came down for it need not wait to rise again.
+    /// The estimate fell at `moment` for a stall that ended at once: a video that stepped down for it need not wait to rise again.
     mutating func forgive(_ moment: MonotonicTime) {
         guard fell != .zero, fell - moment < Self.stall, moment - fell < Self.stall else { return }
         if failed?.at == fell { failed = nil }

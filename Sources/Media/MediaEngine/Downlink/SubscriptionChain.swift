@@ -1,10 +1,10 @@
-/// Subscriptions along one of the lists that they are members of. The one that was returned last may leave the list.
+/// Iterates over one of the lists that subscriptions belong to. The subscription returned last may be removed from the list.
 struct SubscriptionChain: Sequence, IteratorProtocol {
     private let base: UnsafeMutablePointer<SubscriptionState>
     private var index: Int
     private let list: List
 
-    /// Whose list it is.
+    /// The owner of the list.
     enum List { case ofPeer, ofTrack }
 
     init(_ list: List, from first: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
@@ -22,13 +22,13 @@ struct SubscriptionChain: Sequence, IteratorProtocol {
     }
 }
 
-/// The list of one peer's subscriptions, newest first: its links stand in the subscriptions themselves.
+/// The list of one peer's subscriptions, newest first: its links are in the subscriptions themselves.
 struct SubscriptionList {
     /// -1 for none.
     private var first = -1
     private(set) var count = 0
 
-    /// One of them may be removed while it is looked at.
+    /// The current subscription may be removed during iteration.
     func chain(in base: UnsafeMutablePointer<SubscriptionState>) -> SubscriptionChain {
         SubscriptionChain(.ofPeer, from: first, in: base)
     }

@@ -1,20 +1,20 @@
 import Forwarding
 import Primitives
 
-/// What all subscribers of a video want of its layers, as its publisher knows it. Layers are bits, by `LayerMask`.
+/// The demand of all subscribers of a video for its layers, as last announced to its publisher. Layers are bits, by `LayerMask`.
 ///
-/// A layer that is wanted again is announced at once, one that nobody wants any more when that has lasted.
+/// A layer that is in demand again is announced at once; one that is no longer in demand, only once that has lasted.
 struct LayerDemand {
-    /// What the publisher knows to be wanted: all layers to begin with.
+    /// The announced demand: initially all layers.
     private var announced = UInt8.max
-    /// When layers that nobody wants any more are announced.
+    /// When layers without demand are announced.
     private(set) var deadline = MonotonicTime.distantFuture
 
-    /// A window that is resized, a speaker who is not shown for a moment: that is no reason to restart an encoder. Well within the 5 s
-    /// after which a publisher should be sending no more.
+    /// A window that is resized, or a speaker who is briefly hidden, is no reason to restart an encoder. Well within the 5 s
+    /// after which a publisher should have stopped sending.
     private static var patience: TimeInterval { .seconds(2) }
 
-    /// Takes what is wanted now of `all` layers; what to announce, nil for nothing.
+    /// Updates the demand among `all` layers; returns what to announce, nil for nothing.
     mutating func update(to wanted: UInt8, of all: UInt8, at now: MonotonicTime) -> UInt8? {
         var announcement: UInt8?
         if wanted & ~announced != 0 {
@@ -29,7 +29,7 @@ struct LayerDemand {
         return announcement
     }
 
-    /// The deadline has come with `wanted` of `all` layers; what to announce, nil for nothing.
+    /// The deadline has passed with a demand for `wanted` of `all` layers; returns what to announce, nil for nothing.
     mutating func expire(with wanted: UInt8, of all: UInt8) -> UInt8? {
         deadline = .distantFuture
         guard wanted != announced & all else { return nil }
@@ -38,7 +38,7 @@ struct LayerDemand {
     }
 }
 
-/// Layers as bits: by their place in the description, or where there is only one stream its spatial layers.
+/// Layers as bits: by their position in the description, or the spatial layers of the only stream.
 enum LayerMask {
     static func all(of track: PublishedTrack) -> UInt8 { UInt8(truncatingIfNeeded: 1 << track.choiceCount - 1) }
 

@@ -10,29 +10,29 @@ struct PeerState: ~Copyable {
     let room: Int
     let profile: PeerProfile
     let transport: PeerTransport
-    /// The transport's, for the packet path.
+    /// The transport's media path, for the packet path.
     let media: UnsafeMutablePointer<MediaPath>
     let uplink: Uplink
-    /// Everything that only a receiver needs, in a block of its own; nil for publish-only peers.
+    /// State that only a receiver needs, in a block of its own; nil for publish-only peers.
     let downlink: UnsafeMutablePointer<Downlink>?
-    /// Its user name fragments by their keys in the table.
+    /// Its user name fragments with their keys in the table.
     var ufrags: [(text: String, key: UInt64)] = []
-    /// Source addresses that are its own.
+    /// The source addresses that belong to it.
     var addresses: [SocketAddress] = []
-    /// Checks for it from unknown addresses.
+    /// Limits checks for it from unknown addresses.
     var strangers = RateLimit()
     var trackCount = 0
-    /// It is on the list of peers to look after at the end of the turn.
+    /// It is on the list of peers to process at the end of the turn.
     var isTouched = false
-    /// Its transport may have another deadline than `transportDeadline`, an earlier one. Media only moves that later, and looking for it is
-    /// three objects' worth of cold memory.
+    /// Its transport's deadline may be earlier than `transportDeadline`. Media only moves the deadline later, and reading it touches
+    /// three objects of cold memory.
     var isTransportTouched = true
     var transportDeadline = MonotonicTime.zero
-    /// Publisher's clock to server's clock, by its first sender report; fixed for its life, so that all of its streams stay in step.
+    /// Publisher's clock to server's clock, by its first sender report; fixed for its lifetime, so that all its streams stay in sync.
     var captureOffset: Int64?
     var packetsReceived: UInt64 = 0
     var bytesReceived: UInt64 = 0
-    /// RTCP alone; the downlink counts RTP.
+    /// RTCP only; the downlink counts RTP.
     var packetsSent: UInt64 = 0
     var bytesSent: UInt64 = 0
 

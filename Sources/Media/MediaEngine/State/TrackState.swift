@@ -6,22 +6,22 @@ import Primitives
 struct TrackState: ~Copyable {
     let id: TrackID
     let track: PublishedTrack
-    /// The same, for the packet path: reading it counts no reference.
+    /// The same, for the packet path: access without reference counting.
     let unmanaged: Unmanaged<PublishedTrack>
     /// Index of its publisher.
     let peer: Int
     let isVideo: Bool
     /// Head of the list of its subscriptions; -1 for none.
     var firstSubscription = -1
-    /// What its publisher says about it.
+    /// The publisher's preferences for it.
     var traits = TrackTraits()
-    /// It has packets of this turn.
+    /// It has packets in this turn.
     var isDirty = false
-    /// What subscribers want of its layers, where it is video.
+    /// The subscribers' demand for its layers, for video.
     var demand = LayerDemand()
-    /// The layers that were sent when it was muted, bit by bit.
+    /// Bitmap of the layers that were sent when it was muted.
     var layersBeforeMute = UInt8.max
-    /// The last packet of this turn did not end its picture, and several wait for it.
+    /// The last packet of this turn did not end its frame, and several subscribers wait for it.
     var isOpen = false
 
     init(id: TrackID, track: PublishedTrack, peer: Int) {
@@ -51,12 +51,12 @@ struct SubscriptionState: ~Copyable {
     var planEnd = 0
     /// The subscriber is connected: packets can leave.
     var isReady: Bool
-    /// The subscriber would see the pictures unturned.
+    /// The subscriber would see the video without its rotation.
     var lacksOrientation = false
-    /// What was decided about it, where it is video.
+    /// The decision about it, for video.
     var allocation = VideoAllocation()
 
-    /// What lies before `allocation`: all that packets need.
+    /// Everything before `allocation`: all that packets need.
     static let hotBytes = MemoryLayout<SubscriptionState>.size - MemoryLayout<VideoAllocation>.size
 
     init(_ subscription: consuming Subscription, peer: Int, isReady: Bool) {
@@ -71,9 +71,9 @@ struct RoomState: ~Copyable {
     let id: RoomID
     let speakers: SpeakerDetector
     var peerCount = 0
-    /// Index of the peer whose speaker dominates; -1 for none.
+    /// Index of the peer of the dominant speaker; -1 for none.
     var dominantPeer = -1
-    /// Tracks that may have layers which nobody wants any more.
+    /// Tracks that may have layers without demand.
     var fading: [TrackID] = []
 
     init(id: RoomID) {

@@ -1,6 +1,6 @@
 import Primitives
 
-/// The next deadline of many machines, each named by a small number: a binary heap with a table of positions.
+/// The next deadlines of many owners, each identified by a small number: a binary heap with a table of positions.
 struct DeadlineHeap: ~Copyable {
     private struct Entry {
         var time: MonotonicTime
@@ -8,7 +8,7 @@ struct DeadlineHeap: ~Copyable {
     }
 
     private var heap: [Entry] = []
-    /// Position of each owner in the heap; -1 when it waits for nothing.
+    /// Position of each owner in the heap; -1 without a deadline.
     private var positions: [Int] = []
 
     init() {}
@@ -16,7 +16,7 @@ struct DeadlineHeap: ~Copyable {
     /// The earliest deadline.
     var next: MonotonicTime { heap.first?.time ?? .distantFuture }
 
-    /// The owner of the earliest deadline when it is due at `now`; its deadline is taken away.
+    /// Removes the earliest deadline if it is due at `now`, and returns its owner.
     mutating func popDue(at now: MonotonicTime) -> Int? {
         guard let first = heap.first, first.time <= now else { return nil }
         remove(first.owner)
@@ -39,13 +39,13 @@ struct DeadlineHeap: ~Copyable {
         }
     }
 
-    /// Sets the deadline of `owner` if it waits for nothing earlier.
+    /// Sets the deadline of `owner` unless it has an earlier one.
     mutating func hasten(_ owner: Int, to time: MonotonicTime) {
         if owner < positions.count, positions[owner] >= 0, heap[positions[owner]].time <= time { return }
         set(owner, to: time)
     }
 
-    /// Takes the deadline of `owner` away.
+    /// Removes the deadline of `owner`.
     mutating func remove(_ owner: Int) {
         guard owner < positions.count, positions[owner] >= 0 else { return }
         let position = positions[owner]
@@ -81,7 +81,7 @@ struct DeadlineHeap: ~Copyable {
         }
     }
 
-    /// Equal times go by owner, so that one seed gives one order.
+    /// Equal times are ordered by owner, so that one seed gives one order.
     private func isBefore(_ a: Int, _ b: Int) -> Bool {
         heap[a].time != heap[b].time ? heap[a].time < heap[b].time : heap[a].owner < heap[b].owner
     }

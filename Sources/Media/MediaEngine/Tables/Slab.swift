@@ -1,4 +1,4 @@
-/// Elements in contiguous storage, named by small numbers that stay the same while an element lives.
+/// Elements in contiguous storage, identified by small numbers that are constant for an element's lifetime.
 ///
 /// Pointers are valid until the next insertion.
 struct Slab<Element: ~Copyable>: ~Copyable {
@@ -29,7 +29,7 @@ struct Slab<Element: ~Copyable>: ~Copyable {
     /// The number of an element.
     @inline(__always) func index(of element: UnsafeMutablePointer<Element>) -> Int { element - base }
 
-    /// Takes `element` in; its number. Numbers that became free are used first.
+    /// Inserts `element` and returns its number. Freed numbers are used first.
     mutating func insert(_ element: consuming Element) -> Int {
         let index: Int
         if let reused = free.popLast() {

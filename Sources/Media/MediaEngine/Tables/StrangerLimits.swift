@@ -1,12 +1,12 @@
 import Primitives
 
-/// Which checks from unknown addresses are looked at. A user name fragment can be seen on its way, and the digest that tells a forged
-/// check from a good one costs 1.3 us.
+/// Limits the checks from unknown addresses. A user name fragment can be observed on the network, and the digest that distinguishes a forged
+/// check from a valid one costs 1.3 us.
 ///
-/// Each peer has an own allowance, which no flood that names others can touch; what goes beyond it comes from one that all share. And who has
-/// failed too often for one peer is not looked at for it, so that a flood from one place does not keep the peer itself out.
+/// Each peer has its own allowance, which a flood that names other peers cannot use up; further checks use an allowance that all share. A source
+/// that has failed too often for one peer is ignored for it, so that a flood from one place does not lock the peer itself out.
 struct StrangerLimits: ~Copyable {
-    /// Firefox sends fifty checks a second while it connects, and one is enough: its address is known from then on.
+    /// Firefox sends fifty checks per second while it connects, and one is enough: its address is known from then on.
     static let ownInterval = TimeInterval.milliseconds(50)
     static let ownAtOnce = 40
 
@@ -15,13 +15,13 @@ struct StrangerLimits: ~Copyable {
 
     init(seed: UInt64) { failures = FailureTable(seed: seed) }
 
-    /// Whether a check for `peer`, whose own allowance is `own`, is looked at. `limit` is what all share, a second.
+    /// Whether to process a check for `peer`, whose own allowance is `own`. `limit` is the shared allowance per second.
     mutating func admit(
         _ source: SocketAddress, for peer: Int, own: inout RateLimit, limit: Int, at now: MonotonicTime
     ) -> Bool {
         guard !failures.isBlocked(source, for: peer, at: now) else { return false }
         if own.take(every: Self.ownInterval, atOnce: Self.ownAtOnce, at: now) { return true }
-        // A tenth of a second's worth at once: a flood does not shut a whole second for everybody.
+        // A tenth of a second's amount at once: a flood does not block all others for a whole second.
         return shared.take(every: .seconds(1) / Int64(max(1, limit)), atOnce: max(1, limit / 10), at: now)
     }
 
@@ -31,12 +31,12 @@ struct StrangerLimits: ~Copyable {
     }
 }
 
-/// How often checks from one place for one peer have failed in this second. A fixed table: places that share an entry wear each other's count
-/// down, so the busiest one keeps it, and a flood from forged addresses blocks nobody.
+/// How often checks from one place for one peer have failed in this second. A fixed table: places that share an entry reduce each other's
+/// count, so the busiest one keeps it, and a flood from forged addresses blocks nobody.
 struct FailureTable: ~Copyable {
-    /// Failures of one second that are looked at. A client never fails, except with credentials from before a restart.
+    /// Failures per second before a source is blocked. A client never fails, except with credentials from before a restart.
     private static let limit: UInt8 = 20
-    /// 16 kB: a place for each of a thousand attackers.
+    /// 16 kB: an entry for each of a thousand attackers.
     private static let capacity = 1_024
 
     private struct Entry {
@@ -46,7 +46,7 @@ struct FailureTable: ~Copyable {
     }
 
     private let entries: UnsafeMutablePointer<Entry>
-    /// Mixed into the hash: who picks addresses must not be able to pick entries.
+    /// Mixed into the hash: an attacker who picks addresses must not be able to pick entries.
     private let seed: UInt64
 
     init(seed: UInt64) {
@@ -81,7 +81,7 @@ struct FailureTable: ~Copyable {
         entries + Int(truncatingIfNeeded: key % UInt64(Self.capacity))
     }
 
-    /// One IPv4 address, or one IPv6 network: its owner has all of the addresses in it.
+    /// One IPv4 address, or one IPv6 network: its owner has all the addresses in it.
     private func key(_ source: SocketAddress, _ peer: Int) -> UInt64 {
         let place = SocketAddress(high: source.high, low: source.isIPv4 ? source.low : 0, port: 0)
         return SocketAddress(high: place.mixed ^ seed, low: UInt64(peer), port: 0).mixed

@@ -2,7 +2,7 @@ import Forwarding
 import MediaControl
 import Primitives
 
-/// Who is who in the engine: rooms, peers, tracks and subscriptions, named by small numbers while they live, and those numbers by id.
+/// The engine's rooms, peers, tracks and subscriptions, identified by small numbers, with an index of those numbers by id.
 struct Tables: ~Copyable {
     var rooms = Slab<RoomState>(capacity: 16)
     var peers = Slab<PeerState>(capacity: 16)
@@ -20,7 +20,7 @@ struct Tables: ~Copyable {
         SubscriptionChain(.ofTrack, from: tracks[index].pointee.firstSubscription, in: subscriptions.base)
     }
 
-    /// The subscriptions of a peer, newest first; none for one that receives nothing.
+    /// The subscriptions of a peer, newest first; empty for a publish-only peer.
     @inline(__always) func subscriptions(ofPeer index: Int) -> SubscriptionChain {
         peers[index].pointee.downlink?.pointee.subscriptions(in: subscriptions.base)
             ?? SubscriptionChain(.ofPeer, from: -1, in: subscriptions.base)

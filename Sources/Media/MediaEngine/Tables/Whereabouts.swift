@@ -1,26 +1,26 @@
 import Primitives
 
-/// Whose a datagram is, by where it comes from or by the user name fragment of a check.
+/// Maps a datagram to its peer, by its source address or by the user name fragment of a check.
 struct Whereabouts: ~Copyable {
     private(set) var addresses: FlatTable<SocketAddress>
-    /// Peers that have sent checks from an address of another's and have not answered the server's check there yet.
+    /// Peers that have sent checks from another peer's address and have not answered the server's check there yet.
     private var contenders: FlatTable<SocketAddress>
     private(set) var ufrags = FlatTable<UInt64>()
 
-    /// Two random numbers, so that whoever picks addresses cannot make them collide.
+    /// Two random numbers, so that an attacker who picks addresses cannot make them collide.
     init(seed: UInt64, _ other: UInt64) {
         addresses = FlatTable(capacity: 32, seed: seed)
         contenders = FlatTable(seed: other)
     }
 
-    /// The peer that datagrams from `address` belong to.
+    /// The peer to which datagrams from `address` belong.
     @inline(__always) func owner(of address: SocketAddress) -> Int? { addresses[address] }
 
-    /// The peer that sends checks from an address of another's.
+    /// The peer that sends checks from another peer's address.
     func contender(at address: SocketAddress) -> Int? { contenders[address] }
 
-    /// A peer has sent a check of its own from `address`. Where that is another's, it must answer the server's check before it is believed:
-    /// whoever can forge a source address could take anybody's datagrams away.
+    /// A peer has sent a valid check from `address`. If the address belongs to another, the peer must answer the server's check first:
+    /// otherwise anyone who can forge a source address could take over another peer's datagrams.
     mutating func claim(_ address: SocketAddress, for peer: Int) {
         if let owner = addresses[address], owner != peer {
             contenders.set(address, to: peer)
@@ -29,7 +29,7 @@ struct Whereabouts: ~Copyable {
         }
     }
 
-    /// A peer has answered the server's check from `address`: whoever had it is not there any more, and is returned.
+    /// A peer has answered the server's check from `address`: returns the former owner, which no longer has it.
     mutating func take(_ address: SocketAddress, for peer: Int) -> Int? {
         if contenders[address] == peer { contenders.remove(address) }
         guard let owner = addresses[address], owner != peer else { return nil }
@@ -37,7 +37,7 @@ struct Whereabouts: ~Copyable {
         return owner
     }
 
-    /// The peer is not at `address` any more.
+    /// The address no longer belongs to the peer.
     mutating func release(_ address: SocketAddress, of peer: Int) {
         if addresses[address] == peer { addresses.remove(address) }
         if contenders[address] == peer { contenders.remove(address) }
@@ -48,7 +48,7 @@ struct Whereabouts: ~Copyable {
     /// The peer whose user name fragment has this key.
     func peer(ofUfrag key: UInt64) -> Int? { ufrags[key] }
 
-    /// Gives a user name fragment to a peer; false where another has it.
+    /// Assigns a user name fragment to a peer; false if another has it.
     mutating func add(ufrag key: UInt64, of peer: Int) -> Bool {
         guard ufrags[key] == nil else { return false }
         ufrags.set(key, to: peer)
@@ -58,8 +58,8 @@ struct Whereabouts: ~Copyable {
     mutating func remove(ufrag key: UInt64) { ufrags.remove(key) }
 }
 
-/// A user name fragment as one word. The server makes them, so nobody else chooses what collides; and a check with the wrong
-/// password is refused by the transport whatever this says.
+/// A user name fragment as one word. The server generates them, so no client chooses what collides; and the transport rejects a check with the
+/// wrong password in any case.
 enum UfragKey {
     /// FNV-1a, 64 bits.
     static func of(_ bytes: [UInt8]) -> UInt64 {
