@@ -1,7 +1,7 @@
 /// The rate at which packets arrive at the receiver, smoothed.
 ///
-/// Follows libwebrtc's `BitrateEstimator`: samples over windows of 150 ms (500 ms for the first), weighed by how far they are from what was
-/// believed; samples of a sender that has nothing to send count little when they are lower.
+/// Follows libwebrtc's `BitrateEstimator`: samples over windows of 150 ms (500 ms for the first), weighted by their distance from the
+/// estimate; lower samples of an application-limited sender count little.
 struct AcknowledgedRate: Sendable {
     private static let window: Int64 = 150_000
     private static let firstWindow: Int64 = 500_000
@@ -10,20 +10,20 @@ struct AcknowledgedRate: Sendable {
     private var filled: Int64 = 0
     private var last: Int64?
     private var variance = 50.0
-    /// Kilobits a second.
+    /// Kilobits per second.
     private var estimate: Double?
 
     init() {}
 
-    /// Bits a second; nil before half a second of packets.
+    /// Bits per second; nil before half a second of packets.
     var bitsPerSecond: Double? { estimate.map { $0 * 1_000 } }
 
-    /// Takes one packet; `arrival` in microseconds.
+    /// Adds one packet; `arrival` in microseconds.
     mutating func take(_ size: Int, arrival: Int64, isApplicationLimited: Bool) {
         let window = estimate == nil ? Self.firstWindow : Self.window
         if let last {
             let elapsed = arrival - last
-            // A packet that came before its predecessor is counted where the predecessor was.
+            // A packet that arrived before its predecessor counts at the time of the predecessor.
             if elapsed > 0 { filled += elapsed }
             if elapsed > window {
                 sum = 0
@@ -53,6 +53,6 @@ struct AcknowledgedRate: Sendable {
         variance = sampleVariance * predicted / (sampleVariance + predicted)
     }
 
-    /// The rate is about to change for a reason that is known.
+    /// The rate is about to change for a known reason.
     mutating func expectChange() { variance += 200 }
 }

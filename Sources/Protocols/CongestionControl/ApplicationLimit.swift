@@ -1,14 +1,14 @@
 import Primitives
 
-/// Whether less is sent than might be: then arrivals say little about the link.
+/// Whether less is sent than allowed: then arrivals reveal little about the link.
 ///
-/// Follows libwebrtc's `AlrDetector`: a budget of 65 % of the estimate fills with time and empties with bytes; limited above 80 % full, no longer below
+/// Follows libwebrtc's `AlrDetector`: a budget of 65 % of the estimate fills with time and is spent by bytes; limited above 80 % full, no longer below
 /// half.
 struct ApplicationLimit: Sendable {
     private static let share = 0.65
     private static let start = 0.80
     private static let stop = 0.50
-    /// Seconds of budget that are kept.
+    /// Maximum budget in seconds.
     private static let depth = 0.5
 
     private var level = 0.0
@@ -17,7 +17,7 @@ struct ApplicationLimit: Sendable {
 
     init() {}
 
-    /// `bytes` left since the last call.
+    /// `bytes` were sent since the last call.
     mutating func sent(_ bytes: Int, estimate: Double, at now: MonotonicTime) {
         let capacity = estimate * Self.share * Self.depth / 8
         let elapsed = last.map { max((now - $0).seconds, 0) } ?? 0

@@ -1,17 +1,17 @@
 public import Primitives
 
-/// What one feedback has shown so far.
+/// Summary of one feedback packet so far.
 struct FeedbackDigest: Sendable {
     var received = 0
-    /// Groups completed, each of which the delay was judged by.
+    /// Groups completed, each of which updated the delay trend.
     var groups = 0
     var newestArrival: Int64 = .min
-    /// When the packet that came last was sent, nanoseconds.
+    /// When the packet that arrived last was sent, nanoseconds.
     var sentOfNewest: Int64 = 0
 }
 
 extension BandwidthEstimator {
-    /// Begins a feedback. Then `report` each of its packets in order, then `endFeedback`.
+    /// Begins a feedback packet. Then call `report` for each of its packets in order, then `endFeedback`.
     public mutating func beginFeedback(at now: MonotonicTime) {
         digest = FeedbackDigest()
         if phase == .silent { wake(at: now) }
@@ -23,7 +23,7 @@ extension BandwidthEstimator {
         lookAtApplication(at: now)
     }
 
-    /// What became of one packet: when it came, in microseconds of the receiver's clock, or nil where it has not come.
+    /// Reports one packet: its arrival in microseconds of the receiver's clock, or nil if it has not arrived.
     public mutating func report(_ sequence: UInt16, arrival: Int64?) {
         guard let entry = packets.open(sequence) else { return }
         let sent = entry.pointee.sent / 1_000
@@ -60,7 +60,7 @@ extension BandwidthEstimator {
         if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
             measure.take(size, sent: sent, arrival: arrival)
         }
-        // A probe fills the queue on purpose; until that has drained the slope says nothing new.
+        // A probe fills the queue on purpose; until that has drained the slope reveals nothing new.
         guard
             entry.pointee.sent > probe.disturbsUntil.nanoseconds || entry.pointee.sent < probe.disturbsFrom.nanoseconds
         else { return }
@@ -69,7 +69,7 @@ extension BandwidthEstimator {
         digest.groups += 1
     }
 
-    /// Ends a feedback: the estimate is brought up to date.
+    /// Ends a feedback packet: updates the estimate.
     public mutating func endFeedback(at now: MonotonicTime) {
         lastFeedback = now
         packets.endReport()
@@ -81,19 +81,19 @@ extension BandwidthEstimator {
         }
         let sample = TimeInterval.nanoseconds(max(now.nanoseconds - digest.sentOfNewest, 0))
         roundTrip = roundTrip.map { $0 + (sample - $0) / 8 } ?? sample
-        // Without a new group the last verdict is stale; nothing is changed on it.
+        // Without a new group the last verdict is outdated and changes nothing.
         var usage = digest.groups > 0 || trend.usage == .normal ? trend.usage : .under
         let rates = delivery.rates(besides: jitter.value)
-        // A slope that jitter can make is none, as long as nothing waits all the time.
+        // A slope that jitter can cause is ignored, as long as there is no standing queue.
         if usage == .over, trend.growth < 2 * jitter.value,
             queue.standing < max(Self.standingQueue, 3 * jitter.value / 2)
         {
             usage = .normal
         }
-        // A full queue has no slope any more: what does not come through tells.
+        // A full queue has no slope any more: the undelivered packets reveal it.
         if queueWait > Self.flood, let rates, rates.arrived < 0.8 * rates.sent { usage = .over }
         let isCarried = isCarried(rates)
-        // Where others keep the queue full, losses alone tell (draft-ietf-rmcat-gcc-02 section 6).
+        // If others keep the queue full, only losses count (draft-ietf-rmcat-gcc-02 section 6).
         if foreign.isForeign { usage = isCarried ? .normal : .over }
         judgeQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
@@ -118,14 +118,14 @@ extension BandwidthEstimator {
         plan(at: now)
     }
 
-    /// Whether the path delivers what is sent. Too few packets to tell are no proof of the opposite, and neither is a short queue: jitter makes
-    /// and unmakes one as long.
+    /// Whether the path delivers what is sent. Too few packets do not disprove it, and neither does a short queue: jitter
+    /// creates and removes one of that length.
     private func isCarried(_ rates: DeliveryWindow.Rates?) -> Bool {
         if foreign.isForeign { return losses.averageLoss <= Self.mostForeignLoss }
         return rates.map { $0.arrived >= 0.8 * $0.sent || queueWait < 100_000 } ?? true
     }
 
-    /// Keeps book of whose queue it is.
+    /// Tracks whether the queue belongs to other traffic.
     private mutating func judgeQueue(
         _ usage: DelayTrend.Usage, _ rates: DeliveryWindow.Rates?, isCarried: Bool, at now: MonotonicTime
     ) {
@@ -139,21 +139,21 @@ extension BandwidthEstimator {
         foreign.update(wait: queue.standing, delivered: delivered, at: now)
     }
 
-    /// Feedback comes again after an outage: begin in the middle and let probes find the rest.
+    /// Feedback resumes after an outage: start in the middle and let probes find the rest.
     private mutating func wake(at now: MonotonicTime) {
         phase = .measuring
         nextSilentStep = .distantFuture
         ignoresLossBefore = now
         packets.abandon(before: now - Self.patience)
         losses.forget()
-        // It may be another path, which a phone takes when it leaves a Wi-Fi; and what the old one still delivered is told only now.
+        // It may be another path, as when a phone leaves a Wi-Fi; and packets that the old one still delivered are reported only now.
         beginPath(since: min(lastFeedback + Self.patience, now))
         control.set(max(control.bitsPerSecond, rateBeforeSilence * 0.6), isProbe: false, at: now)
         planner.start(at: now)
     }
 
-    /// Packets go another way from now on, or through another mapping of the same: what is known of queues and losses is the old one's. The rate stays
-    /// until the new one says more or less.
+    /// Packets use another path from now on, or another mapping of the same one: what is known of queues and losses belongs to the old one. The rate stays
+    /// until the new one shows more or less.
     public mutating func pathChanged(at now: MonotonicTime) {
         guard firstSent != nil else { return }
         ignoresLossBefore = now

@@ -1,24 +1,24 @@
 public import Primitives
 
-/// The probe on its way.
+/// The current probe.
 struct ProbeState: Sendable {
-    /// Bytes of a probe at most; more would be a burst that others feel.
+    /// Maximum bytes of a probe; more would be a burst that others notice.
     static let mostBytes = 60_000
-    /// Packets of a probe at least, so that spacing can be measured.
+    /// Minimum packets of a probe, so that spacing can be measured.
     static let leastPackets = 5
     /// Length of a probe …
     static let length = TimeInterval.milliseconds(15)
-    /// … and in so many packets and so many times the jitter where that is more than `mostJitter` microseconds: a queue of the probe's own must show.
+    /// … and, if the jitter exceeds `mostJitter` microseconds, this many packets and multiples of the jitter: the probe's own queue must be visible.
     static let packetsInJitter = 30
     private static let lengthInJitter: Int64 = 3
     private static let longest = TimeInterval.milliseconds(200)
     static let mostJitter: Int64 = 10_000
-    /// Time for the answer beside the round trip: feedback comes every 50 to 250 ms.
+    /// Time for the answer besides the round trip: feedback arrives every 50 to 250 ms.
     static let patience = TimeInterval.milliseconds(500)
 
     private(set) var id: UInt8 = 0
     private(set) var rate = 0.0
-    /// What the probe before showed, where this one is its proof.
+    /// The result of the previous probe, if this one is to prove it.
     private(set) var claim: Double?
     private(set) var packets = 0
     private(set) var bytes = 0
@@ -29,13 +29,13 @@ struct ProbeState: Sendable {
     private(set) var isBusy = false
     private(set) var start = MonotonicTime.zero
     private(set) var deadline = MonotonicTime.distantFuture
-    /// Packets sent between these moments find the probe's queue.
+    /// Packets sent between these moments are delayed by the probe's queue.
     private(set) var disturbsFrom = MonotonicTime.distantFuture
     private(set) var disturbsUntil = MonotonicTime.zero
 
-    /// Begins to send at `rate`, as a proof of `claim` where there is one; delays stray by `jitter` microseconds.
+    /// Begins to send at `rate`, to prove `claim` if there is one; delays vary by `jitter` microseconds.
     mutating func begin(rate: Double, claim: Double? = nil, jitter: Int64 = 0, at now: MonotonicTime) {
-        // 0 stands for no probe in the log.
+        // 0 means no probe in the log.
         id = id == 255 ? 1 : id + 1
         self.rate = rate
         self.claim = claim
@@ -51,7 +51,7 @@ struct ProbeState: Sendable {
         deadline = now + length + .milliseconds(200)
     }
 
-    /// One more packet left; true when it was the last that was needed.
+    /// Counts a sent packet; true when it was the last one needed.
     mutating func note(_ size: Int) -> Bool {
         packets += 1
         bytes += size
@@ -83,24 +83,24 @@ struct ProbeState: Sendable {
 }
 
 extension BandwidthEstimator {
-    /// Bytes of padding that should leave now for the probe on its way; 0 for none. Packets sent meanwhile count for it too.
+    /// Bytes of padding to send now for the current probe; 0 for none. Other packets sent meanwhile count too.
     public func probeBytesDue(at now: MonotonicTime) -> Int {
         guard probe.isSending, now >= probe.nextDue else { return 0 }
         return max(probe.bytesNeeded - probe.bytes, 1)
     }
 
-    /// Bytes of each packet of padding: all of one size, because the first packet is no part of what arrives between it and the last, so that a
+    /// Bytes of each padding packet: all of one size, because the first packet is not counted in what arrives between it and the last, so that a
     /// larger one would make any path look slow.
     public var probePacketBytes: Int { max(probe.bytesNeeded / probe.packetsNeeded - Self.wireOverhead, 1) }
 
-    /// There is nothing to pad with.
+    /// Ends the probe: there is nothing to pad with.
     public mutating func abandonProbe() {
         endProbe(.abandoned)
-        // Nor can it be asked whether there is an outage.
+        // Nor can an outage be tested for.
         if isAsking { packets.passAll() }
     }
 
-    /// What became of the probe that ended last; nil where none did since this was asked.
+    /// The outcome of the last finished probe; nil if none finished since the last call.
     public mutating func takeProbeOutcome() -> ProbeOutcome? {
         defer { probeOutcome = nil }
         return probeOutcome
@@ -121,7 +121,7 @@ extension BandwidthEstimator {
 
     mutating func plan(at now: MonotonicTime) {
         guard phase == .measuring, !probe.isBusy else { return }
-        // Another's queue does not end for our waiting, and what is out of date says nothing.
+        // A queue of other traffic does not drain when we wait, and an outdated one reveals nothing.
         let isCongested =
             foreign.isForeign
             ? control.bitsPerSecond >= foreign.share
@@ -144,7 +144,7 @@ extension BandwidthEstimator {
             length: probe.packetsNeeded > ProbeState.leastPackets ? length : nil)
     }
 
-    /// The probe waited behind a picture, or for a radio: it says nothing.
+    /// The probe waited behind a frame, or for a radio: its result is useless.
     mutating func repeatProbe(at now: MonotonicTime) {
         endProbe(.unclear)
         planner.repeatSoon(at: now)
@@ -158,12 +158,12 @@ extension BandwidthEstimator {
             return beginProbe(rate: rate, claim: measured, at: now)
         }
         let proven = min(measured, claim ?? measured)
-        // A probe of some milliseconds may fall into a pause of the others'.
+        // A probe of some milliseconds may hit a pause of the other traffic.
         let result = foreign.isForeign ? min(proven, max(foreign.share, before)) : proven
         endProbe(result > before ? .raised : .confirmed)
-        // What jitter makes of a probe is no end of the link.
+        // The effect of jitter on a probe is not the link's limit.
         if probe.packetsNeeded == ProbeState.leastPackets { control.probed(result, of: rate) }
-        // A probe may find less than is believed only where it found the bottleneck, and then not below what comes through.
+        // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate.
         let floor = acknowledged.bitsPerSecond ?? 0
         if result > before {
             acknowledged.expectChange()

@@ -1,9 +1,9 @@
 public import Primitives
 
-// Time that passes, and what it means that nothing is heard.
+// Timers, and what missing feedback means.
 
 extension BandwidthEstimator {
-    /// When `advance` wants to be called next.
+    /// When to call `advance` next.
     public var nextDeadline: MonotonicTime {
         guard firstSent != nil else { return .distantFuture }
         var calm = nextSilentStep
@@ -15,11 +15,11 @@ extension BandwidthEstimator {
     }
 
     private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
-    /// It was asked whether there is an outage, and nothing was heard since.
+    /// An outage is being tested for, and no feedback has arrived since.
     var isAsking: Bool { phase == .measuring && lastAsked > lastFeedback }
     private var silentSince: MonotonicTime { max(lastFeedback, lastAsked) }
 
-    /// Plans probes and notices silence. Afterwards ask `probeBytesDue`.
+    /// Plans probes and detects silence. Call `probeBytesDue` afterwards.
     public mutating func advance(to now: MonotonicTime) {
         if probe.isOver(at: now) { endProbe(.unanswered) }
         switch phase {
@@ -37,17 +37,17 @@ extension BandwidthEstimator {
         }
     }
 
-    /// Packets that left well after the last report, and long enough ago to be answered; fewer may be lost one by one.
+    /// Packets sent well after the last report, and long enough ago to be reported; fewer may be lost individually.
     private static let leastFlowing = 3
 
-    /// Whether packets went on leaving after the last report came, so that only an outage explains that nothing is told of them. Where they ended
-    /// about then, the last one or the last report may just be lost.
+    /// Whether packets were still sent after the last report arrived, so that only an outage explains the missing reports. If they stopped
+    /// at about that time, just the last packet or the last report may be lost.
     private func isFlowing(at now: MonotonicTime) -> Bool {
         let limit = silenceLimit
         return packets.waiting(from: lastFeedback + limit / 2, to: now - limit / 4) >= Self.leastFlowing
     }
 
-    /// Sends a few packets whose answer tells whether the path is there; their rate says nothing.
+    /// Sends a few packets whose answer shows whether the path works; their rate reveals nothing.
     private mutating func ask(at now: MonotonicTime) {
         lastAsked = now
         endProbe(.unanswered)

@@ -1,76 +1,76 @@
 public import Primitives
 
-/// How fast one peer may be sent to.
+/// Estimates how fast packets may be sent to one peer.
 ///
 /// ```text
 ///  sent(…) ──> SentPackets ─────────────┐
 ///                                       v
 ///  feedback ─> report(…) ──> groups ─> DelayTrend ─> RateControl ──┐
-///                       ├──> DeliveryWindow, AcknowledgedRate ─^   ├─> least of all ─> estimate
+///                       ├──> DeliveryWindow, AcknowledgedRate ─^   ├─> minimum ──────> estimate
 ///                       ├──> LossBound ────────────────────────────┤
 ///                       └──> ProbeMeasure ─> RateControl           │
 ///  REMB ─────────────────────> ReceiverLimit ──────────────────────┘
 ///  demand ─> ProbePlanner ─> probe: so many bytes at this rate, padded by the caller
 /// ```
-/// Follows Google's congestion control as draft-ietf-rmcat-gcc-02 and libwebrtc have it; each part says where it differs. Knows no RTP: the caller
+/// Follows Google's congestion control as in draft-ietf-rmcat-gcc-02 and libwebrtc; each part states its differences. Independent of RTP: the caller
 /// numbers packets and reads feedback. Nothing is allocated for a packet.
 public struct BandwidthEstimator: ~Copyable {
-    /// Bounds and the value to begin with.
+    /// Limits and the start value.
     public struct Settings: Sendable {
-        /// What one video in its smallest size takes, with sound: worth seeing at once, and no flood for a 250 kbit/s link. The first probe, a
-        /// tenth of a second later, finds the rest (libwebrtc begins with as much).
+        /// Enough for one video in its smallest size with audio: worth seeing at once, and no flood for a 250 kbit/s link. The first probe, a
+        /// tenth of a second later, finds the rest (libwebrtc starts with the same value).
         public var start = Bitrate.kilobitsPerSecond(300)
-        /// Sound survives with this.
+        /// Enough for audio.
         public var least = Bitrate.kilobitsPerSecond(40)
-        /// More than any client takes.
+        /// More than any client needs.
         public var most = Bitrate.kilobitsPerSecond(100_000)
 
         public init() {}
     }
 
-    /// Whether the estimate can be believed.
+    /// How reliable the estimate is.
     public enum Phase: Sendable, Equatable {
-        /// Nothing was heard yet: the start value.
+        /// No feedback yet: the start value.
         case untested
-        /// Feedback comes.
+        /// Feedback arrives.
         case measuring
-        /// Packets are on their way, and nothing is heard: an outage, or a dead peer.
+        /// Packets are in flight, but no feedback arrives: an outage, or a dead peer.
         case silent
     }
 
     /// IPv4 and UDP headers, which the bottleneck carries too.
     public static let wireOverhead = 28
-    /// Without feedback for so long, while packets are out, the path is taken for broken.
+    /// Without feedback for this long, while packets are in flight, the path counts as broken.
     static let patience = TimeInterval.milliseconds(1_000)
-    /// Microseconds of waiting that no slope of the delay is needed for.
+    /// Microseconds of waiting that prove congestion without a slope of the delay.
     static let flood: Int64 = 120_000
-    /// So long after an alarm reports are about what was sent before it: a queue of 300 ms, a round trip and the 100 ms between two reports.
+    /// For this long after an alarm, reports are about packets sent before it: a queue of 300 ms, a round trip and the 100 ms between two reports.
     static let alarmTime = TimeInterval.milliseconds(500)
-    /// Seconds that what is on its way takes to pass, beyond a round trip; at ease the time between two reports and a frame make less than 150 ms of it.
+    /// Seconds to deliver what is in flight, beyond a round trip; normally the time between two reports and a frame account for less than 150 ms of it.
     static let mostOnItsWay = 0.25
-    /// Microseconds of waiting that a path at ease does not have: a picture's packets at twice its rate take 15 ms.
+    /// Microseconds of waiting that an uncongested path does not have: a frame's packets at twice its rate take 15 ms.
     static let standingQueue: Int64 = 50_000
-    /// Microseconds of waiting that are none.
+    /// Up to this many microseconds of waiting the queue counts as empty.
     static let drained: Int64 = 15_000
-    /// Share of lost packets beside others that fill the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
+    /// Share of lost packets, beside other traffic that fills the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
     static let mostForeignLoss = 0.1
     static let silentStep = TimeInterval.milliseconds(500)
-    /// Bits a second of the few packets that ask, in a silence, whether the path is back: where nothing fits any more, nothing else is sent that
+    /// Bits per second of the few packets that test, during a silence, whether the path is back: if no layer fits any more, nothing else is sent that
     /// could be answered.
     static let knock = 100_000.0
-    /// Without packets told about for so long the path may have changed.
+    /// Without reported packets for this long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)
 
-    // What a packet that leaves touches comes first, so that it is two or three cache lines.
+    // The fields that sending a packet touches come first, so that they take two or three cache lines.
     var packets = SentPackets()
     var probe = ProbeState()
-    /// Bytes sent since the last look at the application's limit.
+    /// Bytes sent since the last update of the application limit.
     var bytesSinceLook = 0
     var firstSent: MonotonicTime?
     public internal(set) var phase = Phase.untested
     /// Smoothed round trip by feedback; nil before the first.
     public internal(set) var roundTrip: TimeInterval?
-    /// Packets told as received and as lost.
+    /// Packets reported as received and as lost.
     public internal(set) var received: UInt64 = 0
     public internal(set) var lost: UInt64 = 0
 
@@ -94,12 +94,12 @@ public struct BandwidthEstimator: ~Copyable {
     var lastReported = MonotonicTime.zero
     var nextSilentStep = MonotonicTime.distantFuture
     var nextKnock = MonotonicTime.distantFuture
-    /// When it was last asked whether there is an outage.
+    /// When an outage was last tested for.
     var lastAsked = MonotonicTime.zero
     var rateBeforeSilence = 0.0
-    /// What was sent before went over another path: its delays say nothing of this one.
+    /// Earlier packets used another path: their delays reveal nothing about this one.
     var pathSince = MonotonicTime.zero
-    /// Losses of packets sent before this are the outage's, not the rate's.
+    /// Losses of packets sent before this are due to the outage and not to the rate.
     var ignoresLossBefore = MonotonicTime.zero
     var lastOveruse = MonotonicTime.zero
     var digest = FeedbackDigest()
@@ -111,14 +111,14 @@ public struct BandwidthEstimator: ~Copyable {
             most: Double(settings.most.bitsPerSecond))
     }
 
-    /// Bytes of memory beside the struct itself.
+    /// Bytes of memory besides the struct itself.
     public var memoryBytes: Int { packets.memoryBytes }
 
-    /// Bits a second that the path is believed to carry, headers included.
+    /// The estimated capacity of the path in bits per second, headers included.
     public func estimate(at now: MonotonicTime) -> Bitrate {
         var value = control.bitsPerSecond
         if let limit = losses.limit { value = min(value, limit) }
-        // Without transport-wide feedback it is all there is.
+        // Without transport-wide feedback REMB is the only source.
         if phase == .untested {
             value = receiver.limitAlone(at: now) ?? value
         } else if let limit = receiver.bitsPerSecond(at: now) {
@@ -128,15 +128,15 @@ public struct BandwidthEstimator: ~Copyable {
             Int64(min(max(value, Double(settings.least.bitsPerSecond)), Double(settings.most.bitsPerSecond))))
     }
 
-    /// Whether anything was measured, by whichever side.
+    /// Whether there is any measurement, by either side.
     public func isEstablished(at now: MonotonicTime) -> Bool {
         phase != .untested || receiver.limitAlone(at: now) != nil
     }
 
-    /// Whether transport-wide feedback has come.
+    /// Whether transport-wide feedback has arrived.
     public var isMeasured: Bool { phase != .untested }
 
-    /// Whether the path has shown in the last seconds that it carries no more than the estimate. Where it has not, the estimate may just
+    /// Whether the path has shown in the last seconds that it carries no more than the estimate. If it has not, the estimate may just
     /// lag behind what is sent.
     public func isCongested(at now: MonotonicTime) -> Bool {
         switch phase {
@@ -151,60 +151,60 @@ public struct BandwidthEstimator: ~Copyable {
         }
     }
 
-    /// Whether nothing was sent for a while, perhaps because nothing fits: what was known of queues and losses is out of date, and only a probe
-    /// tells.
+    /// Whether nothing was sent for a while, perhaps because nothing fits: what was known of queues and losses is outdated, and only a probe
+    /// shows the present state.
     func isStale(at now: MonotonicTime) -> Bool {
         packets.bytesInFlight == 0 && now - lastFeedback >= Self.streamTimeout
     }
 
-    /// When the rate fell for what soon afterwards turned out to be a stall, as radio links have them, the last time; nil before one.
+    /// When the rate last fell for what soon turned out to be a stall, as radio links have them; nil before the first.
     public var wrongFall: MonotonicTime? { planner.wrongFall }
 
-    /// Losses hold the estimate below what delay and probes say, as where what exceeds a rate is dropped at once and bursts pass.
+    /// Losses keep the estimate below what delay and probes suggest, as on links that drop the excess above a rate at once and let bursts pass.
     public var isBoundByLoss: Bool { losses.limit.map { $0 < control.bitsPerSecond } ?? false }
 
-    /// Others keep the queue of the path full.
+    /// Other traffic keeps the queue of the path full.
     public var isContested: Bool { foreign.isForeign }
 
-    /// When the first packet left; nil before it.
+    /// When the first packet was sent; nil before it.
     public var sendingSince: MonotonicTime? { firstSent }
     /// The last seconds' share of lost packets, 0 to 1.
     public var lossRate: Double { losses.averageLoss }
-    /// How long packets wait in queues of the path.
+    /// How long packets wait in queues on the path.
     public var queueDelay: TimeInterval { .microseconds(queueWait) }
     /// The same in microseconds.
     var queueWait: Int64 { queue.value(besides: jitter.value) }
-    /// Whether much more is on its way than passes soon. Just after an alarm that is known before it shows as a delay: reports are as old as the queue is
-    /// long.
+    /// Whether much more is in flight than can be delivered soon. Just after an alarm this is known before it shows as a delay: reports are as old as the
+    /// queue is long.
     public func isFlooded(at now: MonotonicTime) -> Bool {
         guard lastOveruse != .zero, now - lastOveruse < Self.alarmTime, !isContested else { return false }
         let passesIn = Double(packets.bytesInFlight * 8) / control.bitsPerSecond
         return passesIn - (roundTrip?.seconds ?? 0) > Self.mostOnItsWay
     }
-    /// Bits a second that arrive; nil before half a second of feedback.
+    /// Bits per second that arrive; nil before half a second of feedback.
     public var acknowledgedRate: Bitrate? { acknowledged.bitsPerSecond.map { .bitsPerSecond(Int64($0)) } }
-    /// Less is sent than could be.
+    /// Less is sent than the estimate allows.
     public var isApplicationLimited: Bool { application.isLimited }
     public var bytesInFlight: Int { packets.bytesInFlight }
 
     // MARK: - Sending
 
-    /// `size` bytes (the datagram, without IP and UDP headers) leave under the transport-wide number `sequence`.
+    /// Records `size` bytes (the datagram, without IP and UDP headers) sent with the transport-wide number `sequence`.
     @inline(__always) public mutating func sent(_ sequence: UInt16, size: Int, at now: MonotonicTime) {
         let wire = size &+ Self.wireOverhead
         var id: UInt8 = 0
         if probe.isSending { id = noteProbe(wire, at: now) }
-        // Silence begins with a packet that is not answered, not with the last one that was.
+        // Silence starts at an unanswered packet and not at the last answered one.
         if packets.bytesInFlight == 0 { lastFeedback = now }
         packets.note(sequence, size: wire, probe: id, mayGrow: phase != .untested, at: now)
         bytesSinceLook &+= wire
         if firstSent == nil { begin(at: now) }
     }
 
-    /// Asks for the place that the packet `sequence` will be noted in.
+    /// Prefetches the entry for the packet `sequence`.
     @inline(__always) public func prefetch(next sequence: UInt16) { packets.prefetch(sequence) }
 
-    /// Asks for the entries that the next feedback tells of.
+    /// Prefetches the entries of the packets in the next feedback.
     @inline(__always) public func prefetchReported() { packets.prefetchReported() }
 
     private mutating func begin(at now: MonotonicTime) {
@@ -212,14 +212,14 @@ public struct BandwidthEstimator: ~Copyable {
         lastFeedback = now
     }
 
-    // MARK: - What the receiver says besides
+    // MARK: - Receiver estimate and demand
 
-    /// The receiver's own estimate (REMB); `sent` is what has been sent to it since the last one, nil where that is not known.
+    /// Applies the receiver's own estimate (REMB); `sent` is the rate sent to it since the last one, nil if unknown.
     public mutating func receiverEstimate(_ bitrate: Bitrate, sent: Bitrate?, at now: MonotonicTime) {
         receiver.take(Double(bitrate.bitsPerSecond), sent: sent.map { Double($0.bitsPerSecond) }, at: now)
     }
 
-    /// What is wanted, so that probing knows what for. Bits a second on the wire; `next` is nil when nothing more is wanted.
+    /// Sets the demand, which determines what to probe for. Bits per second on the wire; `next` is nil if no higher step is wanted.
     public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
         planner.setDemand(
             .init(

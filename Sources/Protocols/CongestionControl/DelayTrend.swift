@@ -1,22 +1,22 @@
 /// Whether queues on the path grow, by the slope of the one-way delay.
 ///
 /// Follows libwebrtc's `TrendlineEstimator` (window 20, smoothing 0.9, gain 4) and, for the threshold that adapts so that a competing flow
-/// that fills queues does not starve this one, draft-ietf-rmcat-gcc-02 section 5.4 with libwebrtc's constants. The draft's own, which let the threshold come
-/// down over seconds, keep more beside TCP and less peace among several of these on one queue; `ForeignQueue` does the former without the latter.
+/// that fills queues does not starve this one, draft-ietf-rmcat-gcc-02 section 5.4 with libwebrtc's constants. The draft's own constants, which lower the
+/// threshold over seconds, hold more against TCP but make several of these flows on one queue less fair; `ForeignQueue` does the former without the latter.
 struct DelayTrend: Sendable {
     private static let window = 20
     private static let leastGroups = 6
     private static let smoothing = 0.9
     private static let gain = 4.0
-    /// The slope counts fully after so many groups.
+    /// The slope has full weight after this many groups.
     private static let confident = 60.0
-    /// A threshold passed for this long, in milliseconds, and by more than one group, is overuse.
+    /// Exceeding the threshold for this many milliseconds, and by more than one group, is overuse.
     private static let patience = 10.0
     /// Microseconds without sending.
     private static let pause: Int64 = 250_000
     private static let upward = 0.0087
     private static let downward = 0.039
-    /// A spike this far above the threshold says nothing about it.
+    /// A spike this far above the threshold does not adapt it.
     private static let outlier = 15.0
 
     /// Milliseconds since the first group, and the smoothed delay.
@@ -32,17 +32,17 @@ struct DelayTrend: Sendable {
     private var timeOver = -1.0
     private var timesOver = 0
     private var lastAdapted: Int64?
-    /// What the slope, weighed, is compared with.
+    /// The threshold for the weighted slope.
     private(set) var threshold = 12.5
     /// The slope as compared.
     private(set) var weighedSlope = 0.0
     private(set) var usage = Usage.normal
-    /// By how much the delay grows along the window, microseconds.
+    /// Growth of the delay along the window, microseconds.
     private(set) var growth: Int64 = 0
 
     init() {}
 
-    /// Takes the distances of two groups; `arrival` is the receiver's clock, microseconds.
+    /// Adds the distances of two groups; `arrival` is on the receiver's clock, microseconds.
     mutating func take(_ deltas: ArrivalGroups.Deltas, arrival: Int64) {
         groups = min(groups + 1, 1_000)
         let first = firstArrival ?? arrival
@@ -53,11 +53,11 @@ struct DelayTrend: Sendable {
         delays[position] = smoothed
         position = (position + 1) % Self.window
         count = min(count + 1, Self.window)
-        // libwebrtc waits for a full window; the gain, which grows with the groups, already keeps few of them from counting much, and a start that is
+        // libwebrtc waits for a full window; the gain, which grows with the groups, already limits the weight of few groups, and a start that is
         // twice too fast fills a queue within six.
         let slope = count >= Self.leastGroups ? fit() ?? lastSlope : lastSlope
         if deltas.sent > Self.pause {
-            // The sender paused, and whatever waited has drained since.
+            // The sender paused, and all queued packets have been delivered since.
             timeOver = -1
             timesOver = 0
             usage = .normal
@@ -70,9 +70,9 @@ struct DelayTrend: Sendable {
         adapt(at: arrival)
     }
 
-    /// Least squares over the window; nil when all came at one moment.
+    /// Least squares over the window; nil when all arrived at one moment.
     private func fit() -> Double? {
-        // A subscript of the arrays themselves copies all of them.
+        // Subscripting the arrays themselves would copy all of them.
         let times = times.span, delays = delays.span
         var sumX = 0.0, sumY = 0.0
         for index in 0..<count {
@@ -93,7 +93,7 @@ struct DelayTrend: Sendable {
         guard groups >= 2 else { return }
         weighedSlope = min(groups, Self.confident) * slope * Self.gain
         if weighedSlope > threshold {
-            // Half of the time since the last group was already too much.
+            // Half the time since the last group was already too much.
             timeOver = timeOver < 0 ? sentDelta / 2 : timeOver + sentDelta
             timesOver += 1
             if timeOver > Self.patience, timesOver > 1, slope >= lastSlope {
@@ -118,7 +118,7 @@ struct DelayTrend: Sendable {
         threshold = min(max(threshold + rate * (size - threshold) * elapsed, 6), 600)
     }
 
-    /// What the queues do.
+    /// The state of the queues.
     enum Usage: Sendable, Equatable {
         /// They drain.
         case under

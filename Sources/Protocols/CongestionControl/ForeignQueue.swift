@@ -1,13 +1,13 @@
 import Primitives
 
-/// Whether the queue on the path is somebody else's, so that to wait until it drains is to starve.
+/// Whether other traffic fills the queue on the path, so that waiting until it drains would mean to starve.
 ///
-/// One's own queue drains as soon as less is sent than the path carries. So an alarm notes what came through, which is what the path carries if
-/// the queue is one's own, and each second at half of that must then shorten it by half a second. Once it would be gone with room to spare and is
-/// still there, others keep it full, and sending still less would not help. Copa (Arun and Balakrishnan, NSDI 2018, section 4) asks the same, whether the
-/// queue empties as one's own rate says that it should, before it competes.
+/// A sender's own queue drains as soon as it sends less than the path carries. So an alarm records the delivered rate, which is the path's capacity if
+/// the queue is our own; each second at half that rate must then shorten the queue by half a second. If the queue should be empty with a margin and
+/// still exists, other traffic keeps it full, and sending still less would not help. Copa (Arun and Balakrishnan, NSDI 2018, section 4) also tests whether the
+/// queue empties as the sender's own rate implies before it competes.
 struct ForeignQueue: Sendable {
-    /// What came through at the last alarm, bits a second; 0 before one.
+    /// The delivered rate at the last alarm, bits per second; 0 before one.
     private var full = 0.0
     /// The longest wait since then, and how much of it should have drained, seconds.
     private var longest = 0.0
@@ -18,26 +18,26 @@ struct ForeignQueue: Sendable {
     private var turned = MonotonicTime.zero
     private static let half = TimeInterval.seconds(60)
     private(set) var isForeign = false
-    /// An alarm has set what comes through at most.
+    /// An alarm has determined the maximum delivered rate.
     var isKnown: Bool { full > 0 }
 
-    /// Room to spare, as a share of the queue and in seconds: rates are measured over a quarter of a second.
+    /// Margin, as a share of the queue and in seconds: rates are measured over a quarter of a second.
     private static let room = 1.25, margin = 0.1
-    /// Microseconds that must wait all the time: jitter looks like a short queue that stays.
+    /// Minimum standing wait in microseconds: jitter looks like a short standing queue.
     private static let least: Int64 = 50_000
-    /// Between two reports no more than this is counted, seconds.
+    /// Maximum time counted between two reports, seconds.
     private static let step = 0.25
 
     init() {}
 
-    /// More was sent than came through, or the queue grew: what comes through now is all there is.
+    /// More was sent than delivered, or the queue grew: the present delivered rate is the capacity.
     mutating func alarm(delivered: Double) {
         full = delivered
         longest = 0
         drained = 0
     }
 
-    /// The queue was seen empty, or what comes through is no measure any more.
+    /// The queue was seen empty, or the delivered rate is no longer meaningful.
     mutating func forget() {
         full = 0
         longest = 0
@@ -45,10 +45,10 @@ struct ForeignQueue: Sendable {
         isForeign = false
     }
 
-    /// Half of what the path carried before: as much as is asked for beside another flow.
+    /// Half of the former capacity: a fair share beside one other flow.
     var share: Double { max(best, bestBefore) / 2 }
 
-    /// Notes what the path is believed to carry, while nobody competes for it.
+    /// Records the estimate, while no other traffic competes.
     mutating func noteEstimate(_ bitsPerSecond: Double, at now: MonotonicTime) {
         guard !isForeign else { return }
         if now - turned > Self.half {
@@ -59,7 +59,7 @@ struct ForeignQueue: Sendable {
         best = max(best, bitsPerSecond)
     }
 
-    /// Takes one feedback: the wait in microseconds and what comes through in bits a second.
+    /// Processes one feedback: the wait in microseconds and the delivered rate in bits per second.
     mutating func update(wait: Int64, delivered: Double, at now: MonotonicTime) {
         let elapsed = min((now - last).seconds, Self.step)
         last = now

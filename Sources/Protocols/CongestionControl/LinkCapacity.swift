@@ -1,18 +1,18 @@
-/// What the link was seen to carry when it was full, with how sure that is.
+/// The capacity of the link as seen when it was full, with its certainty.
 ///
-/// Follows libwebrtc's `LinkCapacityEstimator`. Where it is known, the rate grows slowly near it. Beside that, and not there: where the link's end was found
-/// twice in a row, a probe that shows far more is no proof by itself.
+/// Follows libwebrtc's `LinkCapacityEstimator`. Near a known capacity the rate grows slowly. In addition to libwebrtc: if the link's limit was found
+/// twice in a row, a probe that shows far more is not proof by itself.
 struct LinkCapacity: Sendable {
     private var estimate: Double?
     private var deviation = 0.4
-    /// Where the link's end was found the last time, in bits a second; nil: it was not, or the link carried more since.
+    /// The last limit found for the link, in bits per second; nil: none, or the link carried more since.
     private var end: Double?
-    /// It was found there twice in a row. On a path with jitter it is somewhere else each time, and the highest is the truest.
+    /// It was found twice in a row. On a path with jitter the result differs each time, and the highest is the most accurate.
     private var isCertain = false
-    /// What is found at the same place strays by so much.
+    /// Tolerance for two results to count as the same limit.
     private static let mostStray = 1.1
-    /// A probe of some milliseconds was read as 1.4 to 1.5 times the link (600 kbit/s, Chromium, measured), where the link, a radio or the receiver's
-    /// machine held its first packets back. Links that grow step by step, as radios' do, are followed without a second probe.
+    /// A probe of some milliseconds was measured at 1.4 to 1.5 times the link (600 kbit/s, Chromium, measured), when the link, a radio or the receiver's
+    /// machine delayed its first packets. Links that grow step by step, as radios do, are followed without a second probe.
     private static let doubtful = 1.25
 
     init() {}
@@ -31,13 +31,13 @@ struct LinkCapacity: Sendable {
     /// The rate was set to this by a probe.
     mutating func wasProbed(at bitsPerSecond: Double) { update(bitsPerSecond / 1_000, weight: 0.5) }
     mutating func forget() { estimate = nil }
-    /// It is another link.
+    /// The link has changed.
     mutating func forgetAll() { self = LinkCapacity() }
 
-    /// Whether a probe's result is more than the link is known to carry, so that another probe should say so too.
+    /// Whether a probe's result exceeds the known capacity, so that another probe should confirm it.
     func isBeyond(_ result: Double) -> Bool { isCertain && end.map { result > $0 * Self.doubtful } ?? false }
 
-    /// A probe that left at `rate` came at `result`: slower, and that is the link's end, or as fast, and the end is farther.
+    /// A probe sent at `rate` arrived at `result`: if slower, that is the link's limit; if as fast, the limit is higher.
     mutating func noteProbe(_ result: Double, of rate: Double) {
         if result < 0.9 * rate { return noteEnd(result) }
         guard let known = end, result > known else { return }

@@ -1,16 +1,16 @@
-/// A bound on the rate by losses, where delay says nothing: policers and very short queues.
+/// A limit on the rate by losses, where delay reveals nothing: policers and very short queues.
 ///
-/// After libwebrtc's `LossBasedBweV2`: the link is a pair of a bandwidth and a share of packets that it loses whatever is sent. Of a few
-/// candidate bandwidths the one is taken under which the losses seen over the last seconds are the likeliest. So random loss of a radio link,
-/// the same at every rate, lowers nothing, and loss that comes with more rate does. Differences: windows by arrival of feedback, one Newton step
-/// as there, and the loss that is put down to the link may be larger, because repeats repair it and delay sees congestion first.
+/// After libwebrtc's `LossBasedBweV2`: the link is modelled by a bandwidth and a share of packets that it loses at any rate. Of a few
+/// candidate bandwidths, the one is chosen that makes the losses of the last seconds most likely. So random loss of a radio link,
+/// the same at every rate, lowers nothing, and loss that grows with the rate does. Differences: windows by arrival of feedback, one Newton step
+/// as there, and a larger share of loss may be attributed to the link, because retransmissions repair it and delay detects congestion first.
 struct LossBound: Sendable {
     private struct Observation {
         var packets = 0.0
         var lost = 0.0
-        /// Bits a second while these packets left.
+        /// Bits per second while these packets were sent.
         var rate = 0.0
-        /// When the first of them left, microseconds.
+        /// When the first of them was sent, microseconds.
         var since: Int64 = .max
     }
 
@@ -19,32 +19,32 @@ struct LossBound: Sendable {
     private static let length: Int64 = 250_000
     private static let leastPackets = 5.0
     private static let fading = 0.9
-    /// What a link may lose by itself: 12 %, and more at low rates where one packet is much.
+    /// Maximum inherent loss of a link: 12 %, and more at low rates where one packet is much.
     private static let inherentOffset = 0.12
     private static let inherentBalance = 75_000.0
     private static let leastInherent = 0.001
-    /// Candidates as shares of the present bandwidth; the last one is what comes through.
+    /// Candidates as shares of the present bandwidth; the last one is the delivered rate.
     private static let factors = [1.3, 1.02, 1.0, 0.95, 0.85, 0]
 
     private var observations = InlineArray<20, Observation>(repeating: Observation())
     private var count = 0
     private var position = 0
     private var open = Observation()
-    /// The newest observations that are not judged yet, because what they miss may still come.
+    /// The newest observations that are not evaluated yet, because their missing packets may still arrive.
     private var unsettled = 0
     private var openBytes = 0
     private var openLast: Int64 = .min
     private var inherent = 0.01
     private var bandwidth: Double?
-    /// The share of packets lost over the window, newer ones weighing more.
+    /// The share of packets lost over the window, newer ones weighted more.
     private(set) var averageLoss = 0.0
 
     init() {}
 
-    /// The bound in bits a second; nil while losses give no reason for one.
+    /// The limit in bits per second; nil while losses require none.
     private(set) var limit: Double?
 
-    /// Takes one packet's fate; `sent` in microseconds.
+    /// Adds the outcome of one packet; `sent` in microseconds.
     mutating func take(_ size: Int, sent: Int64, isLost: Bool) {
         open.packets += 1
         if isLost { open.lost += 1 }
@@ -53,7 +53,7 @@ struct LossBound: Sendable {
         openLast = max(openLast, sent)
     }
 
-    /// A packet told as lost, which left at `sent`, came after all.
+    /// A packet reported as lost, sent at `sent`, arrived after all.
     mutating func recovered(sent: Int64) {
         guard sent < open.since else {
             open.lost = max(0, open.lost - 1)
@@ -71,11 +71,11 @@ struct LossBound: Sendable {
         }
     }
 
-    /// Nothing seen holds any more (outage, another path).
+    /// Discards all observations (outage, another path).
     mutating func forget() { self = LossBound() }
 
-    /// Closes the observation when it is long enough; `estimate` is what delay allows, `delivered` what comes through. Where delays stray, what is
-    /// told as lost may only be late: an observation is judged when the next one is complete, a quarter of a second later.
+    /// Closes the observation when it is long enough; `estimate` is what delay allows, `delivered` the delivered rate. If delays vary, packets
+    /// reported as lost may only be late: an observation is evaluated when the next one is complete, a quarter of a second later.
     mutating func update(estimate: Double, delivered: Double?, straying: Bool) {
         guard open.packets >= Self.leastPackets, openLast - open.since >= Self.length else { return }
         open.rate = Double(openBytes) * 8e6 / Double(max(openLast - open.since, 1))
@@ -106,7 +106,7 @@ struct LossBound: Sendable {
     private mutating func choose(estimate: Double, delivered: Double?) {
         let current = min(bandwidth ?? estimate, estimate)
         guard averageLoss > 0 else {
-            // Where nothing was lost the highest candidate is the likeliest, and the link loses nothing by itself.
+            // Without losses the highest candidate is the most likely one, and the link has no inherent loss.
             inherent = Self.leastInherent
             let highest = max(min(current * Self.factors[0], estimate), 1)
             bandwidth = highest
@@ -114,7 +114,7 @@ struct LossBound: Sendable {
             return
         }
         var best = current, bestScore = -Double.infinity, bestInherent = inherent
-        // Below what comes through there is no need to go.
+        // There is no need to go below the delivered rate.
         let floor = min(delivered ?? 0, current)
         for factor in Self.factors {
             let candidate = max(min(current * factor, estimate), floor, 1)
@@ -134,7 +134,7 @@ struct LossBound: Sendable {
         min(Self.inherentOffset + Self.inherentBalance / max(candidate, 1), 0.5)
     }
 
-    /// One Newton step on the likelihood of the loss that does not come from the rate.
+    /// One Newton step on the likelihood of the inherent loss.
     private func likelyInherent(for candidate: Double) -> Double {
         var share = min(max(inherent, Self.leastInherent), bound(on: candidate))
         var first = 0.0, second = 0.0, weight = 1.0
@@ -151,7 +151,7 @@ struct LossBound: Sendable {
     }
 
     private func likelihood(of candidate: Double, inherent share: Double) -> Double {
-        // More is better where losses do not speak against it.
+        // More is better unless losses contradict it.
         let preference = averageLoss < 0.15 ? 0.0002 * candidate / 1_000 + 0.02 * Self.log(1 + candidate / 1_000) : 0
         var sum = 0.0, weight = 1.0
         let observations = observations.span

@@ -1,15 +1,15 @@
-/// What a probe showed: the lower of the rates at which its packets left and came.
+/// The result of a probe: the lower of the rates at which its packets were sent and arrived.
 ///
-/// Follows libwebrtc's `ProbeBitrateEstimator`: 80 % of the packets must be there; the first packet's bytes do not count on arrival nor the last one's on
-/// leaving; a probe that came clearly slower than it left found the bottleneck, and a little less than what it found is taken. Times are microseconds.
+/// Follows libwebrtc's `ProbeBitrateEstimator`: 80 % of the packets must have arrived; the first packet's bytes do not count for arrival nor the last one's
+/// for sending; a probe that arrived clearly slower than it was sent found the bottleneck, and slightly less than the result is used. Times are microseconds.
 ///
-/// Its own: where delays stray spacing shows nothing. Then a probe is long and of many packets, and the least delay of its last third, set against that of
-/// its first, tells whether it made a queue.
+/// An addition: if delays vary, spacing reveals nothing. Then a probe is long and has many packets, and the minimum delay of its last third, compared with
+/// that of its first, shows whether it built a queue.
 struct ProbeMeasure: Sendable {
     private static let share = 0.8
-    /// Longer than this it measured something else.
+    /// A longer probe measured something else.
     private static let longest: Int64 = 1_000_000
-    /// A link that delivers twice as fast as was sent held the packets back first.
+    /// A link that delivers twice as fast as was sent had delayed the packets first.
     private static let mostRatio = 2.0
 
     private(set) var id: UInt8 = 0
@@ -24,16 +24,16 @@ struct ProbeMeasure: Sendable {
     private var sizeOfLastSent = 0
     private var sizeOfFirstArrival = 0
     private var isDone = true
-    /// How long the probe takes to leave, where delays stray; nil where they do not.
+    /// How long the probe takes to send, if delays vary; nil if they do not.
     private var length: Int64?
-    /// The least delay of the packets of each third.
+    /// The minimum delay of the packets of each third.
     private var least = InlineArray<3, Int64>(repeating: .max)
-    /// Of three thirds of a probe the middles of the first and the last are two apart.
+    /// The midpoints of the first and the last third are two thirds apart.
     private static let thirds = 3.0 / 2
 
     init() {}
 
-    /// Waits for the packets of probe `id`, which takes `length` microseconds to leave where delays stray.
+    /// Waits for the packets of probe `id`, which takes `length` microseconds to send if delays vary.
     mutating func begin(_ id: UInt8, packets: Int, bytes: Int, length: Int64? = nil) {
         self = ProbeMeasure()
         self.id = id
@@ -47,7 +47,7 @@ struct ProbeMeasure: Sendable {
 
     mutating func giveUp() { isDone = true }
 
-    /// Takes one packet of the probe that came.
+    /// Adds one received packet of the probe.
     mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
         guard !isDone else { return }
         packets += 1
@@ -67,7 +67,7 @@ struct ProbeMeasure: Sendable {
         least[third] = min(least[third], arrival - sent)
     }
 
-    /// The rate, once enough is there; delays stray by `jitter`. Ends the probe.
+    /// The rate, once enough packets have arrived; delays vary by `jitter`. Ends the probe.
     mutating func takeResult(jitter: Int64 = 0) -> Result? {
         guard !isDone, packets >= max(packetsNeeded, 3), bytes >= bytesNeeded else { return nil }
         let sentIn = lastSent - firstSent, arrivedIn = lastArrival - firstArrival
@@ -77,23 +77,23 @@ struct ProbeMeasure: Sendable {
         if length != nil { return resultInJitter(jitter, sendRate: sendRate, sentIn: Double(sentIn)) }
         let arrivalRate = Double(bytes - sizeOfFirstArrival) * 8e6 / Double(arrivedIn)
         guard arrivalRate <= Self.mostRatio * sendRate else { return .unclear }
-        // It began before delays were known to stray.
+        // It began before delays were known to vary.
         if jitter > ProbeState.mostJitter, arrivalRate < 0.9 * sendRate { return .unclear }
         return .rate(arrivalRate < 0.9 * sendRate ? 0.95 * arrivalRate : min(sendRate, arrivalRate))
     }
 
     private func resultInJitter(_ jitter: Int64, sendRate: Double, sentIn: Double) -> Result {
         guard least[0] < .max, least[2] < .max else { return .unclear }
-        // Of ten evenly spread delays the least is a tenth of their spread above it, and strays by as much.
+        // The minimum of ten evenly spread delays is a tenth of their spread above it, and varies by as much.
         let growth = Self.thirds * Double(max(least[2] - least[0] - jitter / 4, 0))
         let rate = sendRate * sentIn / (sentIn + growth)
         return .rate(rate < 0.9 * sendRate ? 0.95 * rate : rate)
     }
 
     enum Result: Sendable, Equatable {
-        /// Bits a second.
+        /// Bits per second.
         case rate(Double)
-        /// It came in a burst: its packets waited for something else.
+        /// It arrived in a burst: its packets were delayed by something else.
         case unclear
     }
 }

@@ -2,25 +2,25 @@ import Primitives
 
 /// When to probe and how high.
 ///
-/// After libwebrtc's `ProbeController` in when to probe: at the first feedback, at once after a probe that succeeded, and for what was there before soon
-/// after a fall. How high is a router's own rule, from the first probe on: a quarter above what the next layer would take, three tenths above the
-/// estimate at least, four times that at most; and nothing is probed for that nobody would use. A probe that found nothing makes the next one
-/// wait longer, up to `longest`, so that the step up of a link is found within seconds and a link that stays as it is carries a probe of
+/// The timing follows libwebrtc's `ProbeController`: at the first feedback, at once after a successful probe, and for the former rate soon
+/// after a fall. The height is a router's own rule, from the first probe on: a quarter above the next layer's bitrate, at least three tenths above the
+/// estimate, at most four times that; and never beyond what would be used. A probe that found nothing makes the next one
+/// wait longer, up to `longest`, so that a faster link is detected within seconds and an unchanged link carries a probe of
 /// some 2 kB every few seconds.
 struct ProbePlanner: Sendable {
-    /// What is wanted, by the allocation.
+    /// The demand, by the allocation.
     struct Demand: Sendable, Equatable {
-        /// What the present choice costs, bits a second.
+        /// The bitrate of the current allocation, bits per second.
         var allocated = 0.0
-        /// What would have to be there for the next gain; nil where nothing more is wanted.
+        /// The bandwidth needed for the next step up; nil if no more is wanted.
         var next: Double?
-        /// What everything wanted costs.
+        /// The bitrate of everything preferred.
         var wanted = 0.0
     }
 
     private static let shortest = TimeInterval.milliseconds(1_000)
     private static let longest = TimeInterval.milliseconds(4_000)
-    /// A probe says so much about a link at most.
+    /// Maximum ratio that one probe can show.
     private static let mostFactor = 4.0
 
     private(set) var demand = Demand()
@@ -31,23 +31,23 @@ struct ProbePlanner: Sendable {
     private var droppedFrom: Double?
     private var droppedAt = MonotonicTime.zero
     private var droppedSince = MonotonicTime.zero
-    /// The next probe is for what was there before the fall.
+    /// The next probe is for the rate before the fall.
     private(set) var isRecovering = false
     private var recovery: (rate: Double, since: MonotonicTime)?
-    /// When the last fall was that soon afterwards turned out to be none of the link's; nil before one.
+    /// When the last fall occurred that soon turned out not to be the link's; nil before one.
     private(set) var wrongFall: MonotonicTime?
-    /// A queue that is gone within this was no lack of bandwidth.
+    /// A queue that drains within this time was no lack of bandwidth.
     private static let patience = TimeInterval.milliseconds(1_500)
     private static let recovered = 0.85
-    /// Falls that follow each other within this are none to be taken back, whatever made them: pictures would flap.
+    /// Falls that follow each other within this time are not reverted, whatever caused them: layers would flap.
     private static let peace = TimeInterval.seconds(5)
 
     init() {}
 
-    /// When `plan` should be asked next.
+    /// When to call `plan` next.
     var nextDeadline: MonotonicTime { demand.next == nil ? .distantFuture : nextDue }
 
-    /// The first feedback came, or feedback came again: a link may be probed from now on.
+    /// The first feedback arrived, or feedback resumed: the link may be probed from now on.
     mutating func start(at now: MonotonicTime) {
         hasStarted = true
         interval = Self.shortest
@@ -59,9 +59,9 @@ struct ProbePlanner: Sendable {
         nextDue = .distantFuture
     }
 
-    /// Another choice was made or other things are wanted.
+    /// The allocation or the demand changed.
     mutating func setDemand(_ demand: Demand, at now: MonotonicTime) {
-        // Something new is wanted: do not wait for the end of a long pause.
+        // New demand: do not wait for the end of a long interval.
         if hasStarted, let next = demand.next, self.demand.next == nil || next < (self.demand.next ?? 0) * 0.8 {
             interval = Self.shortest
             nextDue = min(nextDue, now + Self.shortest / 2)
@@ -69,7 +69,7 @@ struct ProbePlanner: Sendable {
         self.demand = demand
     }
 
-    /// The rate to probe at now; nil when it is not time or nothing is to be gained.
+    /// The rate to probe at now; nil when it is not time or nothing can be gained.
     mutating func plan(estimate: Double, isCongested: Bool, isContested: Bool, at now: MonotonicTime) -> Double? {
         guard hasStarted, now >= nextDue, let next = demand.next else { return nil }
         guard !isCongested else {
@@ -86,15 +86,15 @@ struct ProbePlanner: Sendable {
         }
         nextDue = now + interval
         interval = min(interval + interval / 2, Self.longest)
-        // A quarter above what the next layer takes, so that it fits with room to spare; never so little that it could not show growth.
-        // In a queue that others keep full a probe gets its share of the link; a rate is fair where that share suffices.
+        // A quarter above the next layer's bitrate, so that it fits with a margin; never so little that it could not show growth.
+        // In a queue that others keep full a probe gets its share of the link; a rate is fair if that share suffices.
         let margin = isContested ? 1.5 : 1.25
         let goal = max(next * margin, estimate * 1.3)
         let all = max(demand.wanted * 1.3, next * margin)
         return min(min(goal, all), estimate * Self.mostFactor)
     }
 
-    /// The rate fell by much: perhaps it was only a stall, so look again soon, and at once where the queue is gone at once.
+    /// The rate fell by much: it may only be a stall, so probe again soon, and at once when the queue has drained.
     mutating func dropped(from rate: Double, at now: MonotonicTime) {
         guard hasStarted else { return }
         interval = Self.shortest
@@ -106,7 +106,7 @@ struct ProbePlanner: Sendable {
         droppedAt = now
     }
 
-    /// Nothing waits on the path. Soon after a fall that is a stall's end, and one probe asks for most of what was there before, as libwebrtc does after
+    /// The queue on the path is empty. Soon after a fall that is the end of a stall, and one probe tests most of the former rate, as libwebrtc does after
     /// drops.
     mutating func drained(at now: MonotonicTime) {
         guard droppedFrom != nil, !isRecovering else { return }
@@ -118,7 +118,7 @@ struct ProbePlanner: Sendable {
         nextDue = now
     }
 
-    /// The last probe said nothing. The next one falls on another moment between two pictures, which a whole number of seconds may not.
+    /// The last probe was inconclusive. The next one hits another moment between two frames, which a whole number of seconds may not.
     mutating func repeatSoon(at now: MonotonicTime) { nextDue = min(nextDue, now + Self.shortest / 2) }
 
     /// A probe at `rate` showed `result`.
@@ -130,7 +130,7 @@ struct ProbePlanner: Sendable {
         }
         recovery = nil
         guard result > estimateBefore * 1.1 else { return }
-        // It grows: go on at once while the link gives what was asked.
+        // The rate grows: continue at once while the link delivers what is probed.
         interval = Self.shortest
         nextDue = result > 0.7 * rate ? now : now + interval
     }

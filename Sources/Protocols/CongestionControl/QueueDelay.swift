@@ -1,10 +1,10 @@
-/// How long packets wait in queues: the one-way delay above the least of the last 10 to 20 seconds (as LEDBAT, RFC 6817 section 4.2).
+/// How long packets wait in queues: the one-way delay above the minimum of the last 10 to 20 seconds (as LEDBAT, RFC 6817 section 4.2).
 ///
-/// The slope of `DelayTrend` tells that queues grow, not how long they are; a standing queue has no slope.
+/// The slope of `DelayTrend` shows that queues grow, not how long they are; a standing queue has no slope.
 struct QueueDelay: Sendable {
     private static let half: Int64 = 10_000_000
     private static let halfContested: Int64 = 60_000_000
-    /// A packet that came so much earlier than those before it was not overtaken: the receiver's clock jumped.
+    /// A packet that arrived this much earlier than those before it did not overtake them: the receiver's clock jumped.
     private static let jump: Int64 = 1_000_000
 
     private var least: Int64 = .max
@@ -15,7 +15,7 @@ struct QueueDelay: Sendable {
     /// Of the newest packet, microseconds.
     private(set) var newest: Int64 = 0
 
-    /// The least wait of the last quarter to half second, in two halves.
+    /// The minimum wait of the last quarter to half second, in two halves.
     private var low: Int64 = 0
     private var lowBefore: Int64 = 0
     private var lowTurned: Int64 = 0
@@ -23,15 +23,15 @@ struct QueueDelay: Sendable {
 
     init() {}
 
-    /// What waits all the time, microseconds: the least wait of the last quarter to half second, which CoDel judges a queue by, too (RFC 8289 section 3).
-    /// What jitter and single pictures make and unmake is no queue.
+    /// The standing queue, microseconds: the minimum wait of the last quarter to half second, by which CoDel judges a queue, too (RFC 8289 section 3).
+    /// Waits that jitter and single frames cause and remove are not a queue.
     var standing: Int64 { min(low, lowBefore) }
 
-    /// What waits for a queue where delays stray by `jitter`, microseconds: the smoothed wait less what jitter makes of it, and what waits all the time.
+    /// The queue's wait if delays vary by `jitter`, microseconds: the smoothed wait less the effect of jitter, but at least the standing wait.
     func value(besides jitter: Int64) -> Int64 { max(value - 2 * jitter, min(standing, value)) }
 
-    /// Takes one packet; microseconds, each on its own clock.
-    /// While others keep the queue full its floor is not seen, and remembered for longer: `isContested`.
+    /// Adds one packet; microseconds, each on its own clock.
+    /// While others keep the queue full (`isContested`) its floor is not visible, and is remembered for longer.
     mutating func take(sent: Int64, arrival: Int64, isContested: Bool) {
         let delay = arrival - sent
         if arrival - turned > (isContested ? Self.halfContested : Self.half) || turned - arrival > Self.jump {

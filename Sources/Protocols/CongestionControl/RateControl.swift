@@ -1,20 +1,20 @@
 import Primitives
 
-/// From what queues do to a rate: additive or multiplicative increase, multiplicative decrease.
+/// Derives the rate from the state of the queues: additive or multiplicative increase, multiplicative decrease.
 ///
 /// Follows draft-ietf-rmcat-gcc-02 section 5.5 and libwebrtc's `AimdRateControl`. What differs, and why:
-/// - a decrease goes by what the last quarter second delivered (`DeliveryWindow`), and deeper the longer the queue already is, because a
+/// - a decrease is based on what the last quarter second delivered (`DeliveryWindow`), and is deeper the longer the queue already is, because a
 ///   router cannot slow an encoder down, only change the layer once;
-/// - where the link delivers as fast as is sent, a decrease is a step of the estimate itself and never below what is delivered: a router sends
-///   what layers happen to cost, usually far below the estimate, and a false alarm must not make that the estimate.
+/// - if the link delivers as fast as packets are sent, a decrease is a step of the estimate itself and never below the delivered rate: a router sends
+///   what the layers require, usually far below the estimate, and a false alarm must not make that the estimate.
 struct RateControl: Sendable {
     enum State: Sendable { case hold, increase, decrease }
 
-    /// Bits a second.
+    /// Bits per second.
     private(set) var bitsPerSecond: Double
     private(set) var state = State.hold
     private(set) var capacity = LinkCapacity()
-    /// The acknowledged rate over the last feedbacks.
+    /// The acknowledged rate, averaged over the last feedback packets.
     private var steadyDelivered = 0.0
     private var lastChange: MonotonicTime?
     private var lastDecrease: MonotonicTime?
@@ -27,7 +27,7 @@ struct RateControl: Sendable {
         self.most = most
     }
 
-    /// What one feedback showed.
+    /// The results of one feedback packet.
     struct Input {
         var usage: DelayTrend.Usage
         /// Smoothed rate of arrivals.
@@ -41,7 +41,7 @@ struct RateControl: Sendable {
         var isCarried: Bool
     }
 
-    /// Takes one feedback's verdict.
+    /// Applies the results of one feedback packet.
     mutating func update(_ input: Input, at now: MonotonicTime) {
         switch input.usage {
         case .over:
@@ -63,20 +63,20 @@ struct RateControl: Sendable {
         lastChange = now
     }
 
-    /// What a probe says of the link's end.
+    /// Records a probe's result as evidence of the link's limit.
     mutating func probed(_ result: Double, of rate: Double) { capacity.noteProbe(result, of: rate) }
 
-    /// Packets go over another link.
+    /// Packets use another link.
     mutating func forgetLink() { capacity.forgetAll() }
 
-    /// Lowers the rate to a bound that another part found.
+    /// Lowers the rate to a limit that another part found.
     mutating func bound(by limit: Double) { bitsPerSecond = max(least, min(bitsPerSecond, limit)) }
 
     /// Queues cannot show the effect of the last decrease sooner than a round trip later.
     private func mayDecrease(_ input: Input, at now: MonotonicTime) -> Bool {
         guard let lastDecrease else { return true }
         let interval = min(max(input.roundTrip, .milliseconds(10)), .milliseconds(200))
-        // One burst, a keyframe's, is one alarm.
+        // One burst, such as a keyframe's, is one alarm.
         if input.isCarried { return now - lastDecrease >= Self.carriedInterval }
         if now - lastDecrease >= interval { return true }
         return (input.rates?.arrived ?? input.acknowledged ?? .infinity) < 0.5 * bitsPerSecond
@@ -96,11 +96,11 @@ struct RateControl: Sendable {
         // 0.9 with a short queue; 0.7 with one of a quarter second, which must drain.
         let depth = min(max(Double(input.queueDelay - 30_000) / 220_000, 0), 1)
         let factor = 0.9 - 0.2 * depth
-        // Too few packets to tell, and little used: nothing shows that the link became slower.
+        // Too few packets for a rate, and little use: nothing shows that the link became slower.
         if input.rates == nil, delivered < 0.5 * bitsPerSecond, input.queueDelay < 100_000 { return }
         var lowered = factor * delivered
         if input.isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
-        // A queue that drains faster than the estimate is a burst's, not the estimate's.
+        // A queue that drains faster than the estimate is due to a burst and not to the estimate.
         guard lowered < bitsPerSecond else { return }
         bitsPerSecond = max(lowered, least)
         guard !input.isCarried else { return }
@@ -112,7 +112,7 @@ struct RateControl: Sendable {
         defer { lastChange = now }
         let delivered = input.acknowledged ?? bitsPerSecond
         if delivered > capacity.upperBound { capacity.forget() }
-        // Far above what is really sent nothing is known; probes go there. (libwebrtc allows half as much again, because an encoder follows.)
+        // Far above the sent rate nothing is known; probes cover that. (libwebrtc allows 1.5 times, because an encoder follows.)
         // Windows of 150 ms hold four or five frames, and an uneven one must not count as a faster link.
         steadyDelivered += (delivered - steadyDelivered) * (steadyDelivered == 0 ? 1 : 0.1)
         let limit = 1.05 * min(delivered, steadyDelivered) + 10_000
@@ -120,14 +120,14 @@ struct RateControl: Sendable {
         let elapsed = min(lastChange.map { (now - $0).seconds } ?? 0, 1)
         let step: Double
         if capacity.bitsPerSecond != nil {
-            // One packet of the usual size a response time, which is the round trip and the detector's 100 ms, twice.
+            // One packet of the usual size per response time, which is twice the sum of the round trip and the detector's 100 ms.
             let frame = bitsPerSecond / 8 / 30
             let packet = frame / max(1, (frame / 1_200).rounded(.up)) * 8
             step = max(packet / (2 * (input.roundTrip.seconds + 0.1)), 4_000) * elapsed
         } else {
             step = max(bitsPerSecond * 0.08 * elapsed, 1_000 * elapsed)
         }
-        // Slower where packets already wait; never so slow that a flow that fills queues takes all.
+        // Slower if packets already wait; never so slow that a flow that fills queues takes everything.
         let patience = min(max(1 - Double(input.queueDelay - 20_000) / 60_000, 0.25), 1)
         bitsPerSecond = min(min(bitsPerSecond + step * patience, limit), most)
     }

@@ -1,42 +1,42 @@
 import Primitives
 
-/// The receiver's own estimate (REMB, draft-alvestrand-rmcat-remb-03), for receivers without transport-wide feedback, and as a bound beside it where
+/// The receiver's own estimate (REMB, draft-alvestrand-rmcat-remb-03), for receivers without transport-wide feedback, and as an upper limit if
 /// both are sent.
 ///
-/// Alone it is taken with care: libwebrtc and those that copy it never say more than one and a half times what arrived
-/// (`AimdRateControl`), so a figure well above what is sent follows from that and tells nothing of the path. It limits once it falls to what comes, as it
-/// does when queues grow, or when it stays below what is sent. Then the limit grows by 8 % a second, as a sender's own estimate does, up to what a next
-/// layer takes, and slower each time that this failed.
+/// Alone it is used with care: libwebrtc and implementations that copy it never report more than 1.5 times what arrived
+/// (`AimdRateControl`), so a value well above the sent rate follows from that and reveals nothing about the path. It becomes a limit once it falls to the
+/// arriving rate, as it does when queues grow, or when it stays below the sent rate. Then the limit grows by 8 % per second, as a sender's own estimate
+/// does, up to the bitrate of a next layer, and more slowly each time that this failed.
 struct ReceiverLimit: Sendable {
-    /// Receivers repeat it every second or when it falls; one that says nothing for so long has stopped.
+    /// Receivers repeat it every second or when it falls; without one for this long the receiver has stopped sending them.
     private static let lifetime = TimeInterval.seconds(10)
-    /// Less than this share of the last figure is a fall; a cut is to 0.85 of what arrives.
+    /// A value below this share of the last one is a fall; a cut is to 0.85 of what arrives.
     private static let fall = 0.97
-    /// A figure above so many times what was sent is no cut.
+    /// A value above this multiple of the sent rate is not a cut.
     private static let following = 1.2
-    /// Growing by 8 % a second, a figure reaches the double in nine seconds: until then it may be below what is sent.
+    /// At 8 % per second a value doubles in nine seconds: until then it may be below the sent rate.
     private static let catchingUp = TimeInterval.seconds(10)
-    /// A second's growth.
+    /// Growth per second.
     private static let growth = 0.08
-    /// From one layer of a simulcast to the next: what is sent then lets the receiver say more.
+    /// From one simulcast layer to the next: the higher sent rate then lets the receiver report more.
     private static let reach = 3.0
-    /// Cuts within this are one.
+    /// Cuts within this time count as one.
     private static let episode = TimeInterval.seconds(5)
-    /// A cut within this after another says that the growth in between was too much.
+    /// A cut within this time after another shows that the growth in between was too fast.
     private static let memory = TimeInterval.seconds(120)
     private static let mostSlowness = 8.0
 
     private var value: Double?
     private var told = MonotonicTime.zero
     private var belowSince: MonotonicTime?
-    /// Bits a second; nil while there is no reason to limit.
+    /// Bits per second; nil while there is no reason to limit.
     private var limit: Double?
     private var lastCut = MonotonicTime.zero
     private var slowness = 1.0
 
     init() {}
 
-    /// Takes a figure; `sent` is what has been sent since the last one, in bits a second.
+    /// Applies a value; `sent` is the rate sent since the last one, in bits per second.
     mutating func take(_ bitsPerSecond: Double, sent: Double?, at now: MonotonicTime) {
         let last = self.bitsPerSecond(at: now)
         let elapsed = min((now - told).seconds, 1)
@@ -61,9 +61,9 @@ struct ReceiverLimit: Sendable {
         lastCut = now
     }
 
-    /// The figure; nil while none holds.
+    /// The current value; nil if there is none.
     func bitsPerSecond(at now: MonotonicTime) -> Double? { now - told <= Self.lifetime ? value : nil }
 
-    /// What may be sent where nothing else is known; nil for no limit.
+    /// The limit if there is no other measurement; nil for none.
     func limitAlone(at now: MonotonicTime) -> Double? { now - told <= Self.lifetime ? limit : nil }
 }

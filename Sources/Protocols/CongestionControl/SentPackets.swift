@@ -1,10 +1,10 @@
 import Primitives
 
-/// What left under which transport-wide sequence number, until the receiver tells what became of it
+/// The packets sent, by transport-wide sequence number, until the receiver reports them
 /// (draft-holmer-rmcat-transport-wide-cc-extensions-01; libwebrtc's `TransportFeedbackAdapter`).
 ///
-/// A ring by number. It doubles while what would be overwritten still waits and is young, so that most peers do not pay for what one with
-/// twelve cameras needs.
+/// A ring by number. It doubles while the entry to overwrite is still unreported and recent, so that most peers do not need the memory of one with
+/// twelve cameras.
 struct SentPackets: ~Copyable {
     struct Entry {
         /// Nanoseconds of the server's clock.
@@ -19,29 +19,29 @@ struct SentPackets: ~Copyable {
 
     enum State: UInt8 {
         case free
-        /// On its way.
+        /// In flight.
         case waiting
-        /// Not told about by a report that speaks of later ones: that one's predecessor was lost, or it will still be told.
+        /// Not reported although later ones were: the report was lost, or the packet will still be reported.
         case passed
         case lost, received
 
         var isOpen: Bool { self == .waiting || self == .passed || self == .lost }
     }
 
-    /// 200 packets/s, some 1.5 Mbit/s with sound, x 1 s, next power of two: 4 kB.
+    /// 200 packets/s, some 1.5 Mbit/s with audio, x 1 s, next power of two: 4 kB.
     private static let least = 256
     /// 20 Mbit/s / 1,100 B x 1.5 s = 3,400, next power of two.
     private static let most = 4_096
-    /// What is younger still waits for its feedback.
+    /// Younger packets still wait for their feedback.
     private static let patience = TimeInterval.seconds(1)
 
     private var entries: UnsafeMutablePointer<Entry>
     private var mask: Int
-    /// Bytes that wait to be told about, behind all that was told about.
+    /// Unreported bytes sent after everything that was reported.
     private(set) var bytesInFlight = 0
-    /// The number that was told about last; nil before any.
+    /// The last reported number; nil before any.
     private var lastTold: UInt16?
-    /// The newest number that was told about, up to which nothing is on its way; nil before any.
+    /// The newest reported number, up to which nothing is in flight; nil before any.
     private var newestTold: UInt16?
 
     init() {
@@ -59,7 +59,7 @@ struct SentPackets: ~Copyable {
         return entries
     }
 
-    /// Notes that `size` bytes leave under `sequence`. Where no feedback ever came there is nothing to remember more for: `mayGrow`.
+    /// Records `size` bytes sent with `sequence`. `mayGrow` is false before the first feedback, when there is no need to remember more.
     @inline(__always)
     mutating func note(_ sequence: UInt16, size: Int, probe: UInt8, mayGrow: Bool, at now: MonotonicTime) {
         var entry = entries + (Int(sequence) & mask)
@@ -76,37 +76,37 @@ struct SentPackets: ~Copyable {
         bytesInFlight &+= size
     }
 
-    /// Asks for the places of `sequence` and of those behind it.
+    /// Prefetches the entries of `sequence` and of the next ones.
     @inline(__always) func prefetch(_ sequence: UInt16) {
         Prefetch.lines(entries + (Int(sequence) & mask), 2 * MemoryLayout<Entry>.stride)
     }
 
-    /// Packets of one feedback: 50 ms of 200 packets a second.
+    /// Packets in one feedback: 50 ms of 200 packets per second.
     private static let usuallyTold = 10
 
-    /// Asks for the entries behind those that were told about last.
+    /// Prefetches the entries after those reported last.
     @inline(__always) func prefetchReported() {
         Prefetch.lines(entries + (Int(lastTold ?? 0) & mask), Self.usuallyTold * MemoryLayout<Entry>.stride)
     }
 
-    /// The entry of `sequence`; nil when it was never sent, is forgotten, or has been told as received.
+    /// The entry of `sequence`; nil if it was never sent, was overwritten, or was reported as received.
     @inline(__always) func open(_ sequence: UInt16) -> UnsafeMutablePointer<Entry>? {
         let entry = entries + (Int(sequence) & mask)
         return entry.pointee.sequence == sequence && entry.pointee.state.isOpen ? entry : nil
     }
 
-    /// Marks an entry as told.
+    /// Marks an entry as reported.
     @inline(__always) mutating func close(_ entry: UnsafeMutablePointer<Entry>, as state: State) {
         if entry.pointee.state == .waiting { bytesInFlight &-= Int(entry.pointee.size) }
         entry.pointee.state = state
         lastTold = entry.pointee.sequence
     }
 
-    /// Ends a report: what left before the last packet that it told about is not on its way any more, whether told about or not. A report may be
-    /// lost, and the next one begins behind it (libwebrtc's `TransportFeedbackAdapter` does the same).
+    /// Ends a report: packets sent before the last one that it covers are no longer in flight, whether reported or not. A report may be
+    /// lost, and the next one begins after it (libwebrtc's `TransportFeedbackAdapter` does the same).
     mutating func endReport() {
         guard let last = lastTold else { return }
-        // What is told about lies in the ring, so that it is behind by no more than that.
+        // A reported number is in the ring, so its distance is at most the ring's size.
         let distance = newestTold.map { Int(last &- $0) } ?? mask
         guard distance > 0, distance < 0x1_0000 - mask else { return }
         newestTold = last
@@ -116,12 +116,12 @@ struct SentPackets: ~Copyable {
         }
     }
 
-    /// Takes nothing as on its way any more: there is no telling.
+    /// Treats no packet as in flight any more: their state is unknown.
     mutating func passAll() {
         for index in 0...mask { leave(entries + index, as: .passed) }
     }
 
-    /// Forgets what waits, after an outage: nothing more will be heard of it.
+    /// Discards unreported packets, after an outage: they will not be reported.
     mutating func abandon(before moment: MonotonicTime) {
         for index in 0...mask where entries[index].sent < moment.nanoseconds { leave(entries + index, as: .free) }
     }
@@ -132,7 +132,7 @@ struct SentPackets: ~Copyable {
         entry.pointee.state = state
     }
 
-    /// How many packets are on their way that left between these moments.
+    /// Number of packets in flight that were sent between these moments.
     func waiting(from start: MonotonicTime, to end: MonotonicTime) -> Int {
         (0...mask).count { index in
             entries[index].state == .waiting && entries[index].sent >= start.nanoseconds
