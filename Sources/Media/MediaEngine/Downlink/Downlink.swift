@@ -10,7 +10,7 @@ import RTP
 /// `send` is the only way out, for new packets, queued ones, retransmissions and probes:
 /// ```text
 /// planned ---> writePlanned --+--------> send: slot, number, bytes, protection ---> batch
-///                             | path not open: queue        ^    ^    ^
+///                             | path not open: queue       ^    ^    ^
 ///                             +----------> writeWaiting ---+    |    |
 /// NACK ------> mayRepeat ----------------> writeRepeat ---------+    |
 /// estimator needs a measurement ---------> writeProbe ---------------+
