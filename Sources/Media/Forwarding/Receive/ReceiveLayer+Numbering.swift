@@ -15,7 +15,7 @@ extension ReceiveLayer {
         let verdict = isRepaired ? sequences.receiveRepaired(number) : sequences.receive(number, at: now)
         switch verdict {
         case .duplicate:
-            // A retransmission of a received packet is a bandwidth probe (recipes 1.3), or it crossed the late packet.
+            // A retransmission of a received packet is a bandwidth probe (measured: Chromium), or it crossed the late packet.
             if isRepaired { totals.probes &+= 1 }
             return Self.duplicate
         case .tooOld: return Self.tooOld

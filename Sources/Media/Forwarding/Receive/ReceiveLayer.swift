@@ -115,7 +115,7 @@ struct LayerTotals: Sendable {
     var packets: UInt64 = 0
     var bytes: UInt64 = 0
     var repaired: UInt64 = 0
-    /// Retransmissions of packets that had arrived: the sender's bandwidth probes (recipes 1.3). Never forwarded.
+    /// Retransmissions of packets that had arrived: the sender's bandwidth probes (measured: Chromium). Never forwarded.
     var probes: UInt64 = 0
     var nacks: UInt64 = 0
     var keyframeRequests: UInt64 = 0

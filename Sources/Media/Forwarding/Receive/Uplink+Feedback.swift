@@ -4,7 +4,7 @@ internal import RTP
 
 /// When reports are sent, and which reference times of other receivers await an answer.
 struct ReportState: Sendable {
-    /// Interval of receiver reports: without any, senders' video collapses (livekit-facts 6b.7).
+    /// Interval of receiver reports: without any, senders' video collapses (measured).
     static let interval = TimeInterval.seconds(1)
     /// The first report is early: senders write mid and rid into their packets until it arrives.
     static let first = TimeInterval.milliseconds(250)
