@@ -110,7 +110,7 @@ func camera(
     _ offers: [LayerOffer] = Offers.simulcast, height: Int? = nil, spatial: Int? = nil, frames: Double? = nil,
     priority: TrackPriority? = nil, publisher: TrackPriority = .standard, pinned: Bool = false, dominant: Bool = false,
     blocked: DecisionReason.Block? = nil, at current: (Int, Int)? = nil, mayRise: Bool = true,
-    draining: Bool = false, young: Bool = false,
+    draining: Bool = false, beginning: Bool = false,
     failed: AllocationRequest.FailedStep? = nil
 ) -> AllocationRequest {
     var request = AllocationRequest(
@@ -120,7 +120,7 @@ func camera(
         blocked: blocked,
         current: current.map { .init(spatial: $0.0, temporal: $0.1) }, mayRise: mayRise)
     request.isDraining = draining
-    request.isYoung = young
+    request.isBeginning = beginning
     request.failed = failed
     return request
 }

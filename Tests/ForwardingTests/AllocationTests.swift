@@ -181,9 +181,10 @@ struct AllocationTests {
             AllocationCase(
                 "a queue that empties is no second reason", 880, [camera(at: (2, 1), draining: true)], "720p15"),
             AllocationCase("a link that broke in is", 860, [camera(at: (2, 1), draining: true)], "360p30"),
-            AllocationCase("nor is the keyframe that it began with", 905, [camera(at: (2, 1), young: true)], "720p15"),
+            AllocationCase(
+                "nor is the keyframe that it began with", 905, [camera(at: (2, 1), beginning: true)], "720p15"),
             AllocationCase("without one it is a reason", 905, [camera(at: (2, 1))], "360p30"),
-            AllocationCase("a link that does not carry it is", 870, [camera(at: (2, 1), young: true)], "360p30"),
+            AllocationCase("a link that does not carry it is", 870, [camera(at: (2, 1), beginning: true)], "360p30"),
             AllocationCase(
                 "keeps its size while rates waver", 511, [camera(Offers.wavering, at: (1, 0))], "360p13",
                 why: "bandwidth"),

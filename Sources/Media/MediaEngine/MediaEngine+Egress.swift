@@ -103,7 +103,7 @@ extension MediaEngine {
         if signals.contains(.noCommonCodec) {
             events.append(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))
         }
-        if signals.contains(.seesMore) {
+        if signals.contains(.foundLayer) {
             scheduleAllocation(of: state.pointee.peer, at: now + PublishedTrack.measuringTime)
         }
         if signals.contains(.wantsDecision) { scheduleAllocation(of: state.pointee.peer, at: now) }

@@ -21,7 +21,7 @@ public enum Allocation {
     static let drainingSlack = 0.2
     /// Additional share of its own bitrate by which a layer that has just become larger may exceed the budget: its keyframe inflates the measured rate
     /// by a tenth. Twice this share let subscribers behind one bottleneck displace each other.
-    static let youngSlack = 0.1
+    static let beginningSlack = 0.1
 
     /// One decision for each request, in the order of the requests. Equal requests give equal decisions.
     public static func decide(_ requests: [AllocationRequest], under rules: AllocationRules) -> [AllocationDecision] {
@@ -174,7 +174,7 @@ private struct AllocationRound {
             guard !rules.isCapped else { return budget }
             let request = requests[entry.request]
             let slack = Double(budget) * (request.isDraining ? Allocation.drainingSlack : Allocation.staySlack)
-            let own = request.isYoung ? Double(request.currentBitrate.bitsPerSecond) * Allocation.youngSlack : 0
+            let own = request.isBeginning ? Double(request.currentBitrate.bitsPerSecond) * Allocation.beginningSlack : 0
             return budget + Int64(slack + own)
         }
         // A first layer, however small, is worth more than its margin.

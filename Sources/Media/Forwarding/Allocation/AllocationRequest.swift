@@ -25,7 +25,7 @@ public struct AllocationRequest: Sendable, Hashable {
     /// It stepped down a moment ago: the excess is still in the queue and lowers the estimate once more.
     public var isDraining = false
     /// It became larger a moment ago: the keyframe at its start is in the queue and lowers the estimate.
-    public var isYoung = false
+    public var isBeginning = false
     /// The step that was recently reached and left again; nil: none.
     public var failed: FailedStep?
 

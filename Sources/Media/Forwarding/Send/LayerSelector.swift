@@ -13,7 +13,7 @@ struct LayerSelector {
     /// Other layers that were being sent at the last check.
     private var others: UInt8 = 0
     /// A layer is being sent that no decision knew.
-    private var seesMore = false
+    private var foundLayer = false
     private var temporal = TemporalFilter()
     private var spatial = SpatialFilter()
     /// The layer being forwarded; nil while none is.
@@ -182,9 +182,9 @@ struct LayerSelector {
 
     /// Whether a layer is being sent that no decision knew, reported once.
     @inline(__always)
-    mutating func takeSeesMore() -> Bool {
-        guard seesMore else { return false }
-        seesMore = false
+    mutating func takeFoundLayer() -> Bool {
+        guard foundLayer else { return false }
+        foundLayer = false
         return true
     }
 
@@ -222,7 +222,7 @@ struct LayerSelector {
     }
 
     private mutating func noteOthers(_ layers: UInt8) {
-        if layers & ~others != 0 { seesMore = true }
+        if layers & ~others != 0 { foundLayer = true }
         others = layers
     }
 

@@ -9,6 +9,7 @@ extension Subscription {
         section.bind(track)
         formatMatch = .accepted
         numbering.beginBinding()
+        leftVideo = LeftVideo()
         selector.reset()
         reports.restart()
         isBound = true

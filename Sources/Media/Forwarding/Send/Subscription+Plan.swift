@@ -23,7 +23,7 @@ extension Subscription {
         var signals: Signals = []
         if kind == .video {
             selector.look(at: track, now: now)
-            if selector.takeSeesMore() { signals.insert(.seesMore) }
+            if selector.takeFoundLayer() { signals.insert(.foundLayer) }
             if held.isDue(at: now), let active = selector.active {
                 let ends = heldEndsPicture(in: track.layer(Int(active)))
                 releaseHeld(endsPicture: ends, at: now, into: &list)

@@ -26,7 +26,7 @@ public struct Subscription: ~Copyable {
         /// Packets arrive for which no bandwidth decision was made yet.
         public static let wantsDecision = Self(rawValue: 8)
         /// The publisher sends a layer that no decision knew; it is measured after `PublishedTrack.measuringTime`.
-        public static let seesMore = Self(rawValue: 16)
+        public static let foundLayer = Self(rawValue: 16)
     }
 
     public let id: SubscriptionID

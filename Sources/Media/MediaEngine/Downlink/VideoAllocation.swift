@@ -37,7 +37,7 @@ struct VideoAllocation {
         request.mayRise = history.mayRise(on: path.estimate, at: now)
         request.isDraining = history.isDraining(at: now)
         // A receiver's own estimate (REMB) does not reflect the keyframe's queue.
-        request.isYoung = path.certainty == .settled && history.isBeginning(at: now)
+        request.isBeginning = path.certainty == .settled && history.isBeginning(at: now)
         request.failed = history.failedStep(on: path.estimate, at: now)
     }
 
