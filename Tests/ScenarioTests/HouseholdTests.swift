@@ -62,9 +62,9 @@ struct HouseholdTests {
         return outcome
     }
 
-    /// Not met: viewers rise one after the other into what the others leave free, and come down together: 5 to 8 requests in 2 s. Their probes, of 15 ms,
-    /// find room between two frames of the others that is none. Letting larger videos begin at common moments alone, 2.5 or 5 s apart, took a sixth and a
-    /// third of all requests away, left 5 in the worst 2 s, and made freezes of 1.0 s at most 2.3 and 1.6 s (tried over 30 runs). See LoadTests/README.md.
+    /// Not met: 18 of 30 runs have one request in any 2 s, the others 2 to 5. On a shared bottleneck an estimate sees the own share only, so a raise
+    /// may be one too many; the losses then cost keyframes for repair, which do not wait. With changes of size at common moments there are 16 requests in
+    /// 50 s instead of 32, and 18 changes instead of 34 (means of 30 runs; the most, 25 instead of 54). See `SizeChanges`.
     @Test(
         "H12: five viewers in 3 Mbit/s use 80 % of it, with at most one keyframe request in 2 s",
         arguments: [71, 72, 73, 74, 75])
@@ -73,7 +73,8 @@ struct HouseholdTests {
         print("household \(seed): \(outcome.line)")
         #expect(outcome.use >= 0.8)
         #expect(outcome.longestFreeze <= 1.5)
-        withKnownIssue("keyframe requests come for each change of one viewer") {
+        #expect(outcome.requests <= 25, "more than one in 2 s on average")
+        withKnownIssue("losses after one raise too many cost keyframes for repair", isIntermittent: true) {
             #expect(outcome.mostIn2Seconds <= 1)
         }
     }

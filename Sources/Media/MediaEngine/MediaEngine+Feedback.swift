@@ -97,8 +97,17 @@ extension MediaEngine {
         else { return }
         // It would not be sent, but would cost all others: a keyframe is requested when its bandwidth is back.
         guard !state.pointee.subscription.isHeldBack else { return }
+        guard !state.pointee.allocation.isAboutToShrink else { return shrinkNow(state.pointee.track) }
         let layer = state.pointee.subscription.layer ?? state.pointee.subscription.wantedLayer
         requestKeyframe(state.pointee.track, layer: layer)
+    }
+
+    /// A subscription that is about to become smaller needs a keyframe: it changes with that one, and so do all others that wait for the same.
+    private func shrinkNow(_ track: Int) {
+        tables.tracks[track].pointee.sizeChanges.open()
+        for state in tables.subscriptions(ofTrack: track) where state.pointee.allocation.isAboutToShrink {
+            scheduleAllocation(of: state.pointee.peer, at: clock)
+        }
     }
 
     /// The subscriber's round trip: by its reports, otherwise by the server's own checks, otherwise assumed.

@@ -98,8 +98,9 @@ struct BandwidthAllocator {
         if condition.certainty == .unknown, input.expectsFeedback(tables) { path.expectFeedback() }
         estimate = path.estimate(at: now)
         let outcome = path.condition(at: now)
-        let results = Allocation.decide(
+        var results = Allocation.decide(
             input.requests, under: rules(over: outcome, audioBitsPerSecond: input.audioBitsPerSecond))
+        let next = postpone(&results, of: input, tables, at: now)
         var changes: [Change] = []
         for (position, result) in results.enumerated() {
             let index = input.subscriptions[position]
@@ -108,7 +109,30 @@ struct BandwidthAllocator {
         }
         setDemand(of: &path, by: results, for: input, at: now)
         scheduleNext(after: results, at: now)
+        nextLook = min(nextLook, next)
         return changes
+    }
+
+    /// Postpones changes of size to the moments that all subscribers of a track share; returns the first such moment.
+    private func postpone(
+        _ decisions: inout [AllocationDecision], of input: AllocationInput, _ tables: borrowing Tables,
+        at now: MonotonicTime
+    ) -> MonotonicTime {
+        var next = MonotonicTime.distantFuture
+        for (position, index) in input.subscriptions.enumerated() {
+            let state = tables.subscriptions[index], track = tables.tracks[state.pointee.track]
+            let count = track.pointee.subscriptionCount
+            let isPostponed =
+                count > 1
+                && state.pointee.allocation.postpone(
+                    &decisions[position], for: input.requests[position], at: now
+                ) { track.pointee.sizeChanges.admit(isRaise: $0, among: count, at: now) }
+            guard isPostponed else { continue }
+            let moment = track.pointee.sizeChanges.next
+            // The moment is now, but others became larger at it.
+            next = min(next, moment > now ? moment : now + Self.interval)
+        }
+        return next
     }
 
     private mutating func scheduleNext(after decisions: [AllocationDecision], at now: MonotonicTime) {

@@ -64,6 +64,9 @@ struct StepHistory {
         roseInSize && now - rose < Self.keyframeInfluence && rose - began >= Self.fitting
     }
 
+    /// Whether it began a moment ago: its layers are being tried.
+    func isBeingFitted(at now: MonotonicTime) -> Bool { now - began < Self.fitting }
+
     /// The step that failed recently. A path that carries twice as much counts as another path, for which old attempts prove nothing.
     func failedStep(on estimate: Bitrate?, at now: MonotonicTime) -> AllocationRequest.FailedStep? {
         isOtherPath(estimate) ? nil : remembered(at: now)

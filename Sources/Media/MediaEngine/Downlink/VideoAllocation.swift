@@ -19,6 +19,9 @@ struct VideoAllocation {
     /// It exceeds the number of videos that the subscriber may have.
     var isSurplus: Bool { if case .tooManyVideos = record?.reason { true } else { false } }
 
+    /// It is sent in the fewest frames of its size until it may become smaller.
+    private(set) var isAboutToShrink = false
+
     mutating func setDisplay(_ display: DisplayPreference) { self.display = display }
 
     /// The policy has changed: the next decision is applied even if it is the same.
@@ -39,6 +42,31 @@ struct VideoAllocation {
         // A receiver's own estimate (REMB) does not reflect the keyframe's queue.
         request.isBeginning = path.certainty == .settled && history.isBeginning(at: now)
         request.failed = history.failedStep(on: path.estimate, at: now)
+    }
+
+    /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now: a larger video waits in its layer, a smaller one in the
+    /// fewest frames of its size. True when it was replaced. A video that has no fewer frames cannot wait, nor can one that has just begun.
+    mutating func postpone(
+        _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime,
+        unless mayChange: (_ isRaise: Bool) -> Bool
+    ) -> Bool {
+        isAboutToShrink = false
+        guard !history.isBeingFitted(at: now), let layer, let new = decision.layer, new.point.spatial != layer.spatial
+        else { return false }
+        let sameSize = request.offers.filter { $0.point.spatial == layer.spatial && $0.bitrate > .zero }
+        if new.point.spatial > layer.spatial {
+            guard record?.reason.isShort == true, let current = sameSize.first(where: { $0.point == layer }),
+                !mayChange(true)
+            else { return false }
+            decision.layer = current
+            decision.next = new
+        } else {
+            guard decision.reason.isShort, sameSize.count > 1, !mayChange(false) else { return false }
+            decision.layer = sameSize.min { $0.point.temporal < $1.point.temporal }
+            isAboutToShrink = true
+        }
+        decision.reason = .settling
+        return true
     }
 
     /// Puts a decision in force; true when it differs from the former one. `costBefore` is the bitrate of the former layers.

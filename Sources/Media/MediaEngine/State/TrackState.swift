@@ -13,12 +13,16 @@ struct TrackState: ~Copyable {
     let isVideo: Bool
     /// Head of the list of its subscriptions; -1 for none.
     var firstSubscription = -1
+    /// Length of that list.
+    var subscriptionCount = 0
     /// The publisher's preferences for it.
     var traits = TrackTraits()
     /// It has packets in this turn.
     var isDirty = false
     /// The subscribers' demand for its layers, for video.
     var demand = LayerDemand()
+    /// When its subscribers may change to another size, for video.
+    var sizeChanges = SizeChanges()
     /// Bitmap of the layers that were sent when it was muted.
     var layersBeforeMute = UInt8.max
     /// The last packet of this turn did not end its frame, and several subscribers wait for it.
