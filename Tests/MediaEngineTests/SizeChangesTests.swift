@@ -8,56 +8,76 @@ import Testing
 /// The moments at which a track's subscribers may change to another size.
 @Suite("Changes of size of one track")
 struct SizeChangesTests {
-    private static func at(_ milliseconds: Int64) -> MonotonicTime { .zero + .milliseconds(milliseconds) }
+    private static let office = SubscriberNetwork(SocketAddress(ipv4: 0xc000_0201, port: 40_000))
+    private static let home = SubscriberNetwork(SocketAddress(ipv4: 0xc000_0202, port: 40_000))
 
-    /// One subscriber's attempt to change its size.
+    /// One subscriber's attempt to change its size; to a larger one where there is a network, with so many subscriptions in it.
     private struct Attempt {
         var milliseconds: Int64
-        var isRaise = false
+        var raise: (network: SubscriberNetwork?, count: Int)?
+
+        static func fall(_ milliseconds: Int64) -> Self { Self(milliseconds: milliseconds) }
+        static func raise(_ milliseconds: Int64, in network: SubscriberNetwork? = office, of count: Int = 5) -> Self {
+            Self(milliseconds: milliseconds, raise: (network, count))
+        }
     }
 
-    /// Which attempts of a track's `count` subscribers are admitted.
-    private static func admitted(_ attempts: [Attempt], of count: Int = 5) -> [Bool] {
+    /// Which attempts are admitted.
+    private static func admitted(_ attempts: [Attempt]) -> [Bool] {
         var changes = SizeChanges()
-        return attempts.map { changes.admit(isRaise: $0.isRaise, among: count, at: at($0.milliseconds)) }
+        return attempts.map { attempt in
+            let now = MonotonicTime.zero + .milliseconds(attempt.milliseconds)
+            guard let raise = attempt.raise else { return changes.admitFall(at: now) }
+            return changes.admitRaise(in: raise.network, of: raise.count, at: now)
+        }
     }
 
     @Test("After a change the next is admitted 2 s later; others in the same turn are admitted with it")
     func moments() {
-        let falls = [10_000, 10_000, 10_001, 11_999, 12_000, 13_000].map { Attempt(milliseconds: $0) }
+        let falls = [10_000, 10_000, 10_001, 11_999, 12_000, 13_000].map { Attempt.fall($0) }
         #expect(Self.admitted(falls) == [true, true, false, false, true, false])
     }
 
-    @Test("Of five subscribers one becomes larger in 4 s, of forty ten; becoming smaller is not limited")
+    @Test("Of five subscribers in a network one becomes larger in 4 s, of forty ten; becoming smaller is not limited")
     func raises() {
-        let mixed = [
-            Attempt(milliseconds: 10_000, isRaise: true), Attempt(milliseconds: 10_000, isRaise: true),
-            Attempt(milliseconds: 10_000), Attempt(milliseconds: 10_000),
-            Attempt(milliseconds: 12_000, isRaise: true), Attempt(milliseconds: 12_000),
-            Attempt(milliseconds: 14_000, isRaise: true),
+        let mixed: [Attempt] = [
+            .raise(10_000), .raise(10_000), .fall(10_000), .fall(10_000), .raise(12_000), .fall(12_000), .raise(14_000),
         ]
         #expect(Self.admitted(mixed) == [true, false, true, true, false, true, true])
-        let many = [Attempt](repeating: Attempt(milliseconds: 10_000, isRaise: true), count: 40)
-        #expect(Self.admitted(many, of: 40).count { $0 } == 10)
+        let many = [Attempt](repeating: .raise(10_000, of: 40), count: 40)
+        #expect(Self.admitted(many).count { $0 } == 10)
+    }
+
+    @Test("Subscribers in different networks, alone in theirs or of unknown address become larger at one moment")
+    func networks() {
+        let attempts: [Attempt] = [
+            .raise(10_000), .raise(10_000, in: Self.home), .raise(10_000, of: 1), .raise(10_000, in: nil, of: 0),
+        ]
+        #expect(Self.admitted(attempts) == [true, true, true, true])
+    }
+
+    @Test("A network is an IPv4 address or 64 bits of an IPv6 address, whatever the port")
+    func network() {
+        #expect(SubscriberNetwork(SocketAddress(ipv4: 0xc000_0201, port: 1)) == Self.office)
+        #expect(Self.home != Self.office)
+        let prefix: UInt64 = 0x2001_0db8_0000_0001
+        let first = SubscriberNetwork(SocketAddress(high: prefix, low: 1, port: 1))
+        #expect(first == SubscriberNetwork(SocketAddress(high: prefix, low: 2, port: 2)))
+        #expect(first != SubscriberNetwork(SocketAddress(high: prefix + 1, low: 1, port: 1)))
     }
 
     @Test("A raise that is refused is no change: a smaller size is admitted right after it")
     func refused() {
-        let attempts = [
-            Attempt(milliseconds: 10_000, isRaise: true), Attempt(milliseconds: 12_500, isRaise: true),
-            Attempt(milliseconds: 12_600),
-        ]
-        #expect(Self.admitted(attempts) == [true, false, true])
+        #expect(Self.admitted([.raise(10_000), .raise(12_500), .fall(12_600)]) == [true, false, true])
     }
 
     @Test("A keyframe that is necessary at once opens the moment for all")
     func opened() {
         var changes = SizeChanges()
-        let first = changes.admit(isRaise: false, among: 5, at: Self.at(10_000))
-        let early = changes.admit(isRaise: false, among: 5, at: Self.at(10_500))
+        let moments = (0..<4).map { MonotonicTime.zero + .milliseconds(10_000 + $0 * 500) }
+        let first = changes.admitFall(at: moments[0]), early = changes.admitFall(at: moments[1])
         changes.open()
-        let opened = changes.admit(isRaise: false, among: 5, at: Self.at(10_500))
-        let after = changes.admit(isRaise: false, among: 5, at: Self.at(11_000))
+        let opened = changes.admitFall(at: moments[1]), after = changes.admitFall(at: moments[2])
         #expect([first, early, opened, after] == [true, false, true, false])
     }
 }

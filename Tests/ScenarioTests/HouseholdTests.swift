@@ -34,7 +34,9 @@ struct HouseholdTests {
         var viewers: [(client: VirtualClient, view: View)] = []
         for _ in 0..<count {
             let link = LinkModel(delay: .milliseconds(25))
-            let client = world.join(room, ClientSettings(uplink: link, downlink: link))
+            var settings = ClientSettings(uplink: link, downlink: link)
+            settings.sharedAddress = 0xc000_0201  // 192.0.2.1, RFC 5737
+            let client = world.join(room, settings)
             client.bottleneck = bottleneck
             let view = client.subscribe(to: camera)
             view.allowThinning()

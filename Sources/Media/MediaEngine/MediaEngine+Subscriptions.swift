@@ -84,7 +84,6 @@ extension MediaEngine {
             tables.subscriptions[target.pointee.firstSubscription].pointee.previousOfTrack = index
         }
         target.pointee.firstSubscription = index
-        target.pointee.subscriptionCount += 1
         state.pointee.subscription.bind(target.pointee.track)
         state.pointee.subscription.captureOffset = tables.peers[target.pointee.peer].pointee.captureOffset
         noteOrientation(index)
@@ -108,7 +107,6 @@ extension MediaEngine {
         } else {
             track.pointee.firstSubscription = next
         }
-        track.pointee.subscriptionCount -= 1
         let left = state.pointee.track
         state.pointee.track = -1
         state.pointee.lacksOrientation = false

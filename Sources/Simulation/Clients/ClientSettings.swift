@@ -27,6 +27,9 @@ public struct ClientSettings: Sendable {
     /// Sends again what the server asks for.
     public var answersNACK = true
 
+    /// The IPv4 address of the NAT that it shares with others; nil: an address of its own.
+    public var sharedAddress: UInt32?
+
     /// A browser 10 ms away.
     public init() {}
 

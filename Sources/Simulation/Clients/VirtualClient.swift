@@ -55,7 +55,12 @@ public final class VirtualClient {
         self.world = world
         index = world.clientTable.count
         random = RandomSource(seed: world.random.next())
-        address = SocketAddress(ipv4: 0x0a00_0000 | UInt32(truncatingIfNeeded: id.rawValue), port: 40_000)
+        let number = UInt32(truncatingIfNeeded: id.rawValue)
+        // Behind a NAT clients differ by their port.
+        address =
+            settings.sharedAddress.map {
+                SocketAddress(ipv4: $0, port: 40_000 + UInt16(truncatingIfNeeded: number & 0xfff))
+            } ?? SocketAddress(ipv4: 0x0a00_0000 | number, port: 40_000)
         uplink = VirtualLink(settings.uplink)
         downlink = VirtualLink(settings.downlink)
         credentials = Self.credentials(of: id, generation: 0)

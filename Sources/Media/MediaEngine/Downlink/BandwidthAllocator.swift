@@ -121,12 +121,16 @@ struct BandwidthAllocator {
         var next = MonotonicTime.distantFuture
         for (position, index) in input.subscriptions.enumerated() {
             let state = tables.subscriptions[index], track = tables.tracks[state.pointee.track]
-            let count = track.pointee.subscriptionCount
-            let isPostponed =
-                count > 1
-                && state.pointee.allocation.postpone(
-                    &decisions[position], for: input.requests[position], at: now
-                ) { track.pointee.sizeChanges.admit(isRaise: $0, among: count, at: now) }
+            guard tables.isShared(state.pointee.track) else { continue }
+            let isPostponed = state.pointee.allocation.postpone(
+                &decisions[position], for: input.requests[position], at: now
+            ) { isRaise in
+                guard isRaise else { return track.pointee.sizeChanges.admitFall(at: now) }
+                // The count walks over all of the track's subscriptions.
+                guard track.pointee.sizeChanges.isOpen(at: now) else { return false }
+                let (network, count) = tables.network(ofSubscription: index)
+                return track.pointee.sizeChanges.admitRaise(in: network, of: count, at: now)
+            }
             guard isPostponed else { continue }
             let moment = track.pointee.sizeChanges.next
             // The moment is now, but others became larger at it.

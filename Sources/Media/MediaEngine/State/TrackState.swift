@@ -13,8 +13,6 @@ struct TrackState: ~Copyable {
     let isVideo: Bool
     /// Head of the list of its subscriptions; -1 for none.
     var firstSubscription = -1
-    /// Length of that list.
-    var subscriptionCount = 0
     /// The publisher's preferences for it.
     var traits = TrackTraits()
     /// It has packets in this turn.

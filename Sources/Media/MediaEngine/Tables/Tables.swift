@@ -1,5 +1,6 @@
 import Forwarding
 import MediaControl
+import PeerTransport
 import Primitives
 
 /// The engine's rooms, peers, tracks and subscriptions, identified by small numbers, with an index of those numbers by id.
@@ -18,6 +19,27 @@ struct Tables: ~Copyable {
     /// The subscriptions of a track, newest first.
     @inline(__always) func subscriptions(ofTrack index: Int) -> SubscriptionChain {
         SubscriptionChain(.ofTrack, from: tracks[index].pointee.firstSubscription, in: subscriptions.base)
+    }
+
+    /// Whether a track has several subscriptions.
+    func isShared(_ track: Int) -> Bool {
+        let first = tracks[track].pointee.firstSubscription
+        return first >= 0 && subscriptions[first].pointee.nextOfTrack >= 0
+    }
+
+    /// The network of a subscription's peer, and how many subscriptions of its track are in it; nil and zero before its address is known.
+    func network(ofSubscription index: Int) -> (network: SubscriberNetwork?, count: Int) {
+        let state = subscriptions[index]
+        guard let own = network(ofPeer: state.pointee.peer) else { return (nil, 0) }
+        var count = 0
+        for other in subscriptions(ofTrack: state.pointee.track) where network(ofPeer: other.pointee.peer) == own {
+            count += 1
+        }
+        return (own, count)
+    }
+
+    private func network(ofPeer index: Int) -> SubscriberNetwork? {
+        peers[index].pointee.transport.remoteAddress.map { SubscriberNetwork($0) }
     }
 
     /// The subscriptions of a peer, newest first; empty for a publish-only peer.
