@@ -111,7 +111,7 @@ struct ConnectionTests {
             if index % 2 == 0 { try await socket.send(opcode: 8, []) } else { open.append(socket) }
         }
         #expect(fixture.server.statistics.connections >= open.count)
-        await fixture.server.stop()
+        await fixture.stop()
         #expect(try await idle.isEnded())
         let statistics = fixture.server.statistics
         #expect(statistics.connections == 0)

@@ -1,16 +1,17 @@
 import Logging
-import NetworkIO
 import Synchronization
 
 @testable import HTTPServing
 
-/// A server on a free port of loopback.
+/// A server on a free port of loopback, whose time stands unless the test moves it: a test that other tests keep waiting for the processor
+/// runs into no timeout.
 struct ServerFixture {
     let server: HTTPServer
+    private let clock: ManualClock
     var port: UInt16 { server.port }
 
     init(
-        webSockets: [WebSocketRoute] = [], clock: ManualClock? = nil,
+        webSockets: [WebSocketRoute] = [], clock: ManualClock = ManualClock(),
         configure: (inout HTTPServerConfiguration) -> Void = { _ in },
         admission: @escaping HTTPAdmission = { _ in .admit(isKnown: false) },
         handler: @escaping HTTPHandler = { request in
@@ -19,14 +20,15 @@ struct ServerFixture {
     ) async throws {
         var configuration = HTTPServerConfiguration(host: "127.0.0.1", port: 0)
         configure(&configuration)
+        self.clock = clock
         server = HTTPServer(
-            configuration: configuration, logger: .quiet, clock: { clock?.now ?? MonotonicClock.now() })
+            configuration: configuration, logger: .quiet, clock: { clock.now })
         try await server.start(webSockets: webSockets, admission: admission, handler: handler)
     }
 
     /// Runs `body` against a server and stops it afterwards.
     static func with(
-        webSockets: [WebSocketRoute] = [], clock: ManualClock? = nil,
+        webSockets: [WebSocketRoute] = [], clock: ManualClock = ManualClock(),
         configure: (inout HTTPServerConfiguration) -> Void = { _ in },
         admission: @escaping HTTPAdmission = { _ in .admit(isKnown: false) },
         handler: @escaping HTTPHandler = { request in
@@ -39,12 +41,16 @@ struct ServerFixture {
         do {
             try await body(fixture.server)
         } catch {
-            clock?.release()
-            await fixture.server.stop()
+            await fixture.stop()
             throw error
         }
-        clock?.release()
-        await fixture.server.stop()
+        await fixture.stop()
+    }
+
+    /// Stops the server, which needs time to pass.
+    func stop() async {
+        clock.release()
+        await server.stop()
     }
 }
 

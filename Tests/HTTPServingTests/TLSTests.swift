@@ -56,7 +56,7 @@ struct TLSTests {
 
     /// Runs `body` against a server with a certificate.
     private static func served(
-        clock: ManualClock? = nil, handler: @escaping HTTPHandler = { _ in HTTPResponse(text: "served") },
+        clock: ManualClock = ManualClock(), handler: @escaping HTTPHandler = { _ in HTTPResponse(text: "served") },
         _ body: (HTTPServer) async throws -> Void
     ) async throws {
         let certificate = try TemporaryTLSFiles()

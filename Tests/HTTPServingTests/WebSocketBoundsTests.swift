@@ -134,7 +134,7 @@ struct WebSocketBoundsTests {
         let port = fixture.port
         async let client = WebSocketClient(port: port, "/slow")
         await asked.wait()
-        async let stopped: Void = fixture.server.stop()
+        async let stopped: Void = fixture.stop()
         // Nobody listens once the server has begun to stop.
         while TCPClient.isListening(port) { await Task.yield() }
         decides.open()

@@ -124,8 +124,9 @@ struct WebSocketTests {
                 for await _ in connection.messages {}
             }
         }
+        let clock = ManualClock()
         try await ServerFixture.with(
-            webSockets: [flood, Self.echo],
+            webSockets: [flood, Self.echo], clock: clock,
             configure: {
                 $0.webSocket.maximumQueuedBytes = 200_000
                 $0.webSocket.closeTimeout = .milliseconds(300)
@@ -138,6 +139,7 @@ struct WebSocketTests {
             try await other.send("still here")
             #expect(try await other.receive()?.text == "still here")
             #expect(server.statistics.slowReaders == 1)
+            await clock.advance(by: .milliseconds(300), server)
             #expect(try await client.tcp.isEnded())
         }
     }
@@ -189,7 +191,7 @@ struct WebSocketTests {
         let fixture = try await ServerFixture(webSockets: [Self.echo])
         let client = try await WebSocketClient(port: fixture.port, "/echo/a?token=good")
         async let close = client.receiveClose()
-        async let stopped: Void = fixture.server.stop()
+        async let stopped: Void = fixture.stop()
         let code = try await close?.closeCode
         #expect(code == 1001)
         try await client.send(opcode: 8, [0x03, 0xe9])
