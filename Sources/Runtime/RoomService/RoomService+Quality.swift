@@ -12,7 +12,7 @@ extension RoomService {
             guard let statistics = try? await media.roomStatistics(hosted.room.id, on: hosted.worker) else { continue }
             let report = Self.report(on: hosted.room, statistics)
             let changed = Self.changes(of: hosted, report)
-            if !changed.isEmpty { await step(hosted) { $0.tellQuality(changed, turn: &$1) } }
+            if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }
         }
     }
 

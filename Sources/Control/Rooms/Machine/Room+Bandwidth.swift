@@ -1,8 +1,7 @@
 import MediaControl
 import Primitives
 
-// What holds for a member's bandwidth, and who is told: its receiving connections how to share it out, its video tracks what they may
-// send.
+// What holds for a member's bandwidth: how its receiving connections share it out, and what its video tracks may send.
 
 extension Room {
     /// The tightest of the room's, the token's and the member's own limits.
@@ -11,19 +10,18 @@ extension Room {
     }
 
     /// What holds for one session's bandwidth.
-    public func bandwidth(of session: SessionID) -> BandwidthSettings? { members[session].map(settings(of:)) }
+    public func bandwidth(of session: SessionID) -> BandwidthSettings? { roster[session].map(settings(of:)) }
 
     /// The member changed its mind about its bandwidth.
     mutating func setBandwidth(_ profile: BandwidthProfile, of session: SessionID, _ turn: inout RoomTurn) {
-        guard let old = members[session], old.options.bandwidth != profile else { return }
+        guard let old = roster[session], old.options.bandwidth != profile else { return }
         let mayHaveHadNone = settings(of: old).maxVideoSubscriptions?.value == 0
-        members[session]?.options.bandwidth = profile
-        guard let member = members[session] else { return }
+        roster.update(session) { $0.options.bandwidth = profile }
+        guard let member = roster[session] else { return }
         let settings = settings(of: member)
-        for index in member.connections.indices where member.connections[index].isOpened {
-            var connection = member.connections[index]
-            tellPolicy(settings.downlinkPolicy, to: &connection, member, &turn)
-            members[session]?.connections[index] = connection
+        for var connection in member.connections where connection.isOpened {
+            commandPolicy(settings.downlinkPolicy, to: &connection, member, &turn)
+            roster.store(connection, of: session)
         }
         capTracks(of: session, &turn)
         if settings.maxVideoSubscriptions?.value == 0 {
@@ -33,8 +31,8 @@ extension Room {
         }
     }
 
-    /// Tells the worker how a connection's bandwidth is shared out, as far as it is news.
-    func tellPolicy(
+    /// Commands how a connection's bandwidth is shared out, where that is news to the worker.
+    func commandPolicy(
         _ downlink: DownlinkPolicy, to connection: inout Connection, _ member: Member, _ turn: inout RoomTurn
     ) {
         guard member.profile != .publishOnly, connection.downlinkPolicy != downlink else { return }
@@ -42,19 +40,19 @@ extension Room {
         turn.media(.setDownlinkPolicy(connection.peer, downlink))
     }
 
-    /// Tells the worker what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
+    /// Commands what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
     /// tracks leave their part to the others.
     mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {
-        guard let member = members[session] else { return }
-        let videos = member.tracks.filter { tracks[$0]?.info.kind == .video }
-        let sending = videos.count { tracks[$0]?.info.muted == false }
+        guard let member = roster[session] else { return }
+        let videos = routing.tracks(of: member.session).filter { routing[$0]?.info.kind == .video }
+        let sending = videos.count { routing[$0]?.info.muted == false }
         let part = settings(of: member).maxUplinkBitrate.map { limit in
             Bitrate.bitsPerSecond(max(limit.value.bitsPerSecond / Int64(max(sending, 1)), Self.leastCap))
         }
         for id in videos {
             let cap = [policy.maxVideoBitrate, part].compactMap { $0 }.min()
-            guard tracks[id]?.description.maximumBitrate != cap else { continue }
-            tracks[id]?.description.maximumBitrate = cap
+            guard routing[id]?.description.maximumBitrate != cap else { continue }
+            routing.update(id) { $0.description.maximumBitrate = cap }
             turn.media(.setTrackMaximumBitrate(id, cap))
         }
     }
@@ -72,8 +70,11 @@ extension Room {
 
     /// No video from now on; sections that follow somebody stay and are sent nothing.
     mutating func endVideo(of member: Member, _ turn: inout RoomTurn) {
-        for id in member.subscriptions where subscriptions[id]?.kind == .video && subscriptions[id]?.slot == nil {
-            endSubscription(id, tells: true, &turn)
+        for id in routing.subscriptions(of: member.session) {
+            guard let subscription = routing[id], subscription.kind == .video, subscription.slot == nil else {
+                continue
+            }
+            endSubscription(id, notifies: true, &turn)
         }
     }
 }

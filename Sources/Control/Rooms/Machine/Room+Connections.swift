@@ -23,26 +23,7 @@ extension Room {
             ice: ice)
     }
 
-    /// Writes a changed connection back; adds it where it is new.
-    mutating func store(_ connection: Connection, of session: SessionID) {
-        if let index = members[session]?.connectionIndex(connection.id) {
-            members[session]?.connections[index] = connection
-        } else if let member = members[session] {
-            members[session]?.connections.append(connection)
-            peers[connection.peer] = PeerOwner(session: session, connection: connection.id)
-            if member.connections.count >= member.promisedConnections { reservedConnections += 1 }
-        }
-    }
-
-    func connection(_ id: String, of session: SessionID) throws(RoomError) -> Connection {
-        let member = try member(session)
-        guard let index = member.connectionIndex(id) else {
-            throw RoomError(.connectionNotFound, "there is no such connection")
-        }
-        return member.connections[index]
-    }
-
-    /// Tells the worker of the other side of a connection, as far as it is news.
+    /// Adds the connection's peer to the worker, or brings what the worker knows of the other side up to date.
     func openOrUpdate(
         _ connection: inout Connection, facts: TransportFacts?, member: Member, iceRestarted: Bool,
         _ turn: inout RoomTurn
@@ -57,7 +38,7 @@ extension Room {
                     PeerDescription(
                         id: connection.peer, room: id, profile: member.profile == .publishOnly ? .publishOnly : .full,
                         localICE: connection.ice, remote: remote, feedbackSSRC: connection.feedbackSSRC)))
-            tellPolicy(settings(of: member).downlinkPolicy, to: &connection, member, &turn)
+            commandPolicy(settings(of: member).downlinkPolicy, to: &connection, member, &turn)
             return
         }
         if iceRestarted {
@@ -73,31 +54,31 @@ extension Room {
     /// Ends one connection, not the member.
     public mutating func bye(_ session: SessionID, connection id: String, turn: inout RoomTurn) throws(RoomError) {
         _ = try connection(id, of: session)
-        for subscription in members[session]?.subscriptions ?? [] where subscriptions[subscription]?.connection == id {
-            endSubscription(subscription, tells: true, &turn)
+        for subscription in routing.subscriptions(of: session) where routing[subscription]?.connection == id {
+            endSubscription(subscription, notifies: true, &turn)
         }
-        endConnection(session, id, tellsMedia: true, &turn)
-        tell(session, .connectionChanged(connection: id, state: .closed, reason: PeerEndReason.removed.rawValue), &turn)
+        endConnection(session, id, commandsWorker: true, &turn)
+        roster.notify(
+            session, .connectionChanged(connection: id, state: .closed, reason: PeerEndReason.removed.rawValue), &turn)
         makeOffers(&turn)
     }
 
     /// Takes a connection away with the tracks that came in on it; what went out on it waits for another connection.
     mutating func endConnection(
-        _ session: SessionID, _ id: String, tellsMedia: Bool, reason: PeerEndReason = .removed, _ turn: inout RoomTurn
+        _ session: SessionID, _ id: String, commandsWorker: Bool, reason: PeerEndReason = .removed,
+        _ turn: inout RoomTurn
     ) {
-        guard let member = members[session], let index = member.connectionIndex(id) else { return }
+        guard let member = roster[session], let index = member.connectionIndex(id) else { return }
         let connection = member.connections[index]
-        for track in member.tracks where tracks[track]?.connection == id {
-            unpublish(track, tellsMedia: tellsMedia, &turn)
+        for track in routing.tracks(of: member.session) where routing[track]?.connection == id {
+            unpublish(track, commandsWorker: commandsWorker, &turn)
         }
-        for subscription in member.subscriptions where subscriptions[subscription]?.connection == id {
-            if tellsMedia, subscriptions[subscription]?.description != nil { turn.media(.unsubscribe(subscription)) }
-            subscriptions[subscription]?.unbind()
+        for subscription in routing.subscriptions(of: member.session) where routing[subscription]?.connection == id {
+            if commandsWorker, routing[subscription]?.description != nil { turn.media(.unsubscribe(subscription)) }
+            routing.update(subscription) { $0.unbind() }
         }
-        members[session]?.connections.removeAll { $0.id == id }
-        if member.connections.count > member.promisedConnections { reservedConnections -= 1 }
-        peers[connection.peer] = nil
-        if tellsMedia, connection.isOpened { turn.media(.removePeer(connection.peer)) }
+        roster.removeConnection(id, of: session)
+        if commandsWorker, connection.isOpened { turn.media(.removePeer(connection.peer)) }
         turn.log(
             .connectionChanged(participant: member.info.sid, connection: id, state: .closed, reason: reason.rawValue))
     }
@@ -105,12 +86,10 @@ extension Room {
     /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,
     /// early, doubled and malformed ones do no harm.
     public mutating func takeCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
-        let member = try member(session)
+        _ = try member(session)
         guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "the candidate is too long") }
-        guard let index = member.connectionIndex(id), let candidate = text.flatMap({ Candidate(parsing: $0) }) else {
-            return
-        }
-        members[session]?.connections[index].trickled.add(candidate)
+        guard let candidate = text.flatMap({ Candidate(parsing: $0) }) else { return }
+        roster.updateConnection(id, of: session) { $0.trickled.add(candidate) }
     }
 
     /// Writes down what was there to connect with.
@@ -144,21 +123,11 @@ extension Room {
             }
             openOrUpdate(
                 &connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
-            store(connection, of: session)
+            roster.store(connection, of: session)
             return reply.map { ($0, connection.ice.ufrag) }
         } catch {
             throw RoomError(error)
         }
-    }
-}
-
-extension Subscription {
-    /// No longer on any section.
-    mutating func unbind() {
-        connection = nil
-        mid = nil
-        description = nil
-        state = .pending
     }
 }
 

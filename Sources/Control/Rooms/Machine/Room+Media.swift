@@ -2,15 +2,15 @@ public import MediaControl
 import Primitives
 
 extension Room {
-    /// Takes what a worker tells. Events about what is already gone are ignored: they may cross a command.
+    /// Takes a worker's event. Events about what is already gone are ignored: they may cross a command.
     public mutating func receive(_ event: MediaEvent, turn: inout RoomTurn) {
         switch event {
         case .peerConnected(let peer): peerChanged(peer, .connected, &turn)
         case .peerMoved(let peer): peerChanged(peer, .moved, &turn)
         case .peerEnded(let peer, let reason): peerEnded(peer, reason, &turn)
         case .trackStarted(let id, let codec):
-            guard tracks[id] != nil else { return }
-            tracks[id]?.info.codec = codec
+            guard routing[id] != nil else { return }
+            routing.update(id) { $0.info.codec = codec }
             trackChanged(id, &turn)
         case .trackSilent(let id): setSilent(id, true, &turn)
         case .trackResumed(let id): setSilent(id, false, &turn)
@@ -18,22 +18,21 @@ extension Room {
             setDimensions(id, layer: layer, width: width, height: height, &turn)
         case .layersWanted(let id, let flags): setWanted(id, flags, &turn)
         case .subscriptionStarted(let id):
-            guard let subscription = subscriptions[id] else { return }
-            let track = subscription.track.flatMap { tracks[$0]?.info.sid }
-            tell(subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
+            guard let subscription = routing[id] else { return }
+            let track = routing.track(of: subscription)?.info.sid
+            roster.notify(
+                subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
-        case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { tracks[$0]?.publisher }, &turn)
+        case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { routing[$0]?.publisher }, &turn)
         }
         makeOffers(&turn)
     }
 
     private mutating func peerChanged(_ peer: PeerID, _ state: ConnectionState, _ turn: inout RoomTurn) {
-        guard let owner = peers[peer], let member = members[owner.session],
-            let index = member.connectionIndex(owner.connection)
-        else { return }
-        members[owner.session]?.connections[index].state = state == .moved ? .connected : state
-        tell(owner.session, .connectionChanged(connection: owner.connection, state: state, reason: nil), &turn)
+        guard let owner = roster.owner(of: peer), let member = roster[owner.session] else { return }
+        roster.updateConnection(owner.connection, of: owner.session) { $0.state = state == .moved ? .connected : state }
+        roster.notify(owner.session, .connectionChanged(connection: owner.connection, state: state, reason: nil), &turn)
         turn.log(
             .connectionChanged(
                 participant: member.info.sid, connection: owner.connection, state: state, reason: nil))
@@ -41,22 +40,22 @@ extension Room {
 
     /// A WHIP or WHEP session ends with its only connection; a signalled member stays and is told why.
     private mutating func peerEnded(_ peer: PeerID, _ reason: PeerEndReason, _ turn: inout RoomTurn) {
-        guard reason != .removed, let owner = peers[peer], let member = members[owner.session] else { return }
+        guard reason != .removed, let owner = roster.owner(of: peer), let member = roster[owner.session] else { return }
         if reason == .iceTimeout, let index = member.connectionIndex(owner.connection) {
             logFailedICE(member.connections[index], of: member, &turn)
         }
-        endConnection(owner.session, owner.connection, tellsMedia: false, reason: reason, &turn)
-        tell(
+        endConnection(owner.session, owner.connection, commandsWorker: false, reason: reason, &turn)
+        roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: .closed, reason: reason.rawValue),
             &turn)
-        if !member.options.isSignalled, members[owner.session]?.connections.isEmpty == true {
+        if !member.options.isSignalled, roster[owner.session]?.connections.isEmpty == true {
             remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)
         }
     }
 
     private mutating func setSilent(_ id: TrackID, _ silent: Bool, _ turn: inout RoomTurn) {
-        guard let track = tracks[id], track.info.silent != silent else { return }
-        tracks[id]?.info.silent = silent
+        guard let track = routing[id], track.info.silent != silent else { return }
+        routing.update(id) { $0.info.silent = silent }
         trackChanged(id, &turn)
     }
 
@@ -64,55 +63,59 @@ extension Room {
     private mutating func setDimensions(
         _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
     ) {
-        guard let track = tracks[id] else { return }
-        tracks[id]?.layerSizes[layer] = PublishedTrack.Size(width: width, height: height)
-        guard let largest = tracks[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
+        guard let track = routing[id] else { return }
+        routing.update(id) { $0.layerSizes[layer] = RoomTrack.Size(width: width, height: height) }
+        guard let largest = routing[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
             track.info.width != largest.width || track.info.height != largest.height
         else { return }
-        tracks[id]?.info.width = largest.width
-        tracks[id]?.info.height = largest.height
+        routing.update(id) { track in
+            track.info.width = largest.width
+            track.info.height = largest.height
+        }
         trackChanged(id, &turn)
     }
 
     /// The publisher learns which layers somebody wants. Whether it stops the others is up to it.
     private mutating func setWanted(_ id: TrackID, _ flags: [Bool], _ turn: inout RoomTurn) {
-        guard let track = tracks[id] else { return }
+        guard let track = routing[id] else { return }
         let encodings = track.description.encodings.isEmpty ? [EncodingDescription()] : track.description.encodings
         let isScalable = encodings.count == 1 && flags.count > 1
         let layers =
             isScalable
             ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
             : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
-        tell(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
     }
 
-    /// Said aloud, never a black picture without a word.
+    /// The member and the log get the reason; a section that stays black says nothing by itself.
     private mutating func hasNoCommonCodec(_ id: SubscriptionID, _ turn: inout RoomTurn) {
-        guard let subscription = subscriptions[id] else { return }
-        let track = subscription.track.flatMap { tracks[$0]?.info.sid }
-        turn.log(.noCommonCodec(participant: members[subscription.member]?.info.sid ?? "", track: track))
-        subscriptions[id]?.state = .noCommonCodec
+        guard let subscription = routing[id] else { return }
+        let track = routing.track(of: subscription)?.info.sid
+        turn.log(.noCommonCodec(participant: roster[subscription.member]?.info.sid ?? "", track: track))
+        routing.update(id) { $0.state = .noCommonCodec }
         subscriptionChanged(id, &turn)
     }
 
     /// Network quality of members that changed, to everybody with a roster.
-    public mutating func tellQuality(_ changed: [ParticipantQuality], turn: inout RoomTurn) {
+    public mutating func updateQuality(_ changed: [ParticipantQuality], turn: inout RoomTurn) {
         for one in changed {
-            if let session = sessionBySID[one.participant] { members[session]?.info.quality = one.quality }
+            if let session = roster.session(sid: one.participant) {
+                roster.update(session) { $0.info.quality = one.quality }
+            }
         }
         let visible = changed.filter { quality in
-            sessionBySID[quality.participant].map { members[$0]?.isHidden == false } ?? false
+            roster.session(sid: quality.participant).map { roster[$0]?.isHidden == false } ?? false
         }
-        if !visible.isEmpty { tellRoster(.qualityChanged(visible), &turn) }
+        if !visible.isEmpty { roster.notifyAll(.qualityChanged(visible), &turn) }
     }
 
     private mutating func setSpeakers(_ levels: [SpeakerLevel], _ turn: inout RoomTurn) {
-        speakers = levels.compactMap { level in
-            guard let track = tracks[level.track], members[track.publisher]?.isHidden == false else { return nil }
+        let speakers: [SpeakerInfo] = levels.compactMap { level in
+            guard let track = routing[level.track], roster[track.publisher]?.isHidden == false else { return nil }
             return SpeakerInfo(participant: track.info.participant, track: track.info.sid, loudness: level.loudness)
         }
-        for session in order where members[session]?.options.wantsSpeakers == true {
-            tell(session, .speakersChanged(speakers), &turn)
+        for session in roster.sessions where roster[session]?.options.wantsSpeakers == true {
+            roster.notify(session, .speakersChanged(speakers), &turn)
         }
     }
 }

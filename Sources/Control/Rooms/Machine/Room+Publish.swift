@@ -30,14 +30,18 @@ extension Room {
         _ turn: inout RoomTurn
     ) {
         guard let kind = MediaKind(section.kind), let connection = try? connection(name, of: session),
-            let member = members[session]
+            let member = roster[session]
         else { return }
         let announced = announcement(sending.trackID, section.mid, member)
-        if let announced { members[session]?.announcements.removeAll { $0.clientTrackID == announced.clientTrackID } }
-        if let id = connection.trackByMid[section.mid], let track = tracks[id] {
+        if let announced {
+            roster.update(session) { member in
+                member.announcements.removeAll { $0.clientTrackID == announced.clientTrackID }
+            }
+        }
+        if let id = connection.trackByMid[section.mid], let track = routing[id] {
             // Another track of the client in the same section (replaceTrack), which may have been announced as something else.
             if let announced { update(track, announced, &turn) }
-            if let track = tracks[id] { update(track, with: sending, &turn) }
+            if let track = routing[id] { update(track, with: sending, &turn) }
             return
         }
         guard let source = permittedSource(kind, sending, mid: section.mid, member: member) else { return }
@@ -58,16 +62,13 @@ extension Room {
             encodings: sending.encodings.map(EncodingDescription.init),
             extensions: HeaderExtensionIDs(sending.extensions), feedback: FeedbackKinds(sending.feedback),
             maximumBitrate: kind == .video ? negotiatedCap(of: member) : nil)
-        tracks[id] = PublishedTrack(
-            id: id, publisher: session, connection: connection.id, info: info, description: description,
-            formats: sending.formats, packetTime: sending.packetTime)
-        trackBySID[info.sid] = id
-        if let index = members[session]?.connectionIndex(name) {
-            members[session]?.connections[index].trackByMid[section.mid] = id
-        }
-        members[session]?.tracks.append(id)
-        mayHaveChanged = true
-        members[session]?.info.version += 1
+        routing.insert(
+            RoomTrack(
+                id: id, publisher: session, connection: connection.id, info: info, description: description,
+                formats: sending.formats, packetTime: sending.packetTime))
+        roster.updateConnection(name, of: session) { $0.trackByMid[section.mid] = id }
+        announcement.becomesDue()
+        roster.nextVersion(of: session)
         turn.media(.addTrack(description))
         if info.muted { turn.media(.setTrackMuted(id, true)) }
         if kind == .video {
@@ -75,32 +76,34 @@ extension Room {
             capTracks(of: session, &turn)
         }
         turn.log(.trackPublished(participant: info.participant, track: info.sid))
-        tellAbout(session, .trackPublished(info), includingSubject: true, &turn)
+        roster.notify(about: session, .trackPublished(info), includingSubject: true, &turn)
         offerToSubscribers(id, &turn)
     }
 
     /// New formats, layers or extensions of a track that goes on.
-    private mutating func update(_ track: PublishedTrack, with sending: RemoteSending, _ turn: inout RoomTurn) {
+    private mutating func update(_ track: RoomTrack, with sending: RemoteSending, _ turn: inout RoomTurn) {
         var description = track.description
         description.formats = sending.formats.map(PayloadFormat.init)
         description.encodings = sending.encodings.map(EncodingDescription.init)
         description.extensions = HeaderExtensionIDs(sending.extensions)
         description.feedback = FeedbackKinds(sending.feedback)
-        tracks[track.id]?.packetTime = sending.packetTime
+        routing.update(track.id) { $0.packetTime = sending.packetTime }
         if description != track.description {
-            tracks[track.id]?.description = description
+            routing.update(track.id) { $0.description = description }
             turn.media(.updateTrack(description))
         }
         let isSimulcast = sending.encodings.count > 1
         let clientTrackID = sending.shownTrackID ?? track.info.clientTrackID
         if track.info.simulcast != isSimulcast || track.info.clientTrackID != clientTrackID {
-            tracks[track.id]?.info.simulcast = isSimulcast
-            tracks[track.id]?.info.clientTrackID = clientTrackID
+            routing.update(track.id) { track in
+                track.info.simulcast = isSimulcast
+                track.info.clientTrackID = clientTrackID
+            }
             trackChanged(track.id, &turn)
         }
         guard !Self.subscribersSeeTheSame(track.formats, sending.formats) else { return }
-        tracks[track.id]?.formats = sending.formats
-        for id in track.subscribers { renegotiate(id) }
+        routing.update(track.id) { $0.formats = sending.formats }
+        for id in routing.subscribers(of: track.id) { renegotiate(id) }
     }
 
     /// Whether the change stays between the publisher and the server: payload types differ anyway.
@@ -113,28 +116,26 @@ extension Room {
     }
 
     /// Takes a track away, with what others receive of it.
-    mutating func unpublish(_ id: TrackID, tellsMedia: Bool = true, _ turn: inout RoomTurn) {
-        guard let track = tracks[id] else { return }
-        for subscription in track.subscribers {
-            if subscriptions[subscription]?.slot != nil {
+    mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
+        guard let track = routing[id] else { return }
+        for subscription in routing.subscribers(of: id) {
+            if routing[subscription]?.slot != nil {
                 show(TrackID?.none, in: subscription, &turn)
             } else {
-                endSubscription(subscription, tells: true, &turn)
+                endSubscription(subscription, notifies: true, &turn)
             }
         }
-        if tellsMedia { turn.media(.removeTrack(id)) }
-        tracks[id] = nil
-        forgetWaiting(for: id)
+        if commandsWorker { turn.media(.removeTrack(id)) }
+        routing.remove(id)
+        waitingTracks.remove(id)
         trackBySID[track.info.sid] = nil
-        members[track.publisher]?.tracks.removeAll { $0 == id }
-        mayHaveChanged = true
-        members[track.publisher]?.info.version += 1
-        if let index = members[track.publisher]?.connectionIndex(track.connection) {
-            members[track.publisher]?.connections[index].trackByMid[track.info.mid] = nil
-        }
+        announcement.becomesDue()
+        roster.nextVersion(of: track.publisher)
+        roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
         turn.log(.trackUnpublished(participant: track.info.participant, track: track.info.sid))
-        tellAbout(
-            track.publisher, .trackUnpublished(participant: track.info.participant, track: track.info.sid),
+        roster.notify(
+            about: track.publisher,
+            .trackUnpublished(participant: track.info.participant, track: track.info.sid),
             includingSubject: true, &turn)
         follow(&turn)
         if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
@@ -142,12 +143,96 @@ extension Room {
 
     /// Mutes or unmutes; forwarding stops at once.
     mutating func setMuted(_ id: TrackID, _ muted: Bool, _ turn: inout RoomTurn) {
-        guard let track = tracks[id], track.info.muted != muted else { return }
-        tracks[id]?.info.muted = muted
+        guard let track = routing[id], track.info.muted != muted else { return }
+        routing.update(id) { $0.info.muted = muted }
         turn.media(.setTrackMuted(id, muted))
         if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
         turn.log(.trackMuted(track: track.info.sid, muted))
         trackChanged(id, &turn)
+    }
+}
+
+// MARK: Announcing and muting
+
+extension Room {
+    /// The client says what a track is, before or after the offer that has it.
+    mutating func announce(
+        _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track id is empty") }
+        try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
+        try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
+        guard member.permissions.mayPublish(announcement.source) else {
+            throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
+        }
+        let id = announcement.clientTrackID
+        if let track = routing.tracks(of: member.session).compactMap({ routing[$0] }).first(where: {
+            $0.info.clientTrackID == id || $0.info.mid == id
+        }) {
+            guard announcement.source.fits(track.info.kind) else {
+                throw RoomError(
+                    .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
+            }
+            update(track, announcement, &turn)
+            return
+        }
+        roster.update(member.session) { member in member.announcements.removeAll { $0.clientTrackID == id } }
+        guard (roster[member.session]?.announcements.count ?? 0) < context.limits.announcementsPerParticipant else {
+            throw RoomError(.limitExceeded, "limit of announced tracks reached")
+        }
+        roster.update(member.session) { $0.announcements.append(announcement) }
+    }
+
+    /// The announcement came after the offer, or its track took over a section that had another.
+    mutating func update(_ track: RoomTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
+        var info = track.info
+        info.source = announcement.source
+        info.name = announcement.name ?? info.name
+        info.width = announcement.width ?? info.width
+        info.height = announcement.height ?? info.height
+        info.hint = announcement.hint ?? info.hint
+        info.priority = announcement.priority ?? info.priority
+        if info != track.info {
+            routing.update(track.id) { $0.info = info }
+            if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
+                turn.media(.setTrackTraits(track.id, TrackTraits(info)))
+            }
+            if info.source != track.info.source {
+                routing.update(track.id) { $0.description.source = info.source }
+                if let description = routing[track.id]?.description { turn.media(.updateTrack(description)) }
+            }
+            trackChanged(track.id, &turn)
+        }
+        if let muted = announcement.muted { setMuted(track.id, muted, &turn) }
+    }
+
+    /// A publisher mutes and unmutes its own tracks; a moderator only mutes.
+    mutating func setMuted(
+        _ sid: String, _ muted: Bool, _ member: Member, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        let track = try track(sid)
+        if track.publisher == member.session {
+            setMuted(track.id, muted, &turn)
+            return
+        }
+        guard member.permissions.roomAdmin, muted else {
+            throw RoomError(
+                .permissionDenied,
+                muted ? "only a moderator (roomAdmin) may do this" : "only the publisher can unmute a track")
+        }
+        try muteByOther(sid, by: member.info.sid, turn: &turn)
+    }
+
+    /// Mutes somebody's track; nil: an operator did. Only the publisher can unmute.
+    @discardableResult
+    public mutating func muteByOther(
+        _ sid: String, by: String?, turn: inout RoomTurn
+    ) throws(RoomError) -> TrackInfo {
+        let track = try track(sid)
+        guard !track.info.muted else { return track.info }
+        setMuted(track.id, true, &turn)
+        roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
+        return try self.track(sid).info
     }
 }
 

@@ -27,87 +27,9 @@ extension Room {
             }
             remove(try self.session(named: participant), reason: .removed, turn: &turn)
         case .requestRoster: giveRoster(session, &turn)
-        case .wantSpeakers(let wants): members[session]?.options.wantsSpeakers = wants
+        case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
         }
         makeOffers(&turn)
-    }
-
-    private mutating func announce(
-        _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
-    ) throws(RoomError) {
-        guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track id is empty") }
-        try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
-        try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
-        guard member.permissions.mayPublish(announcement.source) else {
-            throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
-        }
-        let id = announcement.clientTrackID
-        if let track = member.tracks.compactMap({ tracks[$0] }).first(where: {
-            $0.info.clientTrackID == id || $0.info.mid == id
-        }) {
-            guard announcement.source.fits(track.info.kind) else {
-                throw RoomError(
-                    .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
-            }
-            update(track, announcement, &turn)
-            return
-        }
-        members[member.session]?.announcements.removeAll { $0.clientTrackID == id }
-        guard (members[member.session]?.announcements.count ?? 0) < context.limits.announcementsPerParticipant else {
-            throw RoomError(.limitExceeded, "limit of announced tracks reached")
-        }
-        members[member.session]?.announcements.append(announcement)
-    }
-
-    /// The announcement came after the offer, or its track took over a section that had another.
-    mutating func update(_ track: PublishedTrack, _ announcement: TrackAnnouncement, _ turn: inout RoomTurn) {
-        var info = track.info
-        info.source = announcement.source
-        info.name = announcement.name ?? info.name
-        info.width = announcement.width ?? info.width
-        info.height = announcement.height ?? info.height
-        info.hint = announcement.hint ?? info.hint
-        info.priority = announcement.priority ?? info.priority
-        if info != track.info {
-            tracks[track.id]?.info = info
-            if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
-                turn.media(.setTrackTraits(track.id, TrackTraits(info)))
-            }
-            if info.source != track.info.source {
-                tracks[track.id]?.description.source = info.source
-                if let description = tracks[track.id]?.description { turn.media(.updateTrack(description)) }
-            }
-            trackChanged(track.id, &turn)
-        }
-        if let muted = announcement.muted { setMuted(track.id, muted, &turn) }
-    }
-
-    private mutating func setMuted(
-        _ sid: String, _ muted: Bool, _ member: Member, _ turn: inout RoomTurn
-    ) throws(RoomError) {
-        let track = try track(sid)
-        if track.publisher == member.session {
-            setMuted(track.id, muted, &turn)
-            return
-        }
-        guard member.permissions.roomAdmin, muted else {
-            throw RoomError(
-                .permissionDenied,
-                muted ? "only a moderator (roomAdmin) may do this" : "only the publisher can unmute a track")
-        }
-        try muteByOther(sid, by: member.info.sid, turn: &turn)
-    }
-
-    /// Mutes somebody's track; nil: an operator did. Only the publisher can unmute.
-    @discardableResult
-    public mutating func muteByOther(
-        _ sid: String, by: String?, turn: inout RoomTurn
-    ) throws(RoomError) -> TrackInfo {
-        let track = try track(sid)
-        guard !track.info.muted else { return track.info }
-        setMuted(track.id, true, &turn)
-        tell(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
-        return try self.track(sid).info
     }
 
     private mutating func setMetadata(
@@ -115,8 +37,10 @@ extension Room {
     ) throws(RoomError) {
         try TextRule.label.check(name ?? "", "the name")
         try TextRule.metadata.check(metadata ?? "", "the metadata")
-        if let name { members[member.session]?.info.name = name }
-        if let metadata { members[member.session]?.info.metadata = metadata }
+        roster.update(member.session) { member in
+            member.info.name = name ?? member.info.name
+            member.info.metadata = metadata ?? member.info.metadata
+        }
         participantChanged(member.session, &turn)
     }
 
@@ -133,19 +57,134 @@ extension Room {
             throw RoomError(.tooLarge, "the payload is too long")
         }
         let target = try session(named: name)
-        guard target != member.session, members[target]?.isHidden == false else {
+        guard target != member.session, roster[target]?.isHidden == false else {
             throw RoomError(.participantNotFound, "there is no such participant")
         }
-        tell(target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
+        roster.notify(target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
     }
 
     /// A member that joined without a roster asks for it.
     private mutating func giveRoster(_ session: SessionID, _ turn: inout RoomTurn) {
-        guard members[session]?.options.hasRoster == false else { return }
-        members[session]?.options.hasRoster = true
-        for info in others(than: session) { tell(session, .participantJoined(info), &turn) }
-        if let dominant, let sid = members[dominant]?.info.sid {
-            tell(session, .dominantSpeakerChanged(participant: sid), &turn)
+        guard roster[session]?.options.hasRoster == false else { return }
+        roster.update(session) { $0.options.hasRoster = true }
+        for info in others(than: session) { roster.notify(session, .participantJoined(info), &turn) }
+        if let dominantSpeaker {
+            roster.notify(session, .dominantSpeakerChanged(participant: dominantSpeaker), &turn)
         }
+    }
+}
+
+extension Room {
+    /// Requests about what one receives.
+    mutating func performSubscribing(
+        _ request: SessionRequest, _ member: Member, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        let session = member.session
+        switch request {
+        case .subscribe(let track): try subscribeByHand(track, member, &turn)
+        case .unsubscribe(let track):
+            guard !stopWaiting(session, for: track) else { return }
+            let subscription = try subscription(of: member, to: track)
+            guard subscription.slot == nil else {
+                throw RoomError(.invalidRequest, "a subscription that follows a participant cannot be ended alone")
+            }
+            if let id = subscription.track { roster.update(session) { _ = $0.unwanted.insert(id) } }
+            endSubscription(subscription.id, notifies: true, &turn)
+        case .setAutoSubscribe(let enabled):
+            roster.update(session) { $0.options.autoSubscribe = enabled && member.profile != .publishOnly }
+            subscribeToAll(session, quietly: false, &turn)
+            forgetUnwantedWaiting(session)
+            outdated.insert(session)
+        case .setPaused(let track, let paused):
+            let subscription = try subscription(of: member, to: track)
+            var view = TrackView(subscription)
+            view.isPaused = paused
+            setView(view, of: subscription, &turn)
+        case .setPreference(let track, let preference):
+            let subscription = try subscription(of: member, to: track)
+            var view = TrackView(subscription)
+            view.preference = preference
+            setView(view, of: subscription, &turn)
+        case .setView(let track, let view): setView(view, of: try subscription(of: member, to: track), &turn)
+        case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
+        case .pauseAllVideo(let paused): pauseAllVideo(member, paused, &turn)
+        case .setAudioOnly(let enabled): setAudioOnly(member, enabled, &turn)
+        case .requestKeyframe(let track):
+            if let id = try subscription(of: member, to: track).track { turn.media(.requestKeyframe(id)) }
+        default: break
+        }
+    }
+
+    /// Applies a subscriber's preferences, and reports once what changed.
+    private mutating func setView(_ view: TrackView, of old: RoomSubscription, _ turn: inout RoomTurn) {
+        guard view != TrackView(old) else { return }
+        routing.update(old.id) { subscription in
+            subscription.preference = view.preference
+            subscription.display = view.display
+            subscription.paused = view.isPaused
+        }
+        if old.description != nil {
+            // What is hidden now is not begun with another layer first.
+            if view.display != old.display { turn.media(.setDisplayPreference(old.id, view.display)) }
+            if view.preference != old.preference {
+                routing.update(old.id) { $0.description?.preference = view.preference }
+                turn.media(.setLayerPreference(old.id, view.preference))
+            }
+            updatePause(old.id, &turn)
+        }
+        subscriptionChanged(old.id, &turn)
+    }
+
+    private mutating func subscribeByHand(
+        _ sid: String, _ member: Member, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        let track = try track(sid)
+        roster.update(member.session) { _ = $0.unwanted.remove(track.id) }
+        if let existing = try? subscription(of: member, to: sid) {
+            // Again: what waits for a connection may have one now.
+            if existing.state != .active { renegotiate(existing.id) }
+            return
+        }
+        guard !(track.info.kind == .video && policy.audioOnly) else {
+            throw RoomError(.permissionDenied, "the room is audio-only")
+        }
+        try checkSubscription(member, track)
+        guard hasRoomForSubscription(member.session) else {
+            throw RoomError(
+                .limitExceeded,
+                "subscription limit reached (\(context.limits.subscriptionsPerParticipant) per participant)")
+        }
+        subscribe(member.session, to: track.id, quietly: false, &turn)
+    }
+
+    /// One message stops all video, and one lets it go on where it was.
+    private mutating func pauseAllVideo(_ member: Member, _ paused: Bool, _ turn: inout RoomTurn) {
+        guard member.allVideoPaused != paused else { return }
+        roster.update(member.session) { $0.allVideoPaused = paused }
+        for id in routing.subscriptions(of: member.session) where routing[id]?.kind == .video {
+            updatePause(id, &turn)
+            subscriptionChanged(id, &turn)
+        }
+    }
+
+    /// No video from now on, or an upgrade by renegotiation.
+    private mutating func setAudioOnly(_ member: Member, _ enabled: Bool, _ turn: inout RoomTurn) {
+        roster.update(member.session) { $0.options.audioOnly = enabled || policy.audioOnly }
+        if enabled {
+            endVideo(of: member, &turn)
+            forgetUnwantedWaiting(member.session)
+        } else {
+            subscribeToAll(member.session, quietly: false, &turn)
+        }
+    }
+}
+
+extension TrackView {
+    /// What was said about a subscription so far.
+    init(_ subscription: RoomSubscription) {
+        self.init()
+        preference = subscription.preference
+        display = subscription.display
+        isPaused = subscription.paused
     }
 }

@@ -8,13 +8,10 @@ extension Room {
     /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
     mutating func makeOffers(_ turn: inout RoomTurn) {
         admitWaiting(&turn)
-        let waiting = awaitingOffers
-        awaitingOffers = []
-        awaitingOfferSet = []
-        for session in waiting {
-            guard let member = members[session], member.options.takesOffers else { continue }
+        for session in outdated.take() {
+            guard let member = roster[session], member.options.takesOffers else { continue }
             openReceivingConnection(session, &turn)
-            for connection in members[session]?.connections ?? [] where connection.negotiation.state == .stable {
+            for connection in roster[session]?.connections ?? [] where connection.negotiation.state == .stable {
                 if connection.needsOffer || hasUnplaced(connection, member) { makeOffer(connection, session, &turn) }
             }
         }
@@ -22,27 +19,27 @@ extension Room {
 
     /// Makes the connection "sub" where there is something to send and the client named no connection for it.
     private mutating func openReceivingConnection(_ session: SessionID, _ turn: inout RoomTurn) {
-        guard let member = members[session], !member.subscriptions.isEmpty else { return }
+        guard let member = roster[session], routing.subscriptionCount(of: session) > 0 else { return }
         let name = member.options.receivingConnection ?? Self.serverConnection
-        members[session]?.options.receivingConnection = name
+        roster.update(session) { $0.options.receivingConnection = name }
         guard name == Self.serverConnection, member.connectionIndex(name) == nil,
-            member.subscriptions.contains(where: { subscriptions[$0]?.state == .pending })
+            routing.subscriptions(of: member.session).contains(where: { routing[$0]?.state == .pending })
         else { return }
         guard var connection = try? makeConnection(name, for: member, &turn) else {
             // Tried again with the next change of what the member is to receive.
             let reason = PeerEndReason.overloaded.rawValue
-            tell(session, .connectionChanged(connection: name, state: .closed, reason: reason), &turn)
+            roster.notify(session, .connectionChanged(connection: name, state: .closed, reason: reason), &turn)
             return
         }
         openOrUpdate(&connection, facts: nil, member: member, iceRestarted: false, &turn)
         connection.needsOffer = true
-        store(connection, of: session)
+        roster.store(connection, of: session)
     }
 
     private func hasUnplaced(_ connection: Connection, _ member: Member) -> Bool {
         guard connection.id == member.options.receivingConnection else { return false }
-        return member.subscriptions.contains { id in
-            guard let subscription = subscriptions[id] else { return false }
+        return routing.subscriptions(of: member.session).contains { id in
+            guard let subscription = routing[id] else { return false }
             return subscription.connection == nil && subscription.state == .pending
         }
     }
@@ -56,42 +53,41 @@ extension Room {
             connection.subscriptionByMid = [:]
             for (mid, (id, _)) in zip(offer.mids, wanted) {
                 connection.subscriptionByMid[mid] = id
-                subscriptions[id]?.connection = connection.id
-                subscriptions[id]?.mid = mid
+                routing.update(id) { $0.bind(to: connection.id, mid: mid) }
             }
-            store(connection, of: session)
-            tell(
+            roster.store(connection, of: session)
+            roster.notify(
                 session,
                 .offer(connection: connection.id, sdp: offer.text, tracks: shown(on: connection.id, of: session)), &turn
             )
         } catch {
             // Only for want of sections, which the subscription limit keeps out of reach: what cannot be shown waits.
-            store(connection, of: session)
+            roster.store(connection, of: session)
         }
     }
 
     /// What the member shall be sent on this connection, in the order of subscription.
     func wanted(on connection: Connection, of session: SessionID) -> [(id: SubscriptionID, sending: LocalSending)] {
-        guard let member = members[session] else { return [] }
+        guard let member = roster[session] else { return [] }
         let isReceiving = member.options.receivingConnection == connection.id || member.options.follow != nil
-        return member.subscriptions.compactMap { id in
-            guard let subscription = subscriptions[id], subscription.state != .noCommonCodec,
+        return routing.subscriptions(of: member.session).compactMap { id in
+            guard let subscription = routing[id], subscription.state != .noCommonCodec,
                 subscription.connection == connection.id || subscription.connection == nil && isReceiving
             else { return nil }
             return (id, sending(of: subscription))
         }
     }
 
-    private func sending(of subscription: Subscription) -> LocalSending {
+    private func sending(of subscription: RoomSubscription) -> LocalSending {
         if let slot = subscription.slot {
             // Voice keeps the parameters of whoever is followed first; pictures may change codec with the person.
-            let track = subscription.kind == .audio ? subscription.track.flatMap { tracks[$0] } : nil
+            let track = subscription.kind == .audio ? routing.track(of: subscription) : nil
             return LocalSending(
                 kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
                 cname: sid, streamID: sid, trackID: "\(subscription.kind.rawValue)\(slot)", formats: track?.formats,
                 packetTime: track?.packetTime)
         }
-        let track = subscription.track.flatMap { tracks[$0] }
+        let track = routing.track(of: subscription)
         let publisher = track?.info.participant ?? sid
         let isScreen = track?.info.source == .screen || track?.info.source == .screenAudio
         return LocalSending(
@@ -109,9 +105,9 @@ extension Room {
         let accepted: AcceptedAnswer
         do { accepted = try connection.negotiation.receiveAnswer(sdp) } catch { throw RoomError(error) }
         openOrUpdate(&connection, facts: accepted.transport, member: member, iceRestarted: false, &turn)
-        store(connection, of: session)
+        roster.store(connection, of: session)
         apply(accepted.sections, to: name, of: session, &turn)
-        requestOffer(session)
+        outdated.insert(session)
         makeOffers(&turn)
     }
 }

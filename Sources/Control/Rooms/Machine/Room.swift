@@ -19,41 +19,14 @@ public struct Room: Sendable {
     let createdAt: Int64
     let context: RoomContext
 
-    var members: [SessionID: Member] = [:]
-    /// The members in the order in which they joined; decides the order of effects.
-    var order: [SessionID] = []
-    var sessionByIdentity: [String: SessionID] = [:]
-    var sessionBySID: [String: SessionID] = [:]
-    var tracks: [TrackID: PublishedTrack] = [:]
-    var trackBySID: [String: TrackID] = [:]
-    var subscriptions: [SubscriptionID: Subscription] = [:]
-    var peers: [PeerID: PeerOwner] = [:]
-    /// Members whose descriptions no longer tell what they are sent.
-    var awaitingOffers: [SessionID] = []
-    /// The same, for asking whether one is among them.
-    var awaitingOfferSet: Set<SessionID> = []
-    /// Members of whose waiting tracks some are gone or may be subscribed to now, or who are to be told of more.
-    var changedWaiting: Set<SessionID> = []
-    /// Who dominates, and who did before.
-    var dominant: SessionID?
-    var lastDominant: SessionID?
-    var speakers: [SpeakerInfo] = []
-    /// Connections of the server's that are kept for this room: of each member as many as were promised with its join, or as it has, where these are
-    /// more.
-    public internal(set) var reservedConnections = 0
-    var emptySince: MonotonicTime?
-    /// The room as members were told of it last, and whether it may have changed since.
-    var toldInfo: RoomInfo?
-    var mayHaveChanged = false
-    var wasOccupied = false
-    var isEnded = false
+    var roster = Roster()
+    var routing = Routing()
+    var waitingTracks = WaitingTracks()
+    var outdated = OutdatedDescriptions()
+    var dominant = DominantSpeaker()
+    var announcement = RoomAnnouncement()
+    var occupancy: Occupancy
     private var counter: UInt64 = 0
-
-    /// Whose peer it is.
-    struct PeerOwner: Sendable {
-        var session: SessionID
-        var connection: String
-    }
 
     /// An empty room.
     public init(
@@ -66,7 +39,7 @@ public struct Room: Sendable {
         self.context = context
         sid = turn.sid("RM_")
         createdAt = turn.wallClock
-        emptySince = turn.now
+        occupancy = Occupancy(emptySince: turn.now)
         turn.media(.addRoom(id))
         turn.log(.roomStarted)
     }
@@ -82,38 +55,72 @@ public struct Room: Sendable {
 
 extension Room {
     func member(_ session: SessionID) throws(RoomError) -> Member {
-        guard let member = members[session] else { throw RoomError(.sessionNotFound, "there is no such session") }
+        guard let member = roster[session] else { throw RoomError(.sessionNotFound, "there is no such session") }
         return member
+    }
+
+    func connection(_ id: String, of session: SessionID) throws(RoomError) -> Connection {
+        let member = try member(session)
+        guard let index = member.connectionIndex(id) else {
+            throw RoomError(.connectionNotFound, "there is no such connection")
+        }
+        return member.connections[index]
     }
 
     /// The member whose sid or identity is `name`, as far as others may know of it.
     func session(named name: String) throws(RoomError) -> SessionID {
-        guard let session = sessionBySID[name] ?? sessionByIdentity[name] else {
+        guard let session = find(name) else {
             throw RoomError(.participantNotFound, "there is no such participant")
         }
         return session
     }
 
-    func track(_ sid: String) throws(RoomError) -> PublishedTrack {
-        guard let id = trackBySID[sid], let track = tracks[id] else {
+    func track(_ sid: String) throws(RoomError) -> RoomTrack {
+        guard let track = routing.track(sid: sid) else {
             throw RoomError(.trackNotFound, "there is no such track")
         }
         return track
     }
 
     /// The member's own subscription to the track `sid`.
-    func subscription(of member: Member, to sid: String) throws(RoomError) -> Subscription {
-        let track = try track(sid)
-        for id in member.subscriptions {
-            if let subscription = subscriptions[id], subscription.track == track.id { return subscription }
+    func subscription(of member: Member, to sid: String) throws(RoomError) -> RoomSubscription {
+        guard let subscription = routing.subscription(of: member.session, to: try track(sid).id) else {
+            throw RoomError(.subscriptionNotFound, "not subscribed to this track")
         }
-        throw RoomError(.subscriptionNotFound, "not subscribed to this track")
+        return subscription
     }
 
     /// Whether nobody is there.
-    public var isEmpty: Bool { members.isEmpty }
+    public var isEmpty: Bool { roster.isEmpty }
     /// Sessions in the order in which they joined.
-    public var sessions: [SessionID] { order }
+    public var sessions: [SessionID] { roster.sessions }
     /// Whether `session` is in this room.
-    public func has(_ session: SessionID) -> Bool { members[session] != nil }
+    public func has(_ session: SessionID) -> Bool { roster[session] != nil }
+    /// Peer connections of the server's that are kept for this room's members: of each as many as its join was promised, or as it has, where these
+    /// are more.
+    public var reservedConnections: Int { roster.reservedConnections }
+}
+
+// MARK: Changes that are announced
+
+extension Room {
+    /// The participant changed: a new version, for everybody.
+    mutating func participantChanged(_ session: SessionID, _ turn: inout RoomTurn) {
+        roster.nextVersion(of: session)
+        guard let info = participant(session) else { return }
+        roster.notify(about: session, .participantUpdated(info), includingSubject: true, &turn)
+    }
+
+    /// A track changed, for everybody.
+    mutating func trackChanged(_ id: TrackID, _ turn: inout RoomTurn) {
+        guard let track = routing[id] else { return }
+        roster.nextVersion(of: track.publisher)
+        roster.notify(about: track.publisher, .trackUpdated(track.info), includingSubject: true, &turn)
+    }
+
+    /// A subscription changed, for its member.
+    mutating func subscriptionChanged(_ id: SubscriptionID, _ turn: inout RoomTurn) {
+        guard let subscription = routing[id] else { return }
+        roster.notify(subscription.member, .subscriptionUpdated(info(of: subscription)), &turn)
+    }
 }

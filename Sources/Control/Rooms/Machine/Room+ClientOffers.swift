@@ -27,7 +27,9 @@ extension Room {
         }
         var (answers, beyondLimit) = try publishing(outcome, name, member)
         chooseReceivingConnection(name, outcome, session)
-        if member.options.follow != nil, member.subscriptions.isEmpty { makeSlots(for: outcome, session, &turn) }
+        if member.options.follow != nil, routing.subscriptionCount(of: session) == 0 {
+            makeSlots(for: outcome, session, &turn)
+        }
         let placed = place(on: connection, of: session, into: &answers)
         let answer = try connection.answer(answers)
         guard outcome.transport != nil || connection.isOpened else {
@@ -39,16 +41,16 @@ extension Room {
         }
         openOrUpdate(&connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
         unbindUnplaced(placed, &connection, &turn)
-        store(connection, of: session)
+        roster.store(connection, of: session)
         apply(answer.sections, to: name, of: session, &turn)
         for section in beyondLimit {
-            tell(
+            roster.notify(
                 session,
                 .publicationRefused(
                     connection: name, mid: section.mid, track: section.remoteSends?.trackID, code: .limitExceeded),
                 &turn)
         }
-        requestOffer(session)
+        outdated.insert(session)
         makeOffers(&turn)
         return ConnectionAnswer(sdp: answer.text, tracks: shown(on: name, of: session), iceTag: connection.ice.ufrag)
     }
@@ -59,7 +61,7 @@ extension Room {
     ) throws(RoomError) -> (answers: [String: SectionAnswer], beyondLimit: [OfferedSection]) {
         var answers: [String: SectionAnswer] = [:]
         var beyondLimit: [OfferedSection] = []
-        var trackCount = member.tracks.count
+        var trackCount = routing.tracks(of: member.session).count
         // Other connections have sections of the same names.
         let known = Set(member.connectionIndex(name).map { member.connections[$0].trackByMid.keys.map(\.self) } ?? [])
         for section in outcome.sections where section.refusal == nil {
@@ -85,17 +87,17 @@ extension Room {
     }
 
     private func checkPublisherLimit(_ member: Member) throws(RoomError) {
-        guard let most = policy.maxPublishers, member.tracks.isEmpty else { return }
-        guard members.values.count(where: { !$0.tracks.isEmpty }) < most else {
+        guard let most = policy.maxPublishers, !routing.publishes(member.session) else { return }
+        guard routing.publisherCount < most else {
             throw RoomError(.limitExceeded, "publisher limit of the room reached")
         }
     }
 
     /// A client that named no receiving connection and offers to receive only has named one by that.
     private mutating func chooseReceivingConnection(_ name: String, _ outcome: OfferOutcome, _ session: SessionID) {
-        guard let options = members[session]?.options, options.receivingConnection == nil else { return }
+        guard let options = roster[session]?.options, options.receivingConnection == nil else { return }
         if outcome.sections.contains(where: { $0.remoteReceives && $0.remoteSends == nil && $0.refusal == nil }) {
-            members[session]?.options.receivingConnection = name
+            roster.update(session) { $0.options.receivingConnection = name }
         }
     }
 
@@ -103,13 +105,13 @@ extension Room {
     private mutating func makeSlots(for outcome: OfferOutcome, _ session: SessionID, _ turn: inout RoomTurn) {
         var next: [MediaKind: Int] = [:]
         for section in outcome.sections where section.remoteReceives && section.refusal == nil {
-            guard let kind = MediaKind(section.kind), let member = members[session],
+            guard let kind = MediaKind(section.kind), let member = roster[session],
                 !(kind == .video && member.options.audioOnly), member.permissions.canSubscribe
             else { continue }
             let slot = next[kind, default: 0]
             next[kind] = slot + 1
             let id = makeSubscription(session, kind: kind, track: nil, slot: slot, &turn)
-            if let subscription = subscriptions[id] {
+            if let subscription = routing[id] {
                 show(trackToShow(in: subscription, member), in: id, &turn)
             }
         }
@@ -139,13 +141,12 @@ extension Room {
         // The client's own offer tells anew what is sent, so no offer of the server's is due for this connection.
         connection.needsOffer = false
         for id in connection.subscriptionByMid.values.sorted() where !kept.contains(id) {
-            if subscriptions[id]?.description != nil { turn.media(.unsubscribe(id)) }
-            subscriptions[id]?.unbind()
+            if routing[id]?.description != nil { turn.media(.unsubscribe(id)) }
+            routing.update(id) { $0.unbind() }
         }
         connection.subscriptionByMid = placed
         for (mid, id) in placed {
-            subscriptions[id]?.connection = connection.id
-            subscriptions[id]?.mid = mid
+            routing.update(id) { $0.bind(to: connection.id, mid: mid) }
         }
     }
 
@@ -154,10 +155,85 @@ extension Room {
         guard let connection = try? connection(name, of: session) else { return [:] }
         var shown: [String: String] = [:]
         for (mid, id) in connection.subscriptionByMid {
-            if let track = subscriptions[id]?.track { shown[mid] = tracks[track]?.info.sid }
+            if let subscription = routing[id] { shown[mid] = routing.track(of: subscription)?.info.sid }
         }
-        for (mid, id) in connection.trackByMid { shown[mid] = tracks[id]?.info.sid }
+        for (mid, id) in connection.trackByMid { shown[mid] = routing[id]?.info.sid }
         return shown
+    }
+
+    /// What was agreed becomes tracks and subscriptions of the worker.
+    mutating func apply(
+        _ sections: [NegotiatedSection], to name: String, of session: SessionID, _ turn: inout RoomTurn
+    ) {
+        for section in sections {
+            if let receiving = section.receiving {
+                receive(receiving, section: section, on: name, of: session, &turn)
+            } else if let connection = try? connection(name, of: session),
+                let track = connection.trackByMid[section.mid]
+            {
+                unpublish(track, &turn)
+            }
+            guard let connection = try? connection(name, of: session),
+                let id = connection.subscriptionByMid[section.mid]
+            else { continue }
+            if let sending = section.sending {
+                activate(id, section, sending, on: connection, &turn)
+            } else {
+                refuse(id, section, on: connection, &turn)
+            }
+        }
+    }
+
+    private mutating func activate(
+        _ id: SubscriptionID, _ section: NegotiatedSection, _ sending: AgreedSending, on connection: Connection,
+        _ turn: inout RoomTurn
+    ) {
+        guard let subscription = routing[id] else { return }
+        let hasRTX = sending.formats.contains { $0.rtxPayloadType != nil }
+        let description = SubscriptionDescription(
+            id: id, peer: connection.peer, track: subscription.track, kind: subscription.kind, mid: section.mid,
+            ssrc: subscription.ssrc, rtxSSRC: hasRTX ? subscription.rtxSSRC : nil, cname: sending.local.cname,
+            formats: sending.formats.map(PayloadFormat.init), extensions: HeaderExtensionIDs(sending.extensions),
+            feedback: FeedbackKinds(sending.feedback), paused: isPaused(subscription),
+            preference: subscription.preference)
+        if subscription.description == nil {
+            turn.media(.subscribe(description))
+            if subscription.display != DisplayPreference() {
+                turn.media(.setDisplayPreference(id, subscription.display))
+            }
+        } else if subscription.description != description {
+            turn.media(.updateSubscription(description))
+        }
+        routing.update(id) { subscription in
+            subscription.bind(to: connection.id, mid: section.mid)
+            subscription.description = description
+            subscription.state = .active
+        }
+        guard subscription.state != .active else { return }
+        subscriptionChanged(id, &turn)
+    }
+
+    /// A section that was to be sent on was not agreed.
+    private mutating func refuse(
+        _ id: SubscriptionID, _ section: NegotiatedSection, on connection: Connection, _ turn: inout RoomTurn
+    ) {
+        guard let subscription = routing[id], let member = roster[subscription.member] else { return }
+        // A client that has none of the codecs answers with port 0.
+        if section.refusal == .noCommonCodec || section.refusal == .rejectedByRemote {
+            if subscription.description != nil { turn.media(.unsubscribe(id)) }
+            routing.update(id) { subscription in
+                subscription.unbind()
+                subscription.state = .noCommonCodec
+            }
+            roster.updateConnection(connection.id, of: member.session) { $0.subscriptionByMid[section.mid] = nil }
+            let track = routing.track(of: subscription)?.info.sid
+            turn.log(.noCommonCodec(participant: member.info.sid, track: track))
+            subscriptionChanged(id, &turn)
+        } else {
+            // The client does not want it: it stays away until asked for.
+            if let track = subscription.track { roster.update(member.session) { _ = $0.unwanted.insert(track) } }
+            endSubscription(id, notifies: true, &turn)
+        }
     }
 }
 

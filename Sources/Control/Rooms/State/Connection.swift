@@ -11,16 +11,16 @@ struct Connection: Sendable {
     var negotiation: Negotiation
     /// The server's credentials now.
     var ice: ICECredentials
-    /// What the media plane was last told of the other side.
+    /// The other side, as the worker was last commanded.
     var remote: RemoteTransport?
     /// The client's candidates that came by themselves, over its socket.
     var trickled = CandidateSummary()
-    /// The worker knows the peer.
+    /// The worker was commanded to add the peer.
     var isOpened = false
     var state = ConnectionState.connecting
     /// When it was opened, or its ICE restarted.
     var connectingSince = MonotonicTime.zero
-    /// How its bandwidth is shared out, as the worker was last told.
+    /// How its bandwidth is shared out, as the worker was last commanded.
     var downlinkPolicy = DownlinkPolicy()
     /// What is sent has changed since the last description.
     var needsOffer = false

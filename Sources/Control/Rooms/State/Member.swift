@@ -13,18 +13,10 @@ struct Member: Sendable {
     var connections: [Connection] = []
     /// So many can always be opened: the server keeps room for them.
     let promisedConnections: Int
-    /// In the order of publication.
-    var tracks: [TrackID] = []
-    /// In the order of subscription.
-    var subscriptions: [SubscriptionID] = []
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
-    /// Tracks that it is to receive as soon as its subscriptions leave room.
-    var waiting: Set<TrackID> = []
-    /// How many of them it was told of.
-    var toldWaiting = 0
     var announcements: [TrackAnnouncement] = []
-    /// The number of the last event told.
+    /// The number of the last event sent to it.
     var sequence: UInt64 = 0
     var allVideoPaused = false
     /// The last sign of life.
@@ -50,7 +42,7 @@ struct MemberOptions: Sendable {
     /// What the token and the member itself say about its bandwidth.
     var grantedBandwidth: BandwidthProfile
     var bandwidth: BandwidthProfile
-    /// Has a socket: is told events, must give signs of life. WHIP and WHEP sessions have none.
+    /// Has a socket: gets events, must give signs of life. WHIP and WHEP sessions have none.
     var isSignalled: Bool
     /// WHEP: sections made by the client's offer show whom they follow.
     var follow: FollowTarget?

@@ -3,18 +3,16 @@ import Primitives
 import SDP
 
 /// A published track with what subscribers' descriptions need of it.
-struct PublishedTrack: Sendable {
+struct RoomTrack: Sendable {
     let id: TrackID
     let publisher: SessionID
     let connection: String
     var info: TrackInfo
-    /// As the worker was told.
+    /// As the worker was last commanded.
     var description: TrackDescription
     /// The publisher's formats with their parameters, which subscribers' sections repeat.
     var formats: [NegotiatedFormat]
     var packetTime: Int?
-    /// In the order of subscription.
-    var subscribers: [SubscriptionID] = []
     /// Size of each layer as it arrives.
     var layerSizes: [Int: Size] = [:]
 

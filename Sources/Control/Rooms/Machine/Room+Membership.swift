@@ -1,0 +1,242 @@
+public import AccessTokens
+import MediaControl
+public import Primitives
+
+extension Room {
+    /// Lets somebody in. A session of the same identity ends first. `isSignalled`: there is a socket on which
+    /// events can be sent and which must show signs of life.
+    public mutating func join(
+        _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn
+    ) throws(RoomError) -> SessionID {
+        let info = try admit(request, turn: &turn)
+        let promised = promisedConnections(request.profile, isSignalled: isSignalled)
+        if let older = roster.session(identity: info.identity).flatMap({ roster[$0] }) {
+            // What is freed with the older session can be had again.
+            try turn.takeConnections(max(0, promised - max(older.promisedConnections, older.connections.count)))
+            remove(older.session, reason: .duplicateIdentity, turn: &turn)
+        } else {
+            try turn.takeConnections(promised)
+        }
+        let session = turn.sessionID()
+        let isPublishOnly = request.profile == .publishOnly
+        let options = MemberOptions(
+            autoSubscribe: request.autoSubscribe && request.profile == .full
+                || request.profile == .viewer && isSignalled,
+            audioOnly: request.audioOnly || policy.audioOnly,
+            hasRoster: isSignalled && (request.wantsRoster ?? !isPublishOnly), wantsSpeakers: request.wantsSpeakers,
+            receivingConnection: request.receivingConnection,
+            grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
+            isSignalled: isSignalled, follow: follow)
+        roster.insert(
+            Member(
+                session: session, apiKey: request.claims.apiKey, info: info, options: options,
+                promisedConnections: promised, lastSign: turn.now))
+        occupancy.memberJoined()
+        announcement.becomesDue()
+        turn.log(.participantJoined(participant: info.sid, identity: info.identity))
+        roster.notify(about: session, .participantJoined(info), includingSubject: false, &turn)
+        subscribeToAll(session, quietly: true, &turn)
+        return session
+    }
+
+    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
+    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join.
+    public func checkResume(_ session: SessionID, _ claims: AccessClaims) throws(RoomError) {
+        guard let member = roster[session], member.options.isSignalled, claims.identity == member.info.identity,
+            claims.apiKey == member.apiKey
+        else { throw RoomError(.sessionNotFound, "there is no such session") }
+        try Self.checkJoins(claims)
+        try RoomNames.checkMatch(granted: claims.video.room, asked: name)
+        guard Permissions(claims.video) == member.permissions,
+            BandwidthProfile(claims.video) == member.options.grantedBandwidth
+        else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
+    }
+
+    private static func checkJoins(_ claims: AccessClaims) throws(RoomError) {
+        guard claims.video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+    }
+
+    /// One to publish and one to receive; a WHIP or WHEP session has one, and what the server does not carry none.
+    private func promisedConnections(_ profile: ParticipantProfile, isSignalled: Bool) -> Int {
+        guard policy.topology == .routed else { return 0 }
+        return profile == .full && isSignalled ? 2 : 1
+    }
+
+    /// What follows the snapshot that was taken of what an intent did: the server's own offers.
+    public mutating func settle(turn: inout RoomTurn) {
+        makeOffers(&turn)
+    }
+
+    /// Whether the newcomer may come in, and how it will be shown.
+    private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
+        guard !occupancy.hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
+        let claims = request.claims
+        try Self.checkJoins(claims)
+        guard let identity = claims.identity, !identity.isEmpty else {
+            throw RoomError(.identityRequired, "the token has no identity (`sub`)")
+        }
+        let name = claims.name ?? request.name ?? ""
+        let metadata = claims.metadata ?? request.metadata ?? ""
+        try TextRule.identifier.check(identity, "the identity")
+        try TextRule.label.check(name, "the name")
+        try TextRule.metadata.check(metadata, "the metadata")
+        if let id = request.receivingConnection { try checkConnectionID(id) }
+        let permissions = Permissions(claims.video)
+        switch request.profile {
+        case .publishOnly where !permissions.canPublish:
+            throw RoomError(.permissionDenied, "the token does not permit publishing")
+        case .viewer where !permissions.canSubscribe:
+            throw RoomError(.permissionDenied, "the token does not permit subscribing")
+        default: break
+        }
+        try checkCapacity(identity: identity, profile: request.profile, hidden: permissions.hidden)
+        return ParticipantInfo(
+            sid: turn.sid("PA_"), identity: identity, name: name, metadata: metadata, profile: request.profile,
+            permissions: permissions, joinedAt: turn.wallClock)
+    }
+
+    /// Whoever is about to be replaced does not count.
+    private func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
+        let replaced = roster.session(identity: identity)
+        let present = roster.all.filter { $0.session != replaced }
+        guard present.count < context.limits.participants else { throw RoomError(.roomFull, "the room is full") }
+        guard let most = policy.maxParticipants, counts(profile, hidden: hidden) else { return }
+        let counted = present.count { counts($0.profile, hidden: $0.isHidden) }
+        guard counted < most else { throw RoomError(.roomFull, "the room is full") }
+    }
+
+    private func counts(_ profile: ParticipantProfile, hidden: Bool) -> Bool {
+        (policy.countsHidden || !hidden) && (policy.countsPublishOnly || profile != .publishOnly)
+    }
+
+    func checkConnectionID(_ id: String) throws(RoomError) {
+        guard !id.isEmpty, id.utf8.count <= context.limits.connectionIDBytes else {
+            throw RoomError(
+                .invalidRequest, "the name of a connection must have 1 to \(context.limits.connectionIDBytes) bytes")
+        }
+    }
+}
+
+extension Room {
+    /// Says goodbye for `session`. Unknown sessions are already gone.
+    public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
+        guard roster[session] != nil else { return }
+        remove(session, reason: reason, turn: &turn)
+        makeOffers(&turn)
+    }
+
+    /// Removes a participant by sid or identity (operators).
+    public mutating func removeParticipant(
+        _ name: String, reason: LeaveReason = .removed, turn: inout RoomTurn
+    ) throws(RoomError) {
+        leave(try session(named: name), reason: reason, turn: &turn)
+    }
+
+    /// Ends the room and everybody's stay in it.
+    public mutating func close(reason: LeaveReason, turn: inout RoomTurn) {
+        guard !occupancy.hasEnded else { return }
+        for session in roster.sessions { remove(session, reason: reason, turn: &turn) }
+        end(&turn)
+    }
+
+    /// Takes a member out with all that belongs to it: others' subscriptions to its tracks, its tracks, its own
+    /// subscriptions, its peers; then tells.
+    mutating func remove(_ session: SessionID, reason: LeaveReason, turn: inout RoomTurn) {
+        guard let member = roster[session] else { return }
+        roster.update(session) { $0.options.autoSubscribe = false }
+        for connection in member.connections { endConnection(session, connection.id, commandsWorker: true, &turn) }
+        for track in routing.tracks(of: session) { unpublish(track, &turn) }
+        for subscription in routing.subscriptions(of: session) {
+            endSubscription(subscription, notifies: false, &turn)
+        }
+        roster.notify(
+            about: session,
+            .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason),
+            includingSubject: false, &turn)
+        roster.notify(session, .ended(reason), &turn)
+        roster.remove(session)
+        waitingTracks.remove(session)
+        outdated.remove(session)
+        announcement.becomesDue()
+        turn.effects.append(.sessionEnded(session, reason))
+        turn.log(
+            .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason))
+        if dominant.current == session { setDominant(nil, &turn) }
+        if roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
+    }
+
+    /// The room is over.
+    mutating func end(_ turn: inout RoomTurn) {
+        occupancy.end()
+        turn.media(.removeRoom(id))
+        turn.log(.roomEnded)
+        turn.effects.append(.roomEnded)
+    }
+}
+
+// MARK: Signs of life and deadlines
+
+extension Room {
+    /// A sign of life of a signalled session.
+    public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
+        roster.update(session) { $0.lastSign = turn.now }
+    }
+
+    /// The socket of `session` is gone; media goes on.
+    public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
+        guard let member = roster[session], member.options.isSignalled, member.detachedSince == nil else { return }
+        roster.update(session) { $0.detachedSince = turn.now }
+    }
+
+    /// `session` has a socket again.
+    public mutating func attach(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
+        guard try member(session).options.isSignalled else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        roster.update(session) { member in
+            member.detachedSince = nil
+            member.lastSign = turn.now
+        }
+    }
+
+    /// Whether the next `advance` has something to announce.
+    public var hasNews: Bool { announcement.isDue && !roster.isEmpty }
+
+    /// When `advance` has something to do.
+    public var nextDeadline: MonotonicTime {
+        if occupancy.hasEnded { return .distantFuture }
+        if hasNews { return MonotonicTime(milliseconds: 0) }
+        if let empty = occupancy.deadline(policy) { return empty }
+        var next = MonotonicTime.distantFuture
+        for member in roster.all { next = min(next, deadline(of: member)) }
+        return next
+    }
+
+    /// Ends sessions without a sign of life, WHIP and WHEP sessions that do not connect, and a room that has been empty for long; announces how many
+    /// are in the room.
+    public mutating func advance(turn: inout RoomTurn) {
+        guard !occupancy.hasEnded else { return }
+        let silent = roster.sessions.filter { session in roster[session].map { deadline(of: $0) <= turn.now } ?? false }
+        for session in silent {
+            let isSignalled = roster[session]?.options.isSignalled ?? false
+            remove(session, reason: isSignalled ? .timeout : .connectionLost, turn: &turn)
+        }
+        if !silent.isEmpty { makeOffers(&turn) }
+        if let info = announcement.take(info) { roster.notifyAll(.roomUpdated(info), &turn) }
+        if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
+    }
+
+    private func deadline(of member: Member) -> MonotonicTime {
+        guard member.options.isSignalled else { return connectDeadline(of: member) }
+        if let since = member.detachedSince { return since + context.limits.resumeWindow }
+        return member.lastSign + context.limits.keepAliveTimeout
+    }
+
+    /// WHIP and WHEP sessions live as long as their connection. One that is up is watched by its worker, which reports its end; of one that does
+    /// not come up nothing may ever be reported.
+    private func connectDeadline(of member: Member) -> MonotonicTime {
+        guard !member.connections.contains(where: { $0.state == .connected }) else { return .distantFuture }
+        let latest = member.connections.map(\.connectingSince).max() ?? member.lastSign
+        return latest + context.limits.connectTimeout
+    }
+}

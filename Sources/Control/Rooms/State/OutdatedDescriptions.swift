@@ -1,0 +1,21 @@
+import MediaControl
+
+/// Members whose session descriptions no longer say what they are sent, in the order in which that came to be.
+struct OutdatedDescriptions: Sendable {
+    private var sessions: [SessionID] = []
+    private var isListed: Set<SessionID> = []
+
+    mutating func insert(_ session: SessionID) {
+        if isListed.insert(session).inserted { sessions.append(session) }
+    }
+
+    mutating func remove(_ session: SessionID) {
+        if isListed.remove(session) != nil { sessions.removeAll { $0 == session } }
+    }
+
+    /// All of them; none afterwards.
+    mutating func take() -> [SessionID] {
+        defer { self = OutdatedDescriptions() }
+        return sessions
+    }
+}

@@ -1,0 +1,125 @@
+import MediaControl
+import Primitives
+
+/// The members of a room in the order in which they joined, the peers that are theirs, and the numbers of the events sent to each.
+struct Roster: Sendable {
+    private var members: [SessionID: Member] = [:]
+    /// In the order of joining, which is the order of effects.
+    private(set) var sessions: [SessionID] = []
+    private var sessionByIdentity: [String: SessionID] = [:]
+    private var sessionBySID: [String: SessionID] = [:]
+    private var owners: [PeerID: PeerOwner] = [:]
+    /// The server's connections that are kept for these members: of each as many as its join was promised, or as it has, where these are more.
+    private(set) var reservedConnections = 0
+
+    /// Whose peer it is.
+    struct PeerOwner: Sendable {
+        let session: SessionID
+        let connection: String
+    }
+
+    var isEmpty: Bool { members.isEmpty }
+    var count: Int { members.count }
+    var connectionCount: Int { owners.count }
+    /// In no order.
+    var all: some Collection<Member> { members.values }
+
+    subscript(session: SessionID) -> Member? { members[session] }
+
+    func session(identity: String) -> SessionID? { sessionByIdentity[identity] }
+    func session(sid: String) -> SessionID? { sessionBySID[sid] }
+    func owner(of peer: PeerID) -> PeerOwner? { owners[peer] }
+}
+
+// MARK: Members
+
+extension Roster {
+    /// The caller has removed an older session of the same identity.
+    mutating func insert(_ member: Member) {
+        members[member.session] = member
+        sessions.append(member.session)
+        sessionByIdentity[member.info.identity] = member.session
+        sessionBySID[member.info.sid] = member.session
+        reservedConnections += member.promisedConnections
+    }
+
+    mutating func remove(_ session: SessionID) {
+        guard let member = members.removeValue(forKey: session) else { return }
+        sessions.removeAll { $0 == session }
+        sessionBySID[member.info.sid] = nil
+        if sessionByIdentity[member.info.identity] == session { sessionByIdentity[member.info.identity] = nil }
+        for connection in member.connections { owners[connection.peer] = nil }
+        reservedConnections -= max(member.promisedConnections, member.connections.count)
+    }
+
+    /// Changes anything of a member but its connections and its identity; does nothing where there is no such session.
+    mutating func update(_ session: SessionID, _ change: (inout Member) -> Void) {
+        guard let index = members.index(forKey: session) else { return }
+        change(&members.values[index])
+    }
+
+    /// Others see the member or its tracks in another way.
+    mutating func nextVersion(of session: SessionID) { members[session]?.info.version += 1 }
+}
+
+// MARK: Connections
+
+extension Roster {
+    /// Writes a changed connection back, or adds a new one.
+    mutating func store(_ connection: Connection, of session: SessionID) {
+        guard let member = members[session] else { return }
+        if let index = member.connectionIndex(connection.id) {
+            members[session]?.connections[index] = connection
+            return
+        }
+        members[session]?.connections.append(connection)
+        owners[connection.peer] = PeerOwner(session: session, connection: connection.id)
+        if member.connections.count >= member.promisedConnections { reservedConnections += 1 }
+    }
+
+    mutating func updateConnection(_ id: String, of session: SessionID, _ change: (inout Connection) -> Void) {
+        guard let member = members.index(forKey: session),
+            let index = members.values[member].connectionIndex(id)
+        else { return }
+        change(&members.values[member].connections[index])
+    }
+
+    mutating func removeConnection(_ id: String, of session: SessionID) {
+        guard let member = members[session], let index = member.connectionIndex(id) else { return }
+        members[session]?.connections.remove(at: index)
+        owners[member.connections[index].peer] = nil
+        if member.connections.count > member.promisedConnections { reservedConnections -= 1 }
+    }
+}
+
+// MARK: Events
+
+extension Roster {
+    /// Sends an event to one session; WHIP and WHEP sessions have no socket to send it on.
+    mutating func notify(_ session: SessionID, _ event: RoomEvent, _ turn: inout RoomTurn) {
+        guard let member = members[session], member.options.isSignalled else { return }
+        let sequence = member.sequence + 1
+        members[session]?.sequence = sequence
+        turn.effects.append(.notify(session, SequencedEvent(sequence: sequence, event: event)))
+    }
+
+    /// Sends an event about `subject` to everybody with a roster, and to the subject itself where `includingSubject`. A hidden subject's goes to
+    /// nobody but itself.
+    mutating func notify(
+        about subject: SessionID, _ event: RoomEvent, includingSubject: Bool, _ turn: inout RoomTurn
+    ) {
+        let isHidden = members[subject]?.isHidden ?? false
+        for session in sessions {
+            if session == subject {
+                if includingSubject { notify(session, event, &turn) }
+            } else if !isHidden, members[session]?.options.hasRoster == true {
+                notify(session, event, &turn)
+            }
+        }
+    }
+
+    /// Sends an event to everybody with a roster.
+    mutating func notifyAll(_ event: RoomEvent, _ turn: inout RoomTurn) {
+        for session in sessions where members[session]?.options.hasRoster == true { notify(session, event, &turn) }
+    }
+}
