@@ -77,7 +77,7 @@ let modules: [Target] = [
     module("Runtime", "MediaWorkers", ["NetworkIO", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
     module(
         "Runtime", "RoomService",
-        ["Rooms", "AccessTokens", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
+        ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),

@@ -1,4 +1,5 @@
 import Logging
+import MediaControl
 import RoomService
 import Rooms
 
@@ -30,6 +31,10 @@ extension RoomLogEvent {
         case .connectionChanged(_, _, let state, _): "connection \(state.rawValue)"
         case .iceFailed: "ICE failed"
         case .noCommonCodec: "no common codec"
+        case .lockChanged(.open, _): "room unlocked"
+        case .lockChanged: "room locked"
+        case .policyChanged: "policy changed"
+        case .permissionsChanged: "permissions changed"
         }
     }
 
@@ -62,8 +67,26 @@ extension RoomLogEvent {
                 "room": room, "participant": .text(participant), "connection": .text(connection),
                 "serverCandidates": .text(server.text), "clientCandidates": .text(client.text),
             ]
+        case .lockChanged(let lock, let by):
+            return ["room": room, "lock": .text(lock.rawValue), "by": .text(by ?? "operator")]
+        case .policyChanged(let revision):
+            return ["room": room, "revision": .text("\(revision)")]
+        case .permissionsChanged(let participant, let permissions):
+            return ["room": room, "participant": .text(participant), "permissions": .text(permissions.words)]
         case .noCommonCodec(let participant, let track):
             return ["room": room, "participant": .text(participant), "track": .text(track ?? "none")]
         }
+    }
+}
+
+extension Permissions {
+    /// What is permitted, for a log line.
+    fileprivate var words: String {
+        let sources = publishSources.map { $0.map(\.rawValue).sorted().joined(separator: "+") }
+        let permitted = [
+            canPublish ? "publish" + (sources.map { " (\($0))" } ?? "") : nil, canSubscribe ? "subscribe" : nil,
+            canPublishData ? "data" : nil, roomAdmin ? "moderate" : nil,
+        ]
+        return permitted.compactMap { $0 }.joined(separator: ", ")
     }
 }

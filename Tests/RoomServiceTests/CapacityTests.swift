@@ -83,9 +83,9 @@ struct CapacityTests {
     @Test("A mesh room's members take none of the server's connections")
     func mesh() async throws {
         let service = service(connections: 0)
-        var policy = RoomPolicy()
+        var policy = PolicyDocument()
         policy.topology = .peerToPeer
-        _ = try await service.createRoom(named: "mesh", policy: policy, metadata: "")
+        _ = try await service.createRoom(named: "mesh", policy: policy)
         _ = try await service.join(request("ada", room: "mesh"))
         #expect(await service.statistics().reservedConnections == 0)
     }

@@ -80,7 +80,7 @@ struct SessionTests {
             await service.keepAlive(ada.session)
             await service.tick()
         }
-        #expect(await rest(of: bob.events).last?.event == .ended(.timeout))
+        #expect(await rest(of: bob.events).last?.event == .ended(.timeout, message: nil))
         #expect(await service.listRooms().map(\.participants) == [1])
         await service.detach(ada.session, attachment: ada.attachment)
         plane.pass(.seconds(31))

@@ -239,7 +239,7 @@ struct BandwidthTests {
         let ada = try bench.join("ada")
         let sid = try #require(bench.info(ada)?.sid)
         let told = [ParticipantQuality(participant: sid, quality: 3)]
-        try bench.step { (room, turn) throws(RoomError) in room.tellQuality(told, turn: &turn) }
+        try bench.step { (room, turn) throws(RoomError) in room.updateQuality(told, turn: &turn) }
         #expect(bench.takeEvents(ada).last == .qualityChanged(told))
         let bob = try bench.join("bob")
         #expect(try bench.room.snapshot(bob).others.map(\.quality) == [3])

@@ -16,7 +16,7 @@ struct JoinTests {
         let second = try bench.join("alice")
         #expect(bench.ended == [first: .duplicateIdentity])
         #expect(bench.room.has(screen) && bench.room.has(second))
-        #expect(bench.takeEvents(first).last == .ended(.duplicateIdentity))
+        #expect(bench.takeEvents(first).last == .ended(.duplicateIdentity, message: nil))
         try bench.step { (room, turn) throws(RoomError) in try room.removeParticipant("alice", turn: &turn) }
         #expect(bench.room.has(screen) && !bench.room.has(second))
     }
@@ -32,9 +32,9 @@ struct JoinTests {
         bench.leave(ada)
         let left = bench.takeEvents(bob).filter { if case .participantLeft = $0 { true } else { false } }
         #expect(left.count == 1)
-        #expect(bench.room.tracks.isEmpty && bench.room.subscriptions.isEmpty)
-        #expect(bench.takeEvents(ada).last == .ended(.left))
-        #expect(bench.room.peers.count == 1, "bob's receiving connection goes on")
+        #expect(bench.room.counts.tracks == 0 && bench.room.counts.subscriptions == 0)
+        #expect(bench.takeEvents(ada).last == .ended(.left, message: nil))
+        #expect(bench.room.counts.connections == 1, "bob's receiving connection goes on")
     }
 
     @Test(

@@ -137,7 +137,7 @@ struct PublishTests {
         } catch {
             #expect(error.code == .noCommonCodec)
         }
-        #expect(bench.room.connections(of: ada).isEmpty && bench.room.peers.isEmpty)
+        #expect(bench.room.connections(of: ada).isEmpty && bench.room.counts.connections == 0)
     }
 
     @Test("An audio-only room refuses video and takes the voice")

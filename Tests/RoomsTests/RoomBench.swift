@@ -17,10 +17,11 @@ struct RoomBench {
     var ended: [SessionID: LeaveReason] = [:]
     var log: [RoomLogEvent] = []
     var isOver = false
+    static let wallClock: Int64 = 1_700_000_000_000
 
     init(policy: RoomPolicy = RoomPolicy(), limits: RoomLimits = RoomLimits(), seed: UInt64 = 1) {
         random = RandomSource(seed: seed)
-        var turn = RoomTurn(at: now, wallClock: 1_700_000_000_000, random: random)
+        var turn = RoomTurn(at: now, wallClock: Self.wallClock, random: random)
         let context = RoomContext(
             fingerprintSHA256: [UInt8](repeating: 7, count: 32),
             candidates: [Candidate(foundation: "1", address: "192.0.2.1", port: 7_900)], limits: limits)
@@ -33,7 +34,7 @@ struct RoomBench {
     mutating func step<Reply>(
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
     ) throws(RoomError) -> Reply {
-        var turn = RoomTurn(at: now, wallClock: 1_700_000_000_000, random: random)
+        var turn = RoomTurn(at: now, wallClock: Self.wallClock, random: random)
         do throws(RoomError) {
             let reply = try body(&room, &turn)
             take(turn)
@@ -109,6 +110,28 @@ struct RoomBench {
         try step { (room, turn) throws(RoomError) in try room.perform(request, session: session, turn: &turn) }
     }
 
+    mutating func setPolicy(_ policy: RoomPolicy, removesExcess: Bool = false) throws(RoomError) {
+        try step { (room, turn) throws(RoomError) in
+            try room.setPolicy(policy, removesExcess: removesExcess, turn: &turn)
+        }
+    }
+
+    func impact(of policy: RoomPolicy, removesExcess: Bool = false) throws(RoomError) -> PolicyImpact {
+        let turn = RoomTurn(at: now, wallClock: Self.wallClock, random: random)
+        return try room.impact(of: policy, removesExcess: removesExcess, turn: turn)
+    }
+
+    mutating func setPermissions(_ permissions: Permissions, _ participant: String) throws(RoomError) {
+        try step { (room, turn) throws(RoomError) in
+            try room.setPermissions(permissions, of: participant, turn: &turn)
+        }
+    }
+
+    /// A sign of life of each.
+    mutating func touch(_ sessions: [SessionID]) {
+        try? step { (room, turn) throws(RoomError) in for session in sessions { room.touch(session, turn: &turn) } }
+    }
+
     mutating func media(_ event: MediaEvent) {
         try? step { (room, turn) throws(RoomError) in room.receive(event, turn: &turn) }
     }
@@ -145,13 +168,29 @@ struct RoomBench {
     }
 
     private func pendingOffer(_ session: SessionID) -> (connection: String, sdp: String)? {
-        for connection in room.members[session]?.connections ?? []
+        for connection in room.roster[session]?.connections ?? []
         where connection.negotiation.state == .haveLocalOffer {
             for event in (events[session] ?? []).reversed() {
                 if case .offer(connection.id, let sdp, _) = event.event { return (connection.id, sdp) }
             }
         }
         return nil
+    }
+
+    /// What the room's state still holds, table by table: nothing where nobody is there.
+    var leftovers: [String] {
+        let states: [Any] = [room.roster, room.routing, room.waitingTracks, room.outdated]
+        return states.flatMap { state in
+            Mirror(reflecting: state).children.compactMap { table in
+                let content = Mirror(reflecting: table.value)
+                guard
+                    content.displayStyle == .dictionary || content.displayStyle == .collection
+                        || content.displayStyle == .set
+                else { return nil }
+                return content.children.isEmpty
+                    ? nil : "\(type(of: state)).\(table.label ?? ""): \(content.children.count)"
+            }
+        }
     }
 
     func info(_ session: SessionID) -> ParticipantInfo? { room.participant(session) }

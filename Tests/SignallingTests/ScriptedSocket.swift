@@ -115,7 +115,7 @@ struct Client {
     ) async throws {
         let claims = try TestTokens.verifier.verify(TestTokens.token(identity, grant), at: TestTokens.now)
         let session = SignallingSession(
-            context: house.context, claims: claims, queryRoom: room,
+            context: house.context, claims: claims, queryRoom: room, address: "192.0.2.7",
             hello: Hello(
                 server: "test", iceServers: [], pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 1))
         end = End(socket)

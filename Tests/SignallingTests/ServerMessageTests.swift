@@ -103,7 +103,7 @@ struct ServerMessageTests {
             (12, .relayed(from: "PA_1", identity: "bob", payload: "{\"answer\":\"…\"}")),
             (13, .roomUpdated(full)),
             (14, .trackMutedByOther(track: "TR_5", by: "PA_1")),
-            (15, .ended(.removed)),
+            (15, .ended(.removed, message: "Please keep to the topic")),
         ]
         return [
             .ok(id: 7),

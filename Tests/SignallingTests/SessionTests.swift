@@ -14,7 +14,7 @@ struct SessionTests {
     @Test("C1: connecting and joining are distinct; a refused join has a code and may be tried again")
     func twoSteps() async throws {
         let house = TestRooms()
-        _ = try await house.rooms.createRoom(named: "full", policy: .init(), metadata: "")
+        _ = try await house.rooms.createRoom(named: "full")
         var client = try await Client("ada", to: house)
         let refused = await client.join("\"metadata\":\"\(String(repeating: "m", count: 100_000))\"")
         #expect(refused?.type == "error")

@@ -16,6 +16,7 @@ extension AccessClaims {
             && (name?.utf8.count ?? 0) <= AccessTokenLimits.nameBytes
             && (metadata?.utf8.count ?? 0) <= AccessTokenLimits.metadataBytes
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
+            && (video.preset?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
     }
 
     /// Writes the claims; false when one cannot be written.
@@ -45,6 +46,7 @@ extension VideoGrant {
         hidden = try members.bool("hidden") ?? false
         recorder = try members.bool("recorder") ?? false
         canPublishSources = try Self.sources(of: members)
+        preset = try members.string("preset", limit: AccessTokenLimits.roomBytes)
         maxVideoSubscriptions = try Self.limit("maxVideoSubscriptions", of: members).map { Int($0) }
         maxDownlinkBitrate = try Self.limit("maxDownlinkBitrate", of: members)
         maxUplinkBitrate = try Self.limit("maxUplinkBitrate", of: members)
@@ -60,6 +62,7 @@ extension VideoGrant {
     /// Writes what differs from the default.
     func write(into members: borrowing JSONObject) -> Bool {
         if let room, !members.set("room", room) { return false }
+        if let preset, !members.set("preset", preset) { return false }
         let flags = [
             ("roomJoin", roomJoin), ("roomCreate", roomCreate), ("roomList", roomList), ("roomAdmin", roomAdmin),
             ("hidden", hidden), ("recorder", recorder),

@@ -53,6 +53,8 @@ public struct VideoGrant: Sendable, Hashable {
     public var canPublishData: Bool?
     /// The sources that may be published; nil means any.
     public var canPublishSources: Set<GrantedSource>?
+    /// The preset whose rules a room has that the bearer's join creates; nil: the server's defaults.
+    public var preset: String?
     /// Others are not told about this participant.
     public var hidden = false
     /// A recorder; hidden too.

@@ -38,6 +38,21 @@ extension ControlAPIEdge {
         }
     }
 
+    /// `current` with the merge patch in the body applied.
+    func patched<Value: Codable>(_ current: Value, by request: HTTPRequest) throws(Problem) -> Value {
+        let types = [JSONCoding.mergePatchType, JSONCoding.contentType]
+        guard types.contains(request.contentType) else {
+            throw Problem(
+                415, "unsupported_media_type", "The body must be of type application/merge-patch+json.",
+                headers: ["Accept-Patch": types.joined(separator: ", ")])
+        }
+        do throws(JSONFault) {
+            return try JSONCoding.merge(request.body, into: current)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
     /// The JSON body of a request. No body is an empty object.
     func body<Value: Decodable>(_ type: Value.Type, of request: HTTPRequest) throws(Problem) -> Value {
         guard request.body.isEmpty || request.contentType == JSONCoding.contentType else {
@@ -49,6 +64,17 @@ extension ControlAPIEdge {
             return try JSONCoding.decode(type, from: request.body.isEmpty ? Array("{}".utf8) : request.body)
         } catch {
             throw Problem(error)
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// A parameter of the query that is `true` or `false`; absent means false.
+    func flag(_ name: String) throws(Problem) -> Bool {
+        switch query[name] {
+        case nil, "false": false
+        case "true", "": true
+        default: throw Problem(400, "invalid_request", "The query's \(name) must be true or false.")
         }
     }
 }

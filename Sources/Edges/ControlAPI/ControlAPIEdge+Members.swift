@@ -1,5 +1,6 @@
 import EdgeSupport
 import HTTPServing
+import Primitives
 import RoomService
 import Rooms
 
@@ -18,12 +19,40 @@ extension ControlAPIEdge {
         return .json(ParticipantDetailModel(participant))
     }
 
+    /// Ends a stay. `reason` is told to the participant, `ban` keeps its identity out for so many seconds.
     func removeParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let name = try request.parameter("participant")
+        let message = request.query["reason"].flatMap { $0.isEmpty ? nil : $0 }
+        if let message, let fault = TextRule.label.fault(in: message) {
+            throw Problem(400, "invalid_request", "The query's reason \(fault).")
+        }
+        let longest = Int64(Bans.longest.seconds)
+        let ban = try request.query["ban"].map { text throws(Problem) in
+            guard let seconds = Int64(text), (1...longest).contains(seconds) else {
+                throw Problem(400, "invalid_request", "The query's ban must be 1 to \(longest) seconds.")
+            }
+            return TimeInterval.seconds(seconds)
+        }
         return .json(
             ClosureModel(
-                try await asking { () async throws(RoomError) in try await context.rooms.remove(name, from: room) }))
+                try await asking { () async throws(RoomError) in
+                    try await context.rooms.remove(name, from: room, message: message, ban: ban)
+                }))
+    }
+
+    /// Name, metadata and permissions, by merge patch.
+    func patchParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let name = try request.parameter("participant")
+        let info = try await asking { () async throws(RoomError) in
+            try await context.rooms.participant(name, in: room)
+        }.info
+        let change = try patched(ParticipantEdit(info), by: request).change(of: info)
+        let detail = try await asking { () async throws(RoomError) in
+            try await context.rooms.change(info.sid, in: room, change)
+        }
+        return .json(ParticipantDetailModel(detail))
     }
 
     func showParticipantStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

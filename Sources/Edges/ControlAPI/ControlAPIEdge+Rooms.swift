@@ -25,7 +25,7 @@ extension ControlAPIEdge {
         guard creation.name != nil || (claims.video.room ?? "").isEmpty else { throw Problem(.notPermitted) }
         let info = try await asking { () async throws(RoomError) in
             try await context.rooms.createRoom(
-                named: creation.name, policy: creation.policy?.value(over: context.rooms.configuration.defaultPolicy),
+                named: creation.name, preset: creation.preset, policy: creation.policy?.document ?? PolicyDocument(),
                 metadata: creation.metadata ?? "")
         }
         var response = HTTPResponse.json(RoomModel(info), status: 201)
@@ -35,6 +35,46 @@ extension ControlAPIEdge {
 
     func showRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         .json(RoomDetailModel(try await detail(request)))
+    }
+
+    /// The room's metadata, by merge patch.
+    func patchRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let current = RoomChange(metadata: try await detail(request).info.metadata)
+        let room = try request.parameter("room")
+        let metadata = try patched(current, by: request).metadata ?? ""
+        let info = try await asking { () async throws(RoomError) in
+            try await context.rooms.setMetadata(metadata, ofRoom: room)
+        }
+        return .json(RoomModel(info))
+    }
+
+    /// Keeps newcomers out, or asks them for the password in the body.
+    func lockRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let lock = try body(LockRequest.self, of: request)
+        let info = try await asking { () async throws(RoomError) in
+            try await context.rooms.lock(room: room, password: lock.password)
+        }
+        return .json(RoomModel(info))
+    }
+
+    func unlockRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        return .json(
+            RoomModel(
+                try await asking { () async throws(RoomError) in try await context.rooms.unlock(room: room) }))
+    }
+
+    func listBans(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        return .json(["bans": await context.rooms.bans(ofRoom: room).map { BanModel($0) }])
+    }
+
+    func endBan(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let identity = try request.parameter("identity")
+        try await asking { () async throws(RoomError) in try await context.rooms.endBan(of: identity, in: room) }
+        return HTTPResponse(status: 204)
     }
 
     func deleteRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

@@ -27,27 +27,32 @@ public struct ControlAPIEdge: Sendable {
         return [
             get("/v1/node", showNode),
             get("/v1/rooms", listRooms),
-            Operation(method: .post, pattern: "/v1/rooms") { (request) async throws(Problem) in
-                try await createRoom(request)
-            },
+            operation(.post, "/v1/rooms", createRoom),
             get(room, showRoom),
-            Operation(method: .delete, pattern: room) { (request) async throws(Problem) in
-                try await deleteRoom(request)
-            },
+            operation(.patch, room, patchRoom),
+            operation(.delete, room, deleteRoom),
+            get("\(room)/policy", showPolicy),
+            operation(.put, "\(room)/policy", replacePolicy),
+            operation(.patch, "\(room)/policy", patchPolicy),
+            operation(.put, "\(room)/lock", lockRoom),
+            operation(.delete, "\(room)/lock", unlockRoom),
+            get("\(room)/bans", listBans),
+            operation(.delete, "\(room)/bans/{identity}", endBan),
+            get("/v1/presets", listPresets),
+            get("/v1/presets/{preset}", showPreset),
+            operation(.put, "/v1/presets/{preset}", putPreset),
+            operation(.delete, "/v1/presets/{preset}", deletePreset),
             get("\(room)/stats", showRoomStatistics),
             get("\(room)/participants", listParticipants),
             get(participant, showParticipant),
-            Operation(method: .delete, pattern: participant) { (request) async throws(Problem) in
-                try await removeParticipant(request)
-            },
+            operation(.patch, participant, patchParticipant),
+            operation(.delete, participant, removeParticipant),
             get("\(participant)/stats", showParticipantStatistics),
             get("\(participant)/decisions", listDecisions),
             get("\(room)/tracks", listTracks),
             get(track, showTrack),
             get("\(track)/stats", showTrackStatistics),
-            Operation(method: .post, pattern: "\(track)/mute") { (request) async throws(Problem) in
-                try await muteTrack(request)
-            },
+            operation(.post, "\(track)/mute", muteTrack),
             get("\(room)/subscriptions", listSubscriptions),
         ]
     }
@@ -55,7 +60,14 @@ public struct ControlAPIEdge: Sendable {
     private func get(
         _ pattern: String, _ handler: @escaping @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
     ) -> Operation {
-        Operation(method: .get, pattern: pattern, handler: handler)
+        operation(.get, pattern, handler)
+    }
+
+    private func operation(
+        _ method: HTTPMethod, _ pattern: String,
+        _ handler: @escaping @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
+    ) -> Operation {
+        Operation(method: method, pattern: pattern, handler: handler)
     }
 
     /// Adds all routes.

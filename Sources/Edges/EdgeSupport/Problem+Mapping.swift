@@ -60,22 +60,26 @@ extension Problem {
     private static func status(of code: RoomError.Code) -> Int {
         switch code {
         case .invalidRequest, .identityRequired, .invalidDescription: 400
-        case .permissionDenied, .relayNotAllowed, .roomMismatch, .participantRemoved, .grantsChanged: 403
+        case .permissionDenied, .relayNotAllowed, .roomMismatch, .participantRemoved, .grantsChanged, .banned,
+            .roomLocked,
+            .passwordRequired, .passwordWrong:
+            403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
-            .connectionNotFound:
+            .connectionNotFound, .presetNotFound, .banNotFound:
             404
         case .unsupportedDescription, .noCommonCodec: 406
-        case .roomFull, .roomExists, .glare, .unexpectedAnswer, .notRouted, .limitExceeded: 409
+        case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded: 409
         case .roomClosed, .resumeTooLate: 410
+        case .revisionMismatch: 412
         case .tooLarge: 413
-        case .rateLimited: 429
+        case .rateLimited, .tooManyAttempts: 429
         case .overloaded, .mediaUnavailable, .draining: 503
         }
     }
 
     private static func defaultRetryAfter(_ code: RoomError.Code) -> TimeInterval? {
         switch code {
-        case .rateLimited: .seconds(1)
+        case .rateLimited, .tooManyAttempts: .seconds(1)
         case .overloaded, .mediaUnavailable, .draining: .seconds(5)
         default: nil
         }

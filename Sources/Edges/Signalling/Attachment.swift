@@ -16,7 +16,7 @@ struct Attachment: Sendable {
     func pump(to socket: some SignallingSocket, rooms: RoomService) async {
         for await event in events {
             socket.send(ServerMessage.event(event).text)
-            guard case .ended(let reason) = event.event else { continue }
+            guard case .ended(let reason, _) = event.event else { continue }
             return socket.close(code: reason.closeCode, reason: reason.rawValue)
         }
         guard !Task.isCancelled else { return }
@@ -34,9 +34,10 @@ extension LeaveReason {
         switch self {
         case .left: CloseCode.left
         case .serverShutdown: CloseCode.goingAway
-        case .removed: CloseCode.removed
+        case .removed, .policyChanged: CloseCode.removed
+        case .stayDurationReached, .tokenExpired: CloseCode.ended
         case .duplicateIdentity: CloseCode.duplicateIdentity
-        case .roomDeleted: CloseCode.roomDeleted
+        case .roomDeleted, .roomDurationReached: CloseCode.roomDeleted
         case .tooSlow: CloseCode.tooSlow
         case .timeout: CloseCode.timeout
         case .connectionLost: CloseCode.ended

@@ -26,9 +26,10 @@ public struct SignallingEdge: Sendable {
             do throws(Problem) {
                 let claims = try context.gate.claims(of: request, room: request.query["room"])
                 let queryRoom = request.query["room"]
+                let address = request.remoteAddress
                 return .accept { connection in
                     let session = SignallingSession(
-                        context: context, claims: claims, queryRoom: queryRoom, hello: hello)
+                        context: context, claims: claims, queryRoom: queryRoom, address: address, hello: hello)
                     await session.run(on: connection)
                 }
             } catch {

@@ -36,7 +36,9 @@ extension SignallingSession {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
         let joined = try await asking { () async throws(RoomError) in
-            try await context.rooms.join(fields.request(claims, queryRoom: queryRoom))
+            var request = fields.request(claims, queryRoom: queryRoom)
+            request.address = address
+            return try await context.rooms.join(request)
         }
         state.attachment = Attachment(session: joined.session, events: joined.events, number: joined.attachment)
         return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
@@ -72,6 +74,10 @@ extension SignallingSession {
                 try await rooms.bye(session, connection: connection)
             case .perform(let requests):
                 for request in requests { try await rooms.perform(request, in: session) }
+            case .lock(let password):
+                try await rooms.lock(room: try rooms.room(of: session), password: password, by: session)
+            case .unlock:
+                try await rooms.unlock(room: try rooms.room(of: session), by: session)
             case .snapshot:
                 return .reply(.snapshot(id: id, try await rooms.snapshot(session)))
             case .allocation:

@@ -11,6 +11,8 @@ struct SignallingSession: Sendable {
     let context: EdgeContext
     let claims: AccessClaims
     let queryRoom: String?
+    /// Where the client is; for limits only.
+    let address: String
     let hello: Hello
 
     static let joinTimeout = Duration.seconds(10)

@@ -10,7 +10,7 @@ extension WHIPEdge {
     func publish(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try context.gate.claims(of: request)
         let offer = try Self.offer(of: request)
-        var join = JoinRequest(claims: claims, room: request.parameters["room"])
+        var join = JoinRequest(claims: claims, room: request.parameters["room"], from: request)
         join.profile = .publishOnly
         join.autoSubscribe = false
         let session = try await connecting { [join] () async throws(RoomError) in
@@ -23,7 +23,7 @@ extension WHIPEdge {
     func play(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try context.gate.claims(of: request)
         let offer = try Self.offer(of: request)
-        var join = JoinRequest(claims: claims, room: try request.parameter("room"))
+        var join = JoinRequest(claims: claims, room: try request.parameter("room"), from: request)
         join.profile = .viewer
         let target = request.parameters["identity"].map { FollowTarget.identity($0) } ?? .dominantSpeaker
         let session = try await connecting { [join] () async throws(RoomError) in
@@ -64,5 +64,14 @@ extension WHIPEdge {
             for value in server.linkValues { headers.add("Link", value) }
         }
         return HTTPResponse(status: 201, headers: headers, body: Array(session.answer.sdp.utf8))
+    }
+}
+
+extension JoinRequest {
+    /// A join with what the request says beside its token: the room's password, where it has one.
+    fileprivate init(claims: AccessClaims, room: String?, from request: HTTPRequest) {
+        self.init(claims: claims, room: room)
+        password = request.headers["Room-Password"]
+        address = request.remoteAddress
     }
 }

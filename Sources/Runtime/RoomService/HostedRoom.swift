@@ -1,3 +1,4 @@
+import Cryptography
 import Primitives
 import Rooms
 
@@ -5,6 +6,15 @@ import Rooms
 final class HostedRoom {
     var room: Room
     let worker: WorkerIndex
+    /// The rules below the room's own document: the server's defaults with the preset above them.
+    let base: RoomPolicy
+    let preset: String?
+    /// What the room itself says about its rules.
+    var document: PolicyDocument
+    /// What a join has to know where the room asks for a password.
+    var password: PasswordHash?
+    /// Changes with the password, so that a check that took its time notices.
+    var lockRevision = 0
     /// As counted in the service's sum.
     var reservedConnections = 0
     /// Quality as last told, by participant sid.
@@ -12,8 +22,11 @@ final class HostedRoom {
     /// Counters of the last look, for rates of loss: lost and received, by track sid.
     var uplinkCounters: [String: (lost: UInt64, received: UInt64)] = [:]
 
-    init(room: Room, worker: WorkerIndex) {
+    init(room: Room, worker: WorkerIndex, base: RoomPolicy, preset: String?, document: PolicyDocument) {
         self.room = room
         self.worker = worker
+        self.base = base
+        self.preset = preset
+        self.document = document
     }
 }

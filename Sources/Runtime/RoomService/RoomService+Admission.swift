@@ -15,6 +15,7 @@ extension RoomService {
                 granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
                 turn: &turn)
             try cutoffs.check(request.claims, room: name, now: media.now())
+            try bans.check(request.claims.identity, room: name, now: media.now())
             guard nameBySession.count < configuration.maxParticipants else {
                 throw RoomError(.overloaded, "participant limit of the server reached", retryAfter: .seconds(10))
             }
@@ -24,9 +25,7 @@ extension RoomService {
             }
             if let hosted = rooms[name] { return (hosted, turn) }
             guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
-            return (
-                try makeRoom(named: name, policy: configuration.defaultPolicy, metadata: "", turn: &turn), turn
-            )
+            return (try makeRoom(named: name, preset: request.claims.video.preset, turn: &turn), turn)
         } catch {
             throw counted(error)
         }

@@ -1,3 +1,4 @@
+public import Primitives
 public import Rooms
 
 extension RoomService {
@@ -30,9 +31,10 @@ extension RoomService {
             subscriptions: room.subscriptions(of: session), bandwidth: bandwidth)
     }
 
-    /// Makes a room; `room_exists` when there is one of that name. nil name: a generated one.
+    /// Makes a room; `room_exists` when there is one of that name, `preset_not_found` when there is no such preset. nil name: a generated one.
     public func createRoom(
-        named name: String?, policy: RoomPolicy?, metadata: String
+        named name: String?, preset: String? = nil, policy document: PolicyDocument = PolicyDocument(),
+        metadata: String = ""
     ) async throws(RoomError) -> RoomInfo {
         var turn = newTurn()
         let name = name ?? RoomNames.generated(turn: &turn)
@@ -41,7 +43,7 @@ extension RoomService {
             guard rooms[name] == nil else { throw RoomError(.roomExists, "a room with this name exists already") }
             try TextRule.metadata.check(metadata, "the metadata")
             hosted = try makeRoom(
-                named: name, policy: policy ?? configuration.defaultPolicy, metadata: metadata, turn: &turn)
+                named: name, preset: preset, document: document, metadata: metadata, turn: &turn)
             cutoffs.reopen(room: name)
         } catch {
             throw counted(error)
@@ -59,12 +61,25 @@ extension RoomService {
         return closure
     }
 
-    /// Ends a participant's stay, named by sid or identity. Its older tokens do not bring it back.
+    /// Ends a participant's stay, named by sid or identity. Its older tokens do not bring it back, and where it is banned for `ban` no token does.
+    /// `message` is told to it.
     @discardableResult
-    public func remove(_ participant: String, from name: String) async throws(RoomError) -> TokenClosure {
+    public func remove(
+        _ participant: String, from name: String, message: String? = nil, ban: TimeInterval? = nil
+    ) async throws(RoomError) -> TokenClosure {
         let closure = closure
-        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
-            try room.removeParticipant(participant, turn: &turn)
+        let hosted = try hosted(named: name)
+        if let ban {
+            // Before the step: the removed client may join again at once.
+            let identity = try self.participant(participant, in: name).info.identity
+            do throws(RoomError) {
+                try bans.add(identity, room: name, for: ban, reason: message ?? "", turn: newTurn())
+            } catch {
+                throw counted(error)
+            }
+        }
+        try await step(hosted) { (room, turn) throws(RoomError) in
+            try room.removeParticipant(participant, message: message, turn: &turn)
         }
         return closure
     }

@@ -6,6 +6,7 @@ public import Rooms
 extension RoomService {
     /// Joins a room, creating it where that is allowed.
     public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
+        try await checkLock(request)
         let (hosted, turn) = try admit(request)
         return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
             let session = try room.join(request, isSignalled: true, turn: &turn)
@@ -38,6 +39,7 @@ extension RoomService {
     private func connect(
         _ request: JoinRequest, offer: String, follow: FollowTarget?
     ) async throws(RoomError) -> ConnectedSession {
+        try await checkLock(request)
         let (hosted, turn) = try admit(request)
         let connected = try await enter(hosted, turn) {
             (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in

@@ -20,6 +20,10 @@ public actor RoomService {
     var totals = RoomServiceStatistics()
     var joins = RateLimit()
     var cutoffs = TokenCutoffs()
+    var bans = Bans()
+    nonisolated let passwords = PasswordDoor()
+    /// Named rules that a token or the creation of a room may refer to.
+    var presets: [String: PolicyDocument] = [:]
     var isDraining = false
     /// Of all rooms together.
     var reservedConnections = 0
@@ -47,21 +51,30 @@ public actor RoomService {
 
     /// Makes a room that does not exist yet; its first command goes out with the caller's.
     func makeRoom(
-        named name: String, policy: RoomPolicy, metadata: String, turn: inout RoomTurn
+        named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
+        turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         guard !isDraining else { throw RoomError(.draining, "the server is shutting down") }
         guard rooms.count < configuration.maxRooms else {
             throw RoomError(.limitExceeded, "room limit of the server reached")
         }
         try RoomNames.check(name)
+        var base = configuration.defaultPolicy
+        if let preset {
+            guard let named = presets[preset] else {
+                throw RoomError(.presetNotFound, "there is no preset of the name that the room asks for")
+            }
+            base = named.applied(to: base)
+        }
         guard let worker = media.leastLoadedWorker() else {
             throw RoomError(.overloaded, "no media worker is available for the room", retryAfter: .seconds(5))
         }
         lastRoom += 1
         let id = RoomID(lastRoom)
         let room = Room(
-            id: id, name: name, policy: policy, metadata: metadata, context: context(of: worker), turn: &turn)
-        let hosted = HostedRoom(room: room, worker: worker)
+            id: id, name: name, policy: document.applied(to: base), metadata: metadata, context: context(of: worker),
+            turn: &turn)
+        let hosted = HostedRoom(room: room, worker: worker, base: base, preset: preset, document: document)
         rooms[name] = hosted
         nameByID[id] = name
         totals.roomsCreated += 1

@@ -5,7 +5,9 @@ import Primitives
 
 extension Room {
     /// The tightest of the room's, the token's and the member's own limits.
-    func settings(of member: Member) -> BandwidthSettings {
+    func settings(of member: Member) -> BandwidthSettings { settings(of: member, in: policy) }
+
+    func settings(of member: Member, in policy: RoomPolicy) -> BandwidthSettings {
         BandwidthSettings(room: policy.bandwidth, token: member.options.grantedBandwidth, own: member.options.bandwidth)
     }
 
@@ -15,8 +17,12 @@ extension Room {
     /// The member changed its mind about its bandwidth.
     mutating func setBandwidth(_ profile: BandwidthProfile, of session: SessionID, _ turn: inout RoomTurn) {
         guard let old = roster[session], old.options.bandwidth != profile else { return }
-        let mayHaveHadNone = settings(of: old).maxVideoSubscriptions?.value == 0
         roster.update(session) { $0.options.bandwidth = profile }
+        bandwidthChanged(of: session, settings(of: old), &turn)
+    }
+
+    /// Other limits hold for the member than those `before`.
+    mutating func bandwidthChanged(of session: SessionID, _ before: BandwidthSettings, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
         let settings = settings(of: member)
         for var connection in member.connections where connection.isOpened {
@@ -26,7 +32,7 @@ extension Room {
         capTracks(of: session, &turn)
         if settings.maxVideoSubscriptions?.value == 0 {
             endVideo(of: member, &turn)
-        } else if mayHaveHadNone {
+        } else if before.maxVideoSubscriptions?.value == 0 {
             subscribeToAll(session, quietly: false, &turn)
         }
     }

@@ -106,7 +106,7 @@ extension Room {
         var next: [MediaKind: Int] = [:]
         for section in outcome.sections where section.remoteReceives && section.refusal == nil {
             guard let kind = MediaKind(section.kind), let member = roster[session],
-                !(kind == .video && member.options.audioOnly), member.permissions.canSubscribe
+                !(kind == .video && isAudioOnly(member)), member.permissions.canSubscribe
             else { continue }
             let slot = next[kind, default: 0]
             next[kind] = slot + 1

@@ -135,6 +135,7 @@ extension NegotiationPolicy {
     /// The room's rules in the words of SDP.
     init(_ policy: RoomPolicy) {
         self.init()
+        if !policy.allowsSimulcast { maximumEncodings = 1 }
         if !policy.audioCodecs.isEmpty { audio = Codecs(policy.audioCodecs.flatMap(\.names), order: .policy) }
         if !policy.videoCodecs.isEmpty { video = Codecs(policy.videoCodecs.flatMap(\.names), order: .policy) }
     }

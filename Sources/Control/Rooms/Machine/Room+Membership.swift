@@ -11,6 +11,9 @@ extension Room {
         let info = try admit(request, turn: &turn)
         let promised = promisedConnections(request.profile, isSignalled: isSignalled)
         if let older = roster.session(identity: info.identity).flatMap({ roster[$0] }) {
+            guard policy.duplicateIdentity == .replace else {
+                throw RoomError(.identityTaken, "a participant with this identity is in the room")
+            }
             // What is freed with the older session can be had again.
             try turn.takeConnections(max(0, promised - max(older.promisedConnections, older.connections.count)))
             remove(older.session, reason: .duplicateIdentity, turn: &turn)
@@ -22,15 +25,16 @@ extension Room {
         let options = MemberOptions(
             autoSubscribe: request.autoSubscribe && request.profile == .full
                 || request.profile == .viewer && isSignalled,
-            audioOnly: request.audioOnly || policy.audioOnly,
+            audioOnly: request.audioOnly,
             hasRoster: isSignalled && (request.wantsRoster ?? !isPublishOnly), wantsSpeakers: request.wantsSpeakers,
             receivingConnection: request.receivingConnection,
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, follow: follow)
         roster.insert(
             Member(
-                session: session, apiKey: request.claims.apiKey, info: info, options: options,
-                promisedConnections: promised, lastSign: turn.now))
+                session: session, apiKey: request.claims.apiKey, granted: info.permissions,
+                tokenExpiry: turn.moment(ofSecond: request.claims.expiresAt), joined: turn.now, info: info,
+                options: options, promisedConnections: promised, lastSign: turn.now))
         occupancy.memberJoined()
         announcement.becomesDue()
         turn.log(.participantJoined(participant: info.sid, identity: info.identity))
@@ -47,7 +51,7 @@ extension Room {
         else { throw RoomError(.sessionNotFound, "there is no such session") }
         try Self.checkJoins(claims)
         try RoomNames.checkMatch(granted: claims.video.room, asked: name)
-        guard Permissions(claims.video) == member.permissions,
+        guard Permissions(claims.video) == member.granted,
             BandwidthProfile(claims.video) == member.options.grantedBandwidth
         else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
     }
@@ -105,7 +109,7 @@ extension Room {
         guard counted < most else { throw RoomError(.roomFull, "the room is full") }
     }
 
-    private func counts(_ profile: ParticipantProfile, hidden: Bool) -> Bool {
+    func counts(_ profile: ParticipantProfile, hidden: Bool) -> Bool {
         (policy.countsHidden || !hidden) && (policy.countsPublishOnly || profile != .publishOnly)
     }
 
@@ -127,9 +131,10 @@ extension Room {
 
     /// Removes a participant by sid or identity (operators).
     public mutating func removeParticipant(
-        _ name: String, reason: LeaveReason = .removed, turn: inout RoomTurn
+        _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
-        leave(try session(named: name), reason: reason, turn: &turn)
+        remove(try session(named: name), reason: reason, message: message, turn: &turn)
+        makeOffers(&turn)
     }
 
     /// Ends the room and everybody's stay in it.
@@ -141,7 +146,9 @@ extension Room {
 
     /// Takes a member out with all that belongs to it: others' subscriptions to its tracks, its tracks, its own
     /// subscriptions, its peers; then tells.
-    mutating func remove(_ session: SessionID, reason: LeaveReason, turn: inout RoomTurn) {
+    mutating func remove(
+        _ session: SessionID, reason: LeaveReason, message: String? = nil, turn: inout RoomTurn
+    ) {
         guard let member = roster[session] else { return }
         roster.update(session) { $0.options.autoSubscribe = false }
         for connection in member.connections { endConnection(session, connection.id, commandsWorker: true, &turn) }
@@ -153,7 +160,7 @@ extension Room {
             about: session,
             .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason),
             includingSubject: false, &turn)
-        roster.notify(session, .ended(reason), &turn)
+        roster.notify(session, .ended(reason, message: message), &turn)
         roster.remove(session)
         waitingTracks.remove(session)
         outdated.remove(session)
@@ -206,8 +213,8 @@ extension Room {
     public var nextDeadline: MonotonicTime {
         if occupancy.hasEnded { return .distantFuture }
         if hasNews { return MonotonicTime(milliseconds: 0) }
-        if let empty = occupancy.deadline(policy) { return empty }
-        var next = MonotonicTime.distantFuture
+        var next = roomDeadline
+        if let empty = occupancy.deadline(policy) { return min(next, empty) }
         for member in roster.all { next = min(next, deadline(of: member)) }
         return next
     }
@@ -216,17 +223,38 @@ extension Room {
     /// are in the room.
     public mutating func advance(turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
-        let silent = roster.sessions.filter { session in roster[session].map { deadline(of: $0) <= turn.now } ?? false }
-        for session in silent {
-            let isSignalled = roster[session]?.options.isSignalled ?? false
-            remove(session, reason: isSignalled ? .timeout : .connectionLost, turn: &turn)
+        let overdue = roster.sessions.filter { session in roster[session].map { deadline(of: $0) <= turn.now } ?? false
         }
-        if !silent.isEmpty { makeOffers(&turn) }
-        if let info = announcement.take(info) { roster.notifyAll(.roomUpdated(info), &turn) }
+        for session in overdue {
+            guard let member = roster[session] else { continue }
+            remove(session, reason: reasonToEnd(member, at: turn.now), turn: &turn)
+        }
+        if !overdue.isEmpty { makeOffers(&turn) }
+        if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
+        if announcement.isDue, let news = announcement.take(info) { roster.notifyAll(.roomUpdated(news), &turn) }
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
     }
 
+    private var roomDeadline: MonotonicTime { policy.maxDuration.map { createdMoment + $0 } ?? .distantFuture }
+
     private func deadline(of member: Member) -> MonotonicTime {
+        min(signDeadline(of: member), stayDeadline(of: member))
+    }
+
+    /// When the policy ends the stay.
+    private func stayDeadline(of member: Member) -> MonotonicTime {
+        let longest = policy.maxStay.map { member.joined + $0 } ?? .distantFuture
+        return policy.endsStayWithToken ? min(longest, member.tokenExpiry) : longest
+    }
+
+    private func reasonToEnd(_ member: Member, at now: MonotonicTime) -> LeaveReason {
+        if stayDeadline(of: member) <= now {
+            return policy.endsStayWithToken && member.tokenExpiry <= now ? .tokenExpired : .stayDurationReached
+        }
+        return member.options.isSignalled ? .timeout : .connectionLost
+    }
+
+    private func signDeadline(of member: Member) -> MonotonicTime {
         guard member.options.isSignalled else { return connectDeadline(of: member) }
         if let since = member.detachedSince { return since + context.limits.resumeWindow }
         return member.lastSign + context.limits.keepAliveTimeout

@@ -11,12 +11,12 @@ extension Room {
         _ kind: MediaKind, _ sending: RemoteSending, mid: String, member: Member
     ) -> TrackSource? {
         if let announced = announcement(sending.trackID, mid, member) {
-            return announced.source.fits(kind) && member.permissions.mayPublish(announced.source)
+            return announced.source.fits(kind) && mayPublish(announced.source, member)
                 ? announced.source : nil
         }
         var guesses: [TrackSource] = kind == .audio ? [.microphone, .screenAudio] : [.camera, .screen]
         if kind == .video, sending.contentHint == "slides" { guesses.reverse() }
-        return guesses.first(where: member.permissions.mayPublish)
+        return guesses.first { mayPublish($0, member) }
     }
 
     func announcement(_ trackID: String?, _ mid: String, _ member: Member) -> TrackAnnouncement? {
@@ -128,7 +128,6 @@ extension Room {
         if commandsWorker { turn.media(.removeTrack(id)) }
         routing.remove(id)
         waitingTracks.remove(id)
-        trackBySID[track.info.sid] = nil
         announcement.becomesDue()
         roster.nextVersion(of: track.publisher)
         roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
@@ -162,7 +161,7 @@ extension Room {
         guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track id is empty") }
         try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
         try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
-        guard member.permissions.mayPublish(announcement.source) else {
+        guard mayPublish(announcement.source, member) else {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
         let id = announcement.clientTrackID

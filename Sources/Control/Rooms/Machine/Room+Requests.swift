@@ -19,7 +19,7 @@ extension Room {
         case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .setView, .setBandwidth,
             .pauseAllVideo, .setAudioOnly, .requestKeyframe:
             try performSubscribing(request, member, &turn)
-        case .setMetadata(let name, let metadata): try setMetadata(name, metadata, member, &turn)
+        case .setMetadata(let name, let metadata): try rename(session, name, metadata, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
         case .remove(let participant):
             guard member.permissions.roomAdmin else {
@@ -32,16 +32,17 @@ extension Room {
         makeOffers(&turn)
     }
 
-    private mutating func setMetadata(
-        _ name: String?, _ metadata: String?, _ member: Member, _ turn: inout RoomTurn
+    /// Another name or other metadata of a participant; nil leaves it.
+    mutating func rename(
+        _ session: SessionID, _ name: String?, _ metadata: String?, _ turn: inout RoomTurn
     ) throws(RoomError) {
         try TextRule.label.check(name ?? "", "the name")
         try TextRule.metadata.check(metadata ?? "", "the metadata")
-        roster.update(member.session) { member in
+        roster.update(session) { member in
             member.info.name = name ?? member.info.name
             member.info.metadata = metadata ?? member.info.metadata
         }
-        participantChanged(member.session, &turn)
+        participantChanged(session, &turn)
     }
 
     private mutating func relay(
@@ -169,7 +170,7 @@ extension Room {
 
     /// No video from now on, or an upgrade by renegotiation.
     private mutating func setAudioOnly(_ member: Member, _ enabled: Bool, _ turn: inout RoomTurn) {
-        roster.update(member.session) { $0.options.audioOnly = enabled || policy.audioOnly }
+        roster.update(member.session) { $0.options.audioOnly = enabled }
         if enabled {
             endVideo(of: member, &turn)
             forgetUnwantedWaiting(member.session)

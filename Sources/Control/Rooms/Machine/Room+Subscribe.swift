@@ -24,7 +24,7 @@ extension Room {
     func wantsAutomatically(_ session: SessionID, _ id: TrackID) -> Bool {
         guard let member = roster[session], member.options.autoSubscribe, !member.unwanted.contains(id),
             let track = routing[id], !(roster[track.publisher]?.isHidden ?? true),
-            !(track.info.kind == .video && member.options.audioOnly)
+            !(track.info.kind == .video && isAudioOnly(member))
         else { return false }
         return (try? checkSubscription(member, track)) != nil
     }

@@ -9,6 +9,7 @@ extension Room {
             sid: sid, name: name, metadata: metadata, topology: policy.topology,
             maxParticipants: policy.maxParticipants,
             createdAt: createdAt)
+        info.lock = lock
         for member in roster.all where !member.isHidden {
             info.participants += 1
             if routing.publishes(member.session) { info.publishers += 1 }

@@ -14,9 +14,15 @@ public struct Room: Sendable {
     /// What people call it.
     public let name: String
     /// Its rules.
-    public let policy: RoomPolicy
-    let metadata: String
+    public internal(set) var policy: RoomPolicy
+    /// Grows with each change of the rules; the first are 1.
+    public internal(set) var policyRevision: UInt64 = 1
+    /// Who may come in. The host of the room keeps the password, and checks it before a join.
+    public internal(set) var lock = RoomLock.open
+    var metadata: String
     let createdAt: Int64
+    /// The same, for the room's longest duration.
+    let createdMoment: MonotonicTime
     let context: RoomContext
 
     var roster = Roster()
@@ -39,6 +45,7 @@ public struct Room: Sendable {
         self.context = context
         sid = turn.sid("RM_")
         createdAt = turn.wallClock
+        createdMoment = turn.now
         occupancy = Occupancy(emptySince: turn.now)
         turn.media(.addRoom(id))
         turn.log(.roomStarted)

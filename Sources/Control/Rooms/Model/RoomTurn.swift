@@ -28,6 +28,11 @@ public enum RoomLogEvent: Sendable, Hashable {
     /// No valid check of a connection's client arrived in time; the candidates that each side named.
     case iceFailed(participant: String, connection: String, server: CandidateSummary, client: CandidateSummary)
     case noCommonCodec(participant: String, track: String?)
+    /// By whom: the participant's sid; nil: an operator.
+    case lockChanged(RoomLock, by: String?)
+    /// Other rules are in force.
+    case policyChanged(revision: UInt64)
+    case permissionsChanged(participant: String, Permissions)
 }
 
 /// Everything that one step of a room takes from outside, and what it wants done: time and randomness go in, effects
@@ -62,6 +67,14 @@ public struct RoomTurn {
         }
         connectionsLeft -= count
     }
+
+    /// The moment at which the wall clock shows `second` (since 1970): now where that is past, in a century where it is later than that.
+    func moment(ofSecond second: Int64) -> MonotonicTime {
+        let seconds = min(max(second, 0), wallClock / 1_000 + Self.centurySeconds)
+        return now + .milliseconds(max(seconds * 1_000 - wallClock, 0))
+    }
+
+    private static let centurySeconds: Int64 = 100 * 365 * 86_400
 
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
     mutating func log(_ event: RoomLogEvent) { effects.append(.log(event)) }

@@ -6,6 +6,11 @@ struct Member: Sendable {
     let session: SessionID
     /// The key whose token joined.
     let apiKey: String
+    /// What its token permits; an operator may have changed what it may do since.
+    let granted: Permissions
+    /// When its token expires.
+    let tokenExpiry: MonotonicTime
+    let joined: MonotonicTime
     /// What others see, without tracks.
     var info: ParticipantInfo
     var options: MemberOptions
@@ -34,6 +39,7 @@ struct Member: Sendable {
 /// How a member wants to be served.
 struct MemberOptions: Sendable {
     var autoSubscribe: Bool
+    /// Receives no video, whatever the room allows.
     var audioOnly: Bool
     var hasRoster: Bool
     var wantsSpeakers: Bool

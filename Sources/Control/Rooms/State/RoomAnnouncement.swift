@@ -8,13 +8,11 @@ struct RoomAnnouncement: Sendable {
 
     mutating func becomesDue() { isDue = true }
 
-    /// `info`, where it is due and news.
-    mutating func take(_ info: @autoclosure () -> RoomInfo) -> RoomInfo? {
-        guard isDue else { return nil }
+    /// `info`, where it is news; nothing is due until the next change.
+    mutating func take(_ info: RoomInfo) -> RoomInfo? {
         isDue = false
-        let current = info()
-        guard current != announced else { return nil }
-        announced = current
-        return current
+        guard info != announced else { return nil }
+        announced = info
+        return info
     }
 }

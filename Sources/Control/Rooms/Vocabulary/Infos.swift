@@ -107,6 +107,8 @@ public struct RoomInfo: Sendable, Hashable {
     public var metadata: String
     public var topology: RoomPolicy.Topology
     public var maxParticipants: Int?
+    /// Who may come in.
+    public var lock = RoomLock.open
     /// Members that others may know about.
     public var participants = 0
     public var publishers = 0
@@ -125,6 +127,16 @@ public struct RoomInfo: Sendable, Hashable {
         self.maxParticipants = maxParticipants
         self.createdAt = createdAt
     }
+}
+
+/// Whether people may join a room.
+public enum RoomLock: String, Sendable, Hashable, CaseIterable {
+    /// Whoever has a token.
+    case open
+    /// Who brings the password, and moderators.
+    case password
+    /// Moderators only.
+    case closed
 }
 
 /// One track as one subscriber gets it.

@@ -18,6 +18,21 @@ public struct RoomError: Error, Sendable, Hashable {
         /// A resume with a token of other grants; join again.
         case grantsChanged = "grants_changed"
         case identityRequired = "identity_required"
+        /// A member has this identity, and the room's policy does not let another one take its place.
+        case identityTaken = "identity_taken"
+        /// An operator banned this identity from the room.
+        case banned = "banned"
+        /// The policy was changed since the revision that the edit was made for.
+        case revisionMismatch = "revision_mismatch"
+        /// Nobody but moderators may come in.
+        case roomLocked = "room_locked"
+        /// The room asks for a password, and the join has none.
+        case passwordRequired = "password_required"
+        case passwordWrong = "password_wrong"
+        /// Too many wrong passwords from there.
+        case tooManyAttempts = "too_many_attempts"
+        case presetNotFound = "preset_not_found"
+        case banNotFound = "ban_not_found"
         case participantNotFound = "participant_not_found"
         case trackNotFound = "track_not_found"
         case subscriptionNotFound = "subscription_not_found"

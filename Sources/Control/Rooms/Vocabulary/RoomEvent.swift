@@ -38,8 +38,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case roomUpdated(RoomInfo)
     /// An operator or moderator muted one's own track; the client should stop sending.
     case trackMutedByOther(track: String, by: String?)
-    /// The last event of a session.
-    case ended(LeaveReason)
+    /// The last event of a session; `message` is what an operator or moderator said.
+    case ended(LeaveReason, message: String?)
 }
 
 /// An event with its place in the session's gap-free order; the first has number 1.
@@ -119,5 +119,13 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     /// The session did not read its events.
     case tooSlow = "too_slow"
     case roomDeleted = "room_deleted"
+    /// The room has lasted as long as its policy allows.
+    case roomDurationReached = "room_duration_reached"
+    /// The participant has stayed as long as the room's policy allows.
+    case stayDurationReached = "stay_duration_reached"
+    /// The token that joined has expired, and the room's policy ends the stay with it.
+    case tokenExpired = "token_expired"
+    /// The room's policy was changed so that the participant no longer fits.
+    case policyChanged = "policy_changed"
     case serverShutdown = "server_shutdown"
 }

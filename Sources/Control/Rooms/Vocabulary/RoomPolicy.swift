@@ -11,6 +11,19 @@ public struct RoomPolicy: Sendable, Hashable {
         case peerToPeer
     }
 
+    /// What happens when somebody joins with the identity of a member.
+    public enum DuplicateIdentity: String, Sendable, Hashable, CaseIterable {
+        /// The older session ends.
+        case replace
+        /// The newer one is refused with `identity_taken`.
+        case refuse
+    }
+
+    /// Who may lock and unlock the room beside operators, who always may.
+    public enum LockRight: String, Sendable, Hashable, CaseIterable {
+        case operators, moderators, members
+    }
+
     public var topology = Topology.routed
     /// nil: no limit other than the server's.
     public var maxParticipants: Int?
@@ -27,6 +40,18 @@ public struct RoomPolicy: Sendable, Hashable {
     public var audioOnly = false
     /// Cap of each published video track.
     public var maxVideoBitrate: Bitrate?
+    /// Sources that may be published, within what each participant's permissions allow; nil: any.
+    public var publishSources: Set<TrackSource>?
+    /// Whether a publisher may send a video as several streams of different sizes.
+    public var allowsSimulcast = true
+    public var lockRight = LockRight.moderators
+    public var duplicateIdentity = DuplicateIdentity.replace
+    /// The room ends this long after it was created; nil: never.
+    public var maxDuration: TimeInterval?
+    /// A participant's stay ends this long after it joined; nil: never.
+    public var maxStay: TimeInterval?
+    /// Whether a stay ends when the token that joined expires.
+    public var endsStayWithToken = false
     /// A room in which nobody has been for this long ends.
     public var emptyTimeout = TimeInterval.seconds(300)
     /// A room in which somebody was ends this long after the last one left.

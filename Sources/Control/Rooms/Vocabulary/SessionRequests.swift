@@ -18,6 +18,10 @@ public struct JoinRequest: Sendable, Hashable {
     public var claims: AccessClaims
     /// The asked room; nil: the configured default room; empty: a generated name.
     public var room: String?
+    /// For a room that asks for one.
+    public var password: String?
+    /// Where the client is, as far as the edge knows; only for limits of how often somebody may try.
+    public var address = ""
     /// Used where the token has none.
     public var name: String?
     public var metadata: String?

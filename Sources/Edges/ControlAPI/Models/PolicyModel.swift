@@ -7,9 +7,10 @@ import Rooms
 struct RoomCreation: Decodable {
     var name: String?
     var metadata: String?
+    var preset: String?
     var policy: PolicyModel?
 
-    fileprivate enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, policy }
+    fileprivate enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, preset, policy }
 
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(
@@ -17,6 +18,7 @@ struct RoomCreation: Decodable {
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         name = try fields.text(.name, .identifier)
         metadata = try fields.text(.metadata, .metadata)
+        preset = try fields.text(.preset, .identifier)
         policy = try fields.decodeIfPresent(PolicyModel.self, forKey: .policy)
     }
 }
@@ -48,6 +50,16 @@ struct PolicyModel: Codable, Sendable, Hashable {
     var maxUplinkBitrate: Int64?
     var shortage: String?
     var oversendBitrate: Int64?
+    /// `microphone`, `camera`, `screen`, `screenAudio`.
+    var publishSources: [String]?
+    var allowSimulcast: Bool?
+    /// `operators`, `moderators` or `members`.
+    var lockRight: String?
+    /// `replace` or `refuse`.
+    var duplicateIdentity: String?
+    var maxDurationSeconds: Int64?
+    var maxStaySeconds: Int64?
+    var endStayWithToken: Bool?
     var emptyTimeoutSeconds: Int64?
     var departureTimeoutSeconds: Int64?
 
@@ -55,21 +67,59 @@ struct PolicyModel: Codable, Sendable, Hashable {
         case topology, maxParticipants, countsHidden, countsPublishOnly, maxPublishers, maxVideoSubscriptions
         case audioCodecs, videoCodecs, audioOnly, maxVideoBitrate, emptyTimeoutSeconds, departureTimeoutSeconds
         case bandwidthMode, maxDownlinkBitrate, maxUplinkBitrate, shortage, oversendBitrate
+        case lockRight, publishSources, allowSimulcast, duplicateIdentity, maxDurationSeconds, maxStaySeconds,
+            endStayWithToken
     }
 
-    init(_ policy: RoomPolicy) {
-        topology = policy.topology.rawValue
-        maxParticipants = policy.maxParticipants
-        countsHidden = policy.countsHidden
-        countsPublishOnly = policy.countsPublishOnly
-        maxPublishers = policy.maxPublishers
-        audioCodecs = policy.audioCodecs.map(\.word)
-        videoCodecs = policy.videoCodecs.map(\.word)
-        audioOnly = policy.audioOnly
-        maxVideoBitrate = policy.maxVideoBitrate?.bitsPerSecond
-        emptyTimeoutSeconds = Int64(policy.emptyTimeout.seconds)
-        departureTimeoutSeconds = Int64(policy.departureTimeout.seconds)
-        bandwidth = BandwidthModel(policy.bandwidth)
+    /// What is in force; a member that is absent sets no limit.
+    init(_ policy: RoomPolicy) { self.init(PolicyDocument(policy)) }
+
+    /// What one layer says.
+    init(_ document: PolicyDocument) {
+        topology = document.topology?.rawValue
+        maxParticipants = document.maxParticipants
+        countsHidden = document.countsHidden
+        countsPublishOnly = document.countsPublishOnly
+        maxPublishers = document.maxPublishers
+        audioCodecs = document.audioCodecs?.map(\.word)
+        videoCodecs = document.videoCodecs?.map(\.word)
+        audioOnly = document.audioOnly
+        maxVideoBitrate = document.maxVideoBitrate?.bitsPerSecond
+        publishSources = document.publishSources?.map(\.rawValue).sorted()
+        allowSimulcast = document.allowsSimulcast
+        lockRight = document.lockRight?.rawValue
+        duplicateIdentity = document.duplicateIdentity?.rawValue
+        maxDurationSeconds = document.maxDuration.map { Int64($0.seconds) }
+        maxStaySeconds = document.maxStay.map { Int64($0.seconds) }
+        endStayWithToken = document.endsStayWithToken
+        emptyTimeoutSeconds = document.emptyTimeout.map { Int64($0.seconds) }
+        departureTimeoutSeconds = document.departureTimeout.map { Int64($0.seconds) }
+        bandwidth = BandwidthModel(document.bandwidth)
+    }
+
+    /// What it says.
+    var document: PolicyDocument {
+        var document = PolicyDocument()
+        document.topology = topology.flatMap(RoomPolicy.Topology.init)
+        document.maxParticipants = maxParticipants
+        document.countsHidden = countsHidden
+        document.countsPublishOnly = countsPublishOnly
+        document.maxPublishers = maxPublishers
+        if case .success(let profile) = bandwidth.profile { document.bandwidth = profile }
+        document.audioCodecs = audioCodecs?.compactMap { Codec(word: $0) }
+        document.videoCodecs = videoCodecs?.compactMap { Codec(word: $0) }
+        document.audioOnly = audioOnly
+        document.maxVideoBitrate = maxVideoBitrate.map { .bitsPerSecond($0) }
+        document.publishSources = publishSources.map { Set($0.compactMap(TrackSource.init)) }
+        document.allowsSimulcast = allowSimulcast
+        document.lockRight = lockRight.flatMap(RoomPolicy.LockRight.init)
+        document.duplicateIdentity = duplicateIdentity.flatMap(RoomPolicy.DuplicateIdentity.init)
+        document.maxDuration = maxDurationSeconds.map { .seconds($0) }
+        document.maxStay = maxStaySeconds.map { .seconds($0) }
+        document.endsStayWithToken = endStayWithToken
+        document.emptyTimeout = emptyTimeoutSeconds.map { .seconds($0) }
+        document.departureTimeout = departureTimeoutSeconds.map { .seconds($0) }
+        return document
     }
 
     /// The members about bandwidth, which a participant's own preferences have too.
@@ -113,6 +163,22 @@ extension PolicyModel {
         videoCodecs = try fields.codecs(.videoCodecs, .video)
         audioOnly = try fields.decodeIfPresent(Bool.self, forKey: .audioOnly)
         maxVideoBitrate = try fields.number(.maxVideoBitrate, 10_000...1_000_000_000)
+        publishSources = try fields.sources(.publishSources)
+        allowSimulcast = try fields.decodeIfPresent(Bool.self, forKey: .allowSimulcast)
+        lockRight = try fields.decodeIfPresent(String.self, forKey: .lockRight)
+        if let lockRight {
+            let words = RoomPolicy.LockRight.allCases.map(\.rawValue).joined(separator: ", ")
+            try fields.demand(RoomPolicy.LockRight(rawValue: lockRight) != nil, .lockRight, wanted: words)
+        }
+        duplicateIdentity = try fields.decodeIfPresent(String.self, forKey: .duplicateIdentity)
+        if let duplicateIdentity {
+            let words = RoomPolicy.DuplicateIdentity.allCases.map(\.rawValue).joined(separator: " or ")
+            let isKnown = RoomPolicy.DuplicateIdentity(rawValue: duplicateIdentity) != nil
+            try fields.demand(isKnown, .duplicateIdentity, wanted: words)
+        }
+        maxDurationSeconds = try fields.number(.maxDurationSeconds, 1...31_622_400)
+        maxStaySeconds = try fields.number(.maxStaySeconds, 1...31_622_400)
+        endStayWithToken = try fields.decodeIfPresent(Bool.self, forKey: .endStayWithToken)
         emptyTimeoutSeconds = try fields.number(.emptyTimeoutSeconds, 1...86_400)
         departureTimeoutSeconds = try fields.number(.departureTimeoutSeconds, 0...86_400)
         bandwidthMode = try fields.decodeIfPresent(String.self, forKey: .bandwidthMode)
@@ -123,31 +189,6 @@ extension PolicyModel {
         if case .failure(let member) = bandwidth.profile {
             try fields.demand(false, CodingKeys(rawValue: member.name) ?? .bandwidthMode, wanted: member.wanted)
         }
-    }
-
-    /// `base` with what is named here in its place.
-    func value(over base: RoomPolicy) -> RoomPolicy {
-        var policy = base
-        if let topology = topology.flatMap(RoomPolicy.Topology.init) { policy.topology = topology }
-        policy.maxParticipants = maxParticipants ?? base.maxParticipants
-        policy.countsHidden = countsHidden ?? base.countsHidden
-        policy.countsPublishOnly = countsPublishOnly ?? base.countsPublishOnly
-        policy.maxPublishers = maxPublishers ?? base.maxPublishers
-        if case .success(let bandwidth) = bandwidth.profile {
-            policy.bandwidth.mode = bandwidth.mode ?? base.bandwidth.mode
-            policy.bandwidth.maxVideoSubscriptions =
-                bandwidth.maxVideoSubscriptions ?? base.bandwidth.maxVideoSubscriptions
-            policy.bandwidth.maxDownlinkBitrate = bandwidth.maxDownlinkBitrate ?? base.bandwidth.maxDownlinkBitrate
-            policy.bandwidth.maxUplinkBitrate = bandwidth.maxUplinkBitrate ?? base.bandwidth.maxUplinkBitrate
-            policy.bandwidth.shortage = bandwidth.shortage ?? base.bandwidth.shortage
-        }
-        if let audioCodecs { policy.audioCodecs = audioCodecs.compactMap { Codec(word: $0) } }
-        if let videoCodecs { policy.videoCodecs = videoCodecs.compactMap { Codec(word: $0) } }
-        policy.audioOnly = audioOnly ?? base.audioOnly
-        if let maxVideoBitrate { policy.maxVideoBitrate = .bitsPerSecond(maxVideoBitrate) }
-        if let emptyTimeoutSeconds { policy.emptyTimeout = .seconds(emptyTimeoutSeconds) }
-        if let departureTimeoutSeconds { policy.departureTimeout = .seconds(departureTimeoutSeconds) }
-        return policy
     }
 }
 
@@ -175,6 +216,13 @@ extension KeyedDecodingContainer<PolicyModel.CodingKeys> {
         } catch DecodingError.typeMismatch {
             throw wrong
         }
+    }
+
+    fileprivate func sources(_ key: Key) throws -> [String]? {
+        guard let words = try decodeIfPresent([String].self, forKey: key) else { return nil }
+        let known = TrackSource.allCases.filter { $0 != .unknown }.map(\.rawValue)
+        try demand(words.allSatisfy(known.contains), key, wanted: "a list of: \(known.joined(separator: ", "))")
+        return words
     }
 
     fileprivate func codecs(_ key: Key, _ kind: MediaKind) throws -> [String]? {

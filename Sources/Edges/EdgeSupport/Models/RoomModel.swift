@@ -12,6 +12,8 @@ public struct RoomModel: Codable, Sendable, Hashable {
     public var topology: String
     /// nil: no limit of its own.
     public var maxParticipants: Int?
+    /// Who may come in: `open`, `password` or `closed`.
+    public var lock: String
     /// Members that others may know about.
     public var participants: Int
     /// Members that publish.
@@ -26,6 +28,7 @@ public struct RoomModel: Codable, Sendable, Hashable {
         metadata = info.metadata
         topology = info.topology.rawValue
         maxParticipants = info.maxParticipants
+        lock = info.lock.rawValue
         participants = info.participants
         publishers = info.publishers
         createdAt = info.createdAt

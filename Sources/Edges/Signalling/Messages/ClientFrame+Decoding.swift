@@ -54,6 +54,8 @@ extension ClientRequest {
                 connection: try fields.connection(), candidate: try fields.text("candidate"),
                 mid: try fields.text("mid"))
         case "bye": self = .bye(connection: try fields.connection())
+        case "lock": self = .lock(password: try fields.text("password"))
+        case "unlock": self = .unlock
         case "ping": self = .ping
         case "leave": self = .leave
         case let type: self = .perform(try Self.sessionRequests(type, fields))
@@ -108,6 +110,7 @@ extension ClientRequest {
 extension JoinFields {
     fileprivate init(_ fields: Fields) throws(SignallingError) {
         room = try fields.text("room")
+        password = try fields.text("password")
         name = try fields.text("name")
         metadata = try fields.text("metadata")
         profile = try fields.word("profile") ?? .full
@@ -132,6 +135,7 @@ extension JoinFields {
     /// The request that the token's claims and these fields make; `queryRoom` is the room in the address.
     func request(_ claims: AccessClaims, queryRoom: String?) -> JoinRequest {
         var request = JoinRequest(claims: claims, room: room ?? queryRoom)
+        request.password = password
         request.name = name
         request.metadata = metadata
         request.profile = profile

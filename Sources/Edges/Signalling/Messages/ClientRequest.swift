@@ -22,6 +22,9 @@ enum ClientRequest: Sendable, Hashable {
     case bye(connection: String)
     /// Everything that `RoomService.perform` does; `announce` may bring several at once.
     case perform([SessionRequest])
+    /// nil: nobody but moderators may come in.
+    case lock(password: String?)
+    case unlock
     case ping
     case leave
 }
@@ -29,6 +32,7 @@ enum ClientRequest: Sendable, Hashable {
 /// The fields of `join`.
 struct JoinFields: Sendable, Hashable {
     var room: String?
+    var password: String?
     var name: String?
     var metadata: String?
     var profile = ParticipantProfile.full

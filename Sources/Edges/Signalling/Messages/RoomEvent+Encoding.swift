@@ -53,7 +53,9 @@ extension RoomEvent {
             try fields.set(
                 "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
-        case .ended(let reason): try fields.set("reason", reason.rawValue)
+        case .ended(let reason, let message):
+            try fields.set("reason", reason.rawValue)
+            try fields.set("message", message)
         }
     }
 

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import WHIP
+@testable import EdgeSupport
 
 @Suite("If-Match")
 struct EntityTagTests {

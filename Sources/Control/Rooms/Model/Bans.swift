@@ -1,0 +1,69 @@
+public import Primitives
+
+/// Which identities may not join which rooms, and until when. Unlike ``TokenCutoffs`` a ban holds for every token.
+public struct Bans: Sendable {
+    /// One ban.
+    public struct Ban: Sendable, Hashable {
+        public var identity: String
+        /// Milliseconds since 1970, for people.
+        public var until: Int64
+        /// What the operator said; empty where nothing.
+        public var reason: String
+        /// The same moment as `until`, for the check.
+        let deadline: MonotonicTime
+    }
+
+    private var bansByRoom: [String: [String: Ban]] = [:]
+    private(set) var count = 0
+    /// With names and reasons of 1 KiB each this is 8 MiB; one more is refused.
+    public static let maximumCount = 4_096
+    /// A year: longer than any token that was made for a meeting.
+    public static let longest = TimeInterval.seconds(366 * 86_400)
+
+    /// None yet.
+    public init() {}
+
+    /// Keeps `identity` out of `room` until `now + duration`; replaces an earlier ban of the same identity.
+    public mutating func add(
+        _ identity: String, room: String, for duration: TimeInterval, reason: String, turn: borrowing RoomTurn
+    ) throws(RoomError) {
+        forgetExpired(at: turn.now)
+        let isNew = bansByRoom[room]?[identity] == nil
+        guard !isNew || count < Self.maximumCount else {
+            throw RoomError(.limitExceeded, "the server holds as many bans as it can; end one first")
+        }
+        bansByRoom[room, default: [:]][identity] = Ban(
+            identity: identity, until: turn.wallClock + duration.nanoseconds / 1_000_000, reason: reason,
+            deadline: turn.now + duration)
+        if isNew { count += 1 }
+    }
+
+    /// Ends a ban; `ban_not_found` where there is none.
+    public mutating func remove(_ identity: String, room: String, now: MonotonicTime) throws(RoomError) {
+        forgetExpired(at: now)
+        guard bansByRoom[room]?.removeValue(forKey: identity) != nil else {
+            throw RoomError(.banNotFound, "this identity is not banned from the room")
+        }
+        count -= 1
+        if bansByRoom[room]?.isEmpty == true { bansByRoom[room] = nil }
+    }
+
+    /// Those of one room that hold, by identity.
+    public func list(room: String, now: MonotonicTime) -> [Ban] {
+        (bansByRoom[room] ?? [:]).values.filter { now < $0.deadline }.sorted { $0.identity < $1.identity }
+    }
+
+    /// Refuses an identity that is banned.
+    public func check(_ identity: String?, room: String, now: MonotonicTime) throws(RoomError) {
+        guard let identity, let ban = bansByRoom[room]?[identity], now < ban.deadline else { return }
+        throw RoomError(.banned, ban.reason.isEmpty ? "the participant is banned from this room" : ban.reason)
+    }
+
+    private mutating func forgetExpired(at now: MonotonicTime) {
+        for (room, bans) in bansByRoom {
+            let left = bans.filter { now < $0.value.deadline }
+            count -= bans.count - left.count
+            bansByRoom[room] = left.isEmpty ? nil : left
+        }
+    }
+}

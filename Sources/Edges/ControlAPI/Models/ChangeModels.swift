@@ -1,0 +1,122 @@
+import EdgeSupport
+import MediaControl
+import RoomService
+import Rooms
+
+/// What can be changed of a room beside its policy.
+struct RoomChange: Codable {
+    var metadata: String?
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case metadata }
+
+    init(metadata: String?) { self.metadata = metadata }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        metadata = try fields.decodeIfPresent(String.self, forKey: .metadata)
+    }
+}
+
+/// What can be changed of a participant. A member that a merge patch removes (null) goes back to its standard: an empty text, any source.
+struct ParticipantEdit: Codable {
+    var name: String?
+    var metadata: String?
+    var permissions: Permission?
+
+    /// What may be done, as far as it can change during a stay.
+    struct Permission: Codable {
+        var canPublish: Bool?
+        var canSubscribe: Bool?
+        var canPublishData: Bool?
+        var publishSources: [TrackSource]?
+        var roomAdmin: Bool?
+
+        private enum CodingKeys: String, CodingKey, CaseIterable {
+            case canPublish, canSubscribe, canPublishData, publishSources, roomAdmin
+        }
+
+        init(_ permissions: Permissions) {
+            canPublish = permissions.canPublish
+            canSubscribe = permissions.canSubscribe
+            canPublishData = permissions.canPublishData
+            publishSources = permissions.publishSources?.sorted { $0.rawValue < $1.rawValue }
+            roomAdmin = permissions.roomAdmin
+        }
+
+        init(from decoder: any Decoder) throws {
+            try StrictKeys.check(decoder, CodingKeys.self)
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            canPublish = try fields.decodeIfPresent(Bool.self, forKey: .canPublish)
+            canSubscribe = try fields.decodeIfPresent(Bool.self, forKey: .canSubscribe)
+            canPublishData = try fields.decodeIfPresent(Bool.self, forKey: .canPublishData)
+            publishSources = try fields.decodeIfPresent([TrackSource].self, forKey: .publishSources)
+            roomAdmin = try fields.decodeIfPresent(Bool.self, forKey: .roomAdmin)
+        }
+
+        /// `current` with these in place of what it says.
+        func applied(to current: Permissions) -> Permissions {
+            let standard = Permissions()
+            var permissions = current
+            permissions.canPublish = canPublish ?? standard.canPublish
+            permissions.canSubscribe = canSubscribe ?? standard.canSubscribe
+            permissions.canPublishData = canPublishData ?? standard.canPublishData
+            permissions.publishSources = publishSources.map(Set.init)
+            permissions.roomAdmin = roomAdmin ?? standard.roomAdmin
+            return permissions
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, permissions }
+
+    init(_ info: ParticipantInfo) {
+        name = info.name
+        metadata = info.metadata
+        permissions = Permission(info.permissions)
+    }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(
+            decoder, CodingKeys.self,
+            below: ["permissions": ["canPublish", "canSubscribe", "canPublishData", "publishSources", "roomAdmin"]])
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        name = try fields.decodeIfPresent(String.self, forKey: .name)
+        metadata = try fields.decodeIfPresent(String.self, forKey: .metadata)
+        permissions = try fields.decodeIfPresent(Permission.self, forKey: .permissions)
+    }
+
+    /// What it changes of `info`.
+    func change(of info: ParticipantInfo) -> RoomService.ParticipantChange {
+        var change = RoomService.ParticipantChange()
+        change.name = name ?? ""
+        change.metadata = metadata ?? ""
+        change.permissions = (permissions ?? Permission(Permissions())).applied(to: info.permissions)
+        return change
+    }
+}
+
+/// A lock; without a password nobody but moderators comes in.
+struct LockRequest: Decodable {
+    var password: String?
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case password }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        password = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(String.self, forKey: .password)
+    }
+}
+
+/// A ban as JSON shows it.
+struct BanModel: Encodable {
+    var identity: String
+    /// Milliseconds since 1970.
+    var until: Int64
+    var reason: String
+
+    init(_ ban: Bans.Ban) {
+        identity = ban.identity
+        until = ban.until
+        reason = ban.reason
+    }
+}

@@ -1,0 +1,38 @@
+import Rooms
+
+/// What a dry run answers: the policy as it would be, and whom that would concern.
+struct PolicyImpactModel: Encodable {
+    struct Participant: Encodable {
+        var sid: String
+        var identity: String
+        var leaves: Bool
+        var endedTracks: [String]
+        var cappedTracks: [String]
+        var endedSubscriptions: [String]
+        var newSubscriptions: [String]
+        var changesBandwidth: Bool
+    }
+
+    var policy: PolicyModel
+    var participants: [Participant]
+    var participantsBeyondLimit: Int
+    var publishersBeyondLimit: Int
+
+    init(_ policy: RoomPolicy, _ impact: PolicyImpact) {
+        self.policy = PolicyModel(policy)
+        participants = impact.participants.map {
+            Participant(
+                sid: $0.sid, identity: $0.identity, leaves: $0.leaves, endedTracks: $0.endedTracks,
+                cappedTracks: $0.cappedTracks, endedSubscriptions: $0.endedSubscriptions,
+                newSubscriptions: $0.newSubscriptions, changesBandwidth: $0.changesBandwidth)
+        }
+        participantsBeyondLimit = impact.participantsBeyondLimit
+        publishersBeyondLimit = impact.publishersBeyondLimit
+    }
+}
+
+/// A named policy.
+struct PresetModel: Encodable {
+    var name: String
+    var policy: PolicyModel
+}
