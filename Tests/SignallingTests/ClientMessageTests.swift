@@ -47,6 +47,8 @@ struct ClientMessageTests {
         .perform([.wantSpeakers(true)]),
         .perform([.requestRoster]),
         .perform([.remove(participant: "PA_1")]),
+        .lock(password: "correct horse"),
+        .unlock,
         .perform([.relay(to: "PA_1", payload: "{\"offer\":\"…\"}")]),
         .snapshot,
         .ping,

@@ -74,6 +74,7 @@ struct ServerMessageTests {
     static var messages: [ServerMessage] {
         var full = room
         full.maxParticipants = 20
+        full.lock = .password
         let session = SessionID("SE_t6vLkq0J4mXw")
         let snapshot = SessionSnapshot(
             room: room, participant: ada, others: [bob], subscriptions: [], dominantSpeaker: "PA_1", sequence: 0)

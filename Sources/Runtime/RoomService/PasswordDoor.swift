@@ -15,7 +15,7 @@ final class PasswordDoor: Sendable {
         case overloaded
     }
 
-    /// Row C3: the eleventh try within ten seconds is not heard.
+    /// After so many wrong ones within the window the next is not heard: half a million guesses take a week.
     static let wrongTries = 10
     static let window = TimeInterval.seconds(10)
     /// Of sources that guessed wrong, at most so many are remembered; beyond it all are forgotten, which costs an attacker 4,096 addresses.

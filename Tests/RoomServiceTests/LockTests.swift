@@ -1,0 +1,158 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import Rooms
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+@Suite("Locks and passwords")
+struct LockTests {
+    private let plane = FakePlane()
+
+    private func joining(_ identity: String, password: String? = nil, address: String = "192.0.2.1") -> JoinRequest {
+        request(identity) {
+            $0.password = password
+            $0.address = address
+        }
+    }
+
+    @Test("C3: without a password, with a wrong one, with the right one; moderators need none, WHIP and WHEP do")
+    func password() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        #expect(try await service.lock(room: "R", password: "correct horse").lock == .password)
+        #expect(await code { _ = try await service.join(joining("bob")) } == .passwordRequired)
+        #expect(await code { _ = try await service.join(joining("bob", password: "correct")) } == .passwordWrong)
+        #expect(await code { _ = try await service.join(joining("bob", password: "")) } == .passwordWrong)
+        let offer = ClientDescriptions(ufrag: "clnt").offer([.audio("0")])
+        #expect(await code { _ = try await service.joinPublisher(joining("enc"), offer: offer) } == .passwordRequired)
+        let viewing = joining("tv", password: "x")
+        #expect(
+            await code { _ = try await service.joinViewer(viewing, offer: offer, follow: .dominantSpeaker) }
+                == .passwordWrong)
+        _ = try await service.join(joining("bob", password: "correct horse"))
+        _ = try await service.joinPublisher(joining("enc", password: "correct horse"), offer: offer)
+        _ = try await service.join(request("mod") { $0.claims.video.roomAdmin = true })
+        #expect(
+            try await service.participant("ada", in: "R").info.sid == ada.snapshot.participant.sid, "who is in stays")
+        let refusals = await service.statistics().refusals
+        #expect(refusals["password_wrong"] == 3 && refusals["password_required"] == 2)
+        #expect(try await service.unlock(room: "R").lock == .open)
+        _ = try await service.join(joining("carol"))
+    }
+
+    @Test(
+        "C3: after ten wrong passwords within ten seconds an address is not heard in this room for a while, and others are"
+    )
+    func guesses() async throws {
+        let service = RoomService(media: plane)
+        try await service.createRooms(["R", "S"])
+        try await service.lock(room: "R", password: "right")
+        try await service.lock(room: "S", password: "right")
+        for guess in 0..<10 {
+            #expect(await code { _ = try await service.join(joining("bob", password: "\(guess)")) } == .passwordWrong)
+            plane.pass(.milliseconds(100))
+        }
+        do throws(RoomError) {
+            _ = try await service.join(joining("bob", password: "right"))
+            Issue.record("heard")
+        } catch {
+            #expect(error.code == .tooManyAttempts && error.retryAfter == .seconds(9))
+        }
+        _ = try await service.join(joining("carol", password: "right", address: "192.0.2.2"))
+        var elsewhere = joining("dora", password: "right")
+        elsewhere.room = "S"
+        _ = try await service.join(elsewhere)
+        plane.pass(.seconds(9))
+        _ = try await service.join(joining("bob", password: "right"))
+    }
+
+    @Test("Guesses at once are no way around: of 30 from one address ten are heard")
+    func burst() async throws {
+        let service = RoomService(media: plane)
+        try await service.createRooms(["R"])
+        try await service.lock(room: "R", password: "right")
+        let codes = await withTaskGroup(of: RoomError.Code?.self) { group in
+            for guess in 0..<30 {
+                let request = joining("p\(guess)", password: "\(guess)")
+                group.addTask { await code { _ = try await service.join(request) } }
+            }
+            return await group.reduce(into: [RoomError.Code?: Int]()) { $0[$1, default: 0] += 1 }
+        }
+        #expect(codes == [.passwordWrong: 10, .tooManyAttempts: 20])
+    }
+
+    @Test("Many who know the password come in at once from one address")
+    func classroom() async throws {
+        let service = RoomService(media: plane)
+        try await service.createRooms(["R"])
+        try await service.lock(room: "R", password: "right")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for pupil in 0..<30 {
+                let request = joining("p\(pupil)", password: "right")
+                group.addTask { _ = try await service.join(request) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await service.room(named: "R").participants.count == 30)
+    }
+
+    @Test("A closed room lets nobody in but moderators, with whatever password")
+    func closed() async throws {
+        let service = RoomService(media: plane)
+        try await service.createRooms(["R"])
+        #expect(try await service.lock(room: "R", password: nil).lock == .closed)
+        #expect(await code { _ = try await service.join(joining("bob", password: "x")) } == .roomLocked)
+        _ = try await service.join(request("mod") { $0.claims.video.roomAdmin = true })
+        #expect(await code { try await service.lock(room: "R", password: "") } == .invalidRequest)
+        let long = String(repeating: "x", count: 1_025)
+        #expect(await code { try await service.lock(room: "R", password: long) } == .invalidRequest)
+        #expect(try await service.room(named: "R").info.lock == .closed, "a refused lock changes nothing")
+    }
+
+    @Test("C4: members get each change of the lock with the next tick, which comes within 100 ms")
+    func announced() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        await service.tick()
+        try await service.lock(room: "R", password: "x")
+        await service.tick()
+        try await service.unlock(room: "R")
+        await service.tick()
+        let locks = await take(3, from: ada.events).compactMap {
+            if case .roomUpdated(let info) = $0.event { info.lock } else { nil }
+        }
+        #expect(locks == [.open, .password, .open])
+        #expect(RoomService.tickInterval == .milliseconds(100))
+    }
+
+    @Test(
+        "C5: who may lock is policy",
+        arguments: [
+            (.operators, [false, false]), (.moderators, [false, true]), (.members, [true, true]),
+        ] as [(RoomPolicy.LockRight, [Bool])])
+    func right(_ right: RoomPolicy.LockRight, may: [Bool]) async throws {
+        let service = RoomService(media: plane)
+        var document = PolicyDocument()
+        document.lockRight = right
+        _ = try await service.createRoom(named: "R", policy: document)
+        let ada = try await service.join(request("ada")).session
+        let mod = try await service.join(request("mod") { $0.claims.video.roomAdmin = true }).session
+        for (session, may) in zip([ada, mod], may) {
+            let lock = await code { try await service.lock(room: "R", password: "x", by: session) }
+            #expect(lock == (may ? nil : .permissionDenied))
+            let unlock = await code { try await service.unlock(room: "R", by: session) }
+            #expect(unlock == (may ? nil : .permissionDenied))
+        }
+        try await service.lock(room: "R", password: "x")
+        #expect(try await service.room(named: "R").info.lock == .password, "operators always may")
+    }
+}
+
+extension RoomService {
+    fileprivate func createRooms(_ names: [String]) async throws {
+        for name in names { _ = try await createRoom(named: name) }
+    }
+}
