@@ -67,6 +67,8 @@ extension ControlAPIEdge {
 
     func listBans(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
+        // There may be bans for a room that is not there, so nothing else finds that a name is none.
+        try await asking { () throws(RoomError) in try RoomNames.check(room) }
         return .json(["bans": await context.rooms.bans(ofRoom: room).map { BanModel($0) }])
     }
 

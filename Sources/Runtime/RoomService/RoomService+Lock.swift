@@ -6,8 +6,8 @@ public import Rooms
 // Locks and passwords. Checks are slow and happen outside of the actor; what they were made for is looked at again afterwards.
 
 extension RoomService {
-    /// The longest password, in bytes; hashing takes time in proportion.
-    static let maximumPasswordBytes = 1_024
+    /// The longest password, in characters as JSON Schema counts them: Unicode code points. Hashing takes time in proportion.
+    static let maximumPasswordLength = 256
 
     /// Locks a room for newcomers: without a password for all but moderators, with one for who does not bring it. Members stay.
     ///
@@ -21,8 +21,8 @@ extension RoomService {
         do throws(RoomError) {
             // Before the work, so that nobody makes the server hash who may not lock.
             try hosted.room.checkLockRight(of: session)
-            guard !password.isEmpty, password.utf8.count <= Self.maximumPasswordBytes else {
-                throw RoomError(.invalidRequest, "a password must have 1 to \(Self.maximumPasswordBytes) bytes")
+            guard !password.isEmpty, password.unicodeScalars.count <= Self.maximumPasswordLength else {
+                throw RoomError(.invalidRequest, "a password must have 1 to \(Self.maximumPasswordLength) characters")
             }
         } catch {
             throw counted(error)
@@ -63,7 +63,7 @@ extension RoomService {
             guard let password = request.password else {
                 throw counted(RoomError(.passwordRequired, "the room asks for a password"))
             }
-            guard password.utf8.count <= Self.maximumPasswordBytes else {
+            guard password.unicodeScalars.count <= Self.maximumPasswordLength else {
                 throw counted(RoomError(.passwordWrong, "the password is not the room's"))
             }
             let revision = hosted.lockRevision

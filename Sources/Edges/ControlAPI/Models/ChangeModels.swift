@@ -14,7 +14,7 @@ struct RoomChange: Codable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        metadata = try fields.decodeIfPresent(String.self, forKey: .metadata)
+        metadata = try fields.text(.metadata, .metadata)
     }
 }
 
@@ -80,8 +80,8 @@ struct ParticipantEdit: Codable {
             decoder, CodingKeys.self,
             below: ["permissions": ["canPublish", "canSubscribe", "canPublishData", "publishSources", "roomAdmin"]])
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        name = try fields.decodeIfPresent(String.self, forKey: .name)
-        metadata = try fields.decodeIfPresent(String.self, forKey: .metadata)
+        name = try fields.text(.name, .label)
+        metadata = try fields.text(.metadata, .metadata)
         permissions = try fields.decodeIfPresent(Permission.self, forKey: .permissions)
     }
 

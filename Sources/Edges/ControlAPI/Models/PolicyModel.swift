@@ -10,7 +10,7 @@ struct RoomCreation: Decodable {
     var preset: String?
     var policy: PolicyModel?
 
-    fileprivate enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, preset, policy }
+    private enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, preset, policy }
 
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(
@@ -23,8 +23,9 @@ struct RoomCreation: Decodable {
     }
 }
 
-extension KeyedDecodingContainer<RoomCreation.CodingKeys> {
-    fileprivate func text(_ key: Key, _ rule: TextRule) throws -> String? {
+extension KeyedDecodingContainer {
+    /// A text that keeps to `rule`; nil where there is none.
+    func text(_ key: Key, _ rule: TextRule) throws -> String? {
         guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
         if let fault = rule.fault(in: text) { throw JSONFault(codingPath, key, .refused("\(fault)")) }
         return text
