@@ -87,9 +87,12 @@ struct PolicyTests {
         try bench.setPolicy(Self.policy { $0.audioOnly = true })
         #expect(bench.info(ada)?.tracks.map(\.kind) == [.audio])
         #expect(bench.room.subscriptions(of: bob).map(\.kind) == [.audio])
+        let events = bench.takeEvents(ada)
+        #expect(events.contains(.trackUnpublished(participant: bench.info(ada)?.sid ?? "", track: video)))
         #expect(
-            bench.takeEvents(ada).contains(.trackUnpublished(participant: bench.info(ada)?.sid ?? "", track: video)),
-            "the publisher is told")
+            events.contains(
+                .publicationRefused(connection: "pub", mid: "1", track: "video-1", code: .permissionDenied)),
+            "the publisher learns why nobody receives it")
         let commands = bench.takeCommands()
         #expect(commands.contains { if case .removeTrack = $0 { true } else { false } })
         #expect(commands.contains { if case .unsubscribe = $0 { true } else { false } })

@@ -117,9 +117,14 @@ extension Room {
         guard let member = roster[session] else { return }
         for id in routing.tracks(of: session) {
             guard let track = routing[id] else { continue }
-            if !mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly {
-                unpublish(id, &turn)
-            }
+            guard !mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly else { continue }
+            unpublish(id, &turn)
+            // The client still sends it.
+            roster.notify(
+                session,
+                .publicationRefused(
+                    connection: track.connection, mid: track.info.mid, track: track.info.clientTrackID,
+                    code: .permissionDenied), &turn)
         }
         if !member.permissions.canSubscribe {
             for id in routing.subscriptions(of: session) { endSubscription(id, notifies: true, &turn) }

@@ -17,7 +17,7 @@ public indirect enum RoomEvent: Sendable, Hashable {
     /// So many tracks that one subscribes to automatically wait until others end, because one has as many subscriptions as one may; told whenever the
     /// number changes, 0 at last.
     case subscriptionsWaiting(limit: Int, waiting: Int)
-    /// What one offered on a section is not published. `track` is the client's own name of the track, where it gave one.
+    /// What one offered on a section is not published, or not any more: a limit is reached, or the room's rules or one's permissions have changed. `track` is the client's own name of the track, where it gave one.
     case publicationRefused(connection: String, mid: String, track: String?, code: RoomError.Code)
     /// The first packet of a subscription was forwarded.
     case subscriptionStarted(subscription: String, track: String?)

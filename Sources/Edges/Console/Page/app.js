@@ -45,8 +45,9 @@ async function join() {
         media = await openMedia(element("sending").value, name);
         room = new Room({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
-            join: { room: roomName, name, speakers: true },
+            join: { room: roomName, name, speakers: true, ...(element("password").value && { password: element("password").value }) },
             onEntered: showRoom,
+            onLock: showLock,
             onState: showState,
             onSuspended: (seconds) => outage.suspendedFor(seconds),
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
@@ -103,9 +104,18 @@ function showRoom({ name }) {
     complain("");
 }
 
+/** Who may join: whoever is in the room should know why others do not come. */
+function showLock(lock) {
+    element("lock").textContent = { password: "Locked with a password", closed: "Locked" }[lock] ?? "";
+}
+
 /** The form again, with what ended the stay if a person should know. */
 function showForm(problem) {
     media?.stop();
+    if (["password_required", "password_wrong"].includes(problem?.code)) {
+        element("password-field").hidden = false;
+        element("password").value = "";
+    }
     room = media = null;
     document.title = "Martlet";
     element("join-problem").textContent = problem?.message ?? "";
@@ -114,6 +124,7 @@ function showForm(problem) {
     element("join-button").textContent = "Join";
     element("room").hidden = true;
     element("join").hidden = false;
+    if (problem?.code?.startsWith("password_")) element("password").focus();
     showState("idle");
 }
 

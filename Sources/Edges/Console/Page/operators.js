@@ -16,6 +16,7 @@ export class Operators {
         this.nodeValues = new Map(); // title -> element
         this.looks = 0;
         element("close-room").onclick = () => this.closeRoom(this.chosen);
+        element("lock-room").onclick = () => this.act(() => this.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
     }
 
     setVisible(visible, token) {
@@ -122,7 +123,9 @@ export class Operators {
             else element("rooms").insertBefore(button.element, place);
         }
         element("no-room").hidden = rooms.length > 0;
-        element("close-room").hidden = !isAddressable(this.chosen);
+        for (const id of ["close-room", "lock-room"]) element(id).hidden = !isAddressable(this.chosen);
+        this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
+        element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 

@@ -13,6 +13,10 @@ const ENDINGS = {
     removed: "You were removed from the room.",
     duplicate_identity: "You joined this room from another window.",
     room_deleted: "The room was closed.",
+    room_duration_reached: "The room has reached its longest duration.",
+    stay_duration_reached: "You have reached the longest stay that this room allows.",
+    token_expired: "Your access has expired.",
+    policy_changed: "The room's rules were changed: it has no more room for you.",
 };
 /** One's own tracks by their source, for a person. */
 const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
@@ -21,7 +25,7 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Room {
     /**
-     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onState(state, cause), onSuspended(seconds), onPeople(count),
+     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onState(state, cause), onSuspended(seconds), onPeople(count),
      * onMuted(kind, muted, byOther), onSilenced(), onWaiting(count, limit), onProblem(text), onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
@@ -65,6 +69,7 @@ export class Room {
         this.self = reply.participant;
         this.joined = true;
         this.handlers.onEntered(reply.room);
+        this.handlers.onLock(reply.room.lock);
         this.handlers.onWaiting(0);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
@@ -92,6 +97,7 @@ export class Room {
             this.roster.setTrack(event.track);
             return this.tellViews(); // Before its publisher encodes a size that nobody looks at.
         case "trackUnpublished": return this.roster.removeTrack(event.participant, event.track);
+        case "room": return this.handlers.onLock(event.room.lock);
         case "offer":
             this.tellViews(); // Ahead of the answer: nothing larger than the tiles is sent to begin with.
             return this.receiving.take(event);
@@ -103,7 +109,7 @@ export class Room {
         case "publicationRefused": return this.refused(event);
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
-        case "ended": return this.ended(event.reason);
+        case "ended": return this.ended(event);
         }
     }
 
@@ -157,10 +163,11 @@ export class Room {
     }
 
     /** The server takes no more tracks of one participant; a screen that nobody would see is not captured either. */
-    refused({ connection, mid }) {
+    refused({ connection, mid, code }) {
         if (connection !== "pub") return;
         const source = this.publishing?.sourceOf(mid);
-        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: you have reached the limit of published tracks.`);
+        const why = code === "permission_denied" ? "it is no longer permitted in this room." : "you have reached the limit of published tracks.";
+        this.handlers.onProblem(`The others do not receive your ${SOURCES[source] ?? "track"}: ${why}`);
         if (source !== "screen" || !this.screen) return;
         const { onEnded } = this.screen;
         this.stopSharing().catch((problem) => this.complain(problem));
@@ -253,8 +260,8 @@ export class Room {
         this.publish().catch((problem) => this.complain(problem));
     }
 
-    ended(reason) {
-        if (reason in ENDINGS) this.signal.end(new Error(ENDINGS[reason]));
+    ended({ reason, message }) {
+        if (reason in ENDINGS) this.signal.end(new Error(message ? `${ENDINGS[reason]} ${message}` : ENDINGS[reason]));
     }
 
     drop() {
