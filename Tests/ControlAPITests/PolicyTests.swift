@@ -155,6 +155,30 @@ struct PolicyTests {
         #expect(try await edit(.patch, "/v1/rooms/R/participants/bob", "{}").code == "participant_not_found")
     }
 
+    @Test("I3: subscribe rules are set and taken away, shown with the participant, and refused with the place where they are wrong")
+    func subscribeRules() async throws {
+        try await house.publisher("ada", in: "R")
+        let claims = AccessClaims(apiKey: TestTokens.key.name, identity: "bob", expiresAt: .max, video: .join("R"))
+        _ = try await house.rooms.rooms.join(JoinRequest(claims: claims))
+        let path = "/v1/rooms/R/participants/bob"
+        #expect(try await house.ask(.get, path).list("subscriptions").count == 2)
+        let rules = #"[{"action":"include","all":true},{"action":"exclude","kind":"video"}]"#
+        let answer = try await edit(.put, "\(path)/subscriptions", rules)
+        #expect(answer.status == 200 && answer.list("subscriptions").map { $0["kind"] as? String } == ["audio"])
+        #expect(answer.list("subscribeRules").map { $0["action"] as? String } == ["include", "exclude"])
+        for (body, pointer) in [
+            (#"[{"action":"include"}]"#, "/0"), (#"[{"action":"allow","all":true}]"#, "/0/action"),
+            (#"[{"action":"include","all":true},{"action":"exclude","kind":"smell"}]"#, "/1/kind"),
+            (#"[{"action":"include","all":true,"kind":"audio"}]"#, "/0"),
+        ] {
+            let wrong = try await edit(.put, "\(path)/subscriptions", body)
+            #expect(wrong.status == 400 && wrong.members["pointer"] as? String == pointer, "\(body)")
+        }
+        #expect(try await house.ask(.get, path).list("subscribeRules").count == 2, "nothing of those holds")
+        let back = try await house.ask(.delete, "\(path)/subscriptions")
+        #expect(back.list("subscriptions").count == 2 && back.members["subscribeRules"] == nil)
+    }
+
     @Test("A room's metadata changes by merge patch")
     func metadata() async throws {
         #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R","metadata":"a"}"#).status == 201)

@@ -46,6 +46,7 @@ struct ClientMessageTests {
         .perform([.requestKeyframe(track: "TR_1")]),
         .perform([.wantSpeakers(true)]),
         .perform([.requestRoster]),
+        .perform([.setAudience(["bob", "carol"])]),
         .perform([.remove(participant: "PA_1")]),
         .lock(password: "correct horse"),
         .unlock,

@@ -55,6 +55,26 @@ extension ControlAPIEdge {
         return .json(ParticipantDetailModel(detail))
     }
 
+    /// What the participant may receive: an ordered list of rules.
+    func putSubscribeRules(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        return try await setSubscribeRules(try body([SubscribeRuleModel].self, of: request).map(\.rule), request, room)
+    }
+
+    func deleteSubscribeRules(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await setSubscribeRules(nil, request, try moderatedRoom(request))
+    }
+
+    private func setSubscribeRules(
+        _ rules: [SubscribeRule]?, _ request: HTTPRequest, _ room: String
+    ) async throws(Problem) -> HTTPResponse {
+        let name = try request.parameter("participant")
+        let detail = try await asking { () async throws(RoomError) in
+            try await context.rooms.setSubscribeRules(rules, of: name, in: room)
+        }
+        return .json(ParticipantDetailModel(detail))
+    }
+
     func showParticipantStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let name = try request.parameter("participant")
         let participants = try await report(request).participants

@@ -47,6 +47,8 @@ public struct ControlAPIEdge: Sendable {
             get(participant, showParticipant),
             operation(.patch, participant, patchParticipant),
             operation(.delete, participant, removeParticipant),
+            operation(.put, "\(participant)/subscriptions", putSubscribeRules),
+            operation(.delete, "\(participant)/subscriptions", deleteSubscribeRules),
             get("\(participant)/stats", showParticipantStatistics),
             get("\(participant)/decisions", listDecisions),
             get("\(room)/tracks", listTracks),

@@ -65,7 +65,8 @@ public struct JSONFault: Error, Sendable, Hashable {
     /// An unknown member's name is the client's, and as long as it likes.
     private static func brief(_ name: String) -> String { name.count > 64 ? name.prefix(63) + "…" : name }
 
-    static func names(_ path: [any CodingKey]) -> [String] {
+    /// A coding path as names and indices.
+    public static func names(_ path: [any CodingKey]) -> [String] {
         path.map { $0.intValue.map(String.init) ?? $0.stringValue }
     }
 }

@@ -16,6 +16,8 @@ public struct ParticipantDetail: Sendable {
     public var subscriptions: [SubscriptionInfo]
     /// What holds for its bandwidth.
     public var bandwidth: BandwidthSettings
+    /// What an operator lets it receive; nil: everything.
+    public var subscribeRules: [SubscribeRule]?
 }
 
 /// One peer connection as operators see it.

@@ -28,7 +28,8 @@ extension RoomService {
         return ParticipantDetail(
             info: info,
             connections: room.connections(of: session).map { ConnectionInfo(id: $0.id, state: $0.state) },
-            subscriptions: room.subscriptions(of: session), bandwidth: bandwidth)
+            subscriptions: room.subscriptions(of: session), bandwidth: bandwidth,
+            subscribeRules: room.subscribeRules(of: session))
     }
 
     /// Makes a room; `room_exists` when there is one of that name, `preset_not_found` when there is no such preset. nil name: a generated one.

@@ -131,6 +131,16 @@ extension RoomService {
         return try self.participant(participant, in: name)
     }
 
+    /// What a participant may receive from now on; nil: everything.
+    public func setSubscribeRules(
+        _ rules: [SubscribeRule]?, of participant: String, in name: String
+    ) async throws(RoomError) -> ParticipantDetail {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            try room.setSubscribeRules(rules, of: participant, turn: &turn)
+        }
+        return try self.participant(participant, in: name)
+    }
+
     /// Other metadata of a room.
     public func setMetadata(_ metadata: String, ofRoom name: String) async throws(RoomError) -> RoomInfo {
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in

@@ -30,11 +30,13 @@ extension Room {
 
     func trackToShow(in subscription: RoomSubscription, _ member: Member) -> TrackID? {
         guard let slot = subscription.slot, let target = followed(by: member) else { return nil }
-        let choices = followable(subscription.kind, of: target)
+        let choices = followable(subscription.kind, of: target).filter { id in
+            routing[id].map { permits($0, for: member) } ?? false
+        }
         if slot < choices.count { return choices[slot] }
         // A speaker without a camera does not take the picture away from whoever was shown before.
         guard member.options.follow == .dominantSpeaker, slot == 0, subscription.kind == .video else { return nil }
-        return subscription.track.flatMap { routing[$0] == nil ? nil : $0 }
+        return routing.track(of: subscription).flatMap { permits($0, for: member) ? $0.id : nil }
     }
 
     /// Whom a follower follows now. Before anybody has spoken, the first member with a picture.

@@ -117,7 +117,9 @@ extension Room {
         guard let member = roster[session] else { return }
         for id in routing.tracks(of: session) {
             guard let track = routing[id] else { continue }
-            guard !mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly else { continue }
+            guard !mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly else {
+                continue
+            }
             unpublish(id, &turn)
             // The client still sends it.
             roster.notify(

@@ -26,6 +26,7 @@ extension Room {
                 throw RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")
             }
             remove(try self.session(named: participant), reason: .removed, turn: &turn)
+        case .setAudience(let identities): try setAudience(identities, of: session, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
         }

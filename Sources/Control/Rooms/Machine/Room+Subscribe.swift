@@ -40,6 +40,9 @@ extension Room {
         guard track.publisher != member.session else {
             throw RoomError(.invalidRequest, "a participant cannot subscribe to its own track")
         }
+        guard permits(track, for: member) else {
+            throw RoomError(.permissionDenied, "not permitted to subscribe to this track")
+        }
         guard routing.subscription(of: member.session, to: track.id) == nil else {
             throw RoomError(.invalidRequest, "already subscribed")
         }

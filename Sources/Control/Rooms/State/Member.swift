@@ -20,6 +20,10 @@ struct Member: Sendable {
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
+    /// What an operator lets it receive; nil: everything.
+    var subscribeRules: [SubscribeRule]?
+    /// Whom it lets receive its tracks; nil: everybody.
+    var audience: Set<String>?
     var announcements: [TrackAnnouncement] = []
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0

@@ -72,6 +72,8 @@ public enum SessionRequest: Sendable, Hashable {
     /// To one other member, named by sid or identity.
     case relay(to: String, payload: String)
     case requestKeyframe(track: String)
+    /// Which identities may receive one's own tracks; nil: everybody.
+    case setAudience(Set<String>?)
     /// Moderators only.
     case remove(participant: String)
     /// Roster and others' events for a publish-only member that asks late.

@@ -23,12 +23,14 @@ struct ParticipantDetailModel: Encodable {
     var connections: [ConnectionModel]
     var subscriptions: [SubscriptionModel]
     var bandwidth: BandwidthModel
+    var subscribeRules: [SubscribeRuleModel]?
 
     init(_ detail: ParticipantDetail) {
         participant = ParticipantModel(detail.info)
         connections = detail.connections.map { ConnectionModel(id: $0.id, state: $0.state.rawValue) }
         subscriptions = detail.subscriptions.map { SubscriptionModel($0) }
         bandwidth = BandwidthModel(detail.bandwidth)
+        subscribeRules = detail.subscribeRules?.map { SubscribeRuleModel($0) }
     }
 
     struct ConnectionModel: Encodable {
@@ -36,15 +38,16 @@ struct ParticipantDetailModel: Encodable {
         var state: String
     }
 
-    private enum CodingKeys: String, CodingKey { case connections, subscriptions, bandwidth }
+    private enum CodingKeys: String, CodingKey { case connections, subscriptions, bandwidth, subscribeRules }
 
-    /// The participant's own members, and three more beside them.
+    /// The participant's own members, and four more beside them.
     func encode(to encoder: any Encoder) throws {
         try participant.encode(to: encoder)
         var fields = encoder.container(keyedBy: CodingKeys.self)
         try fields.encode(connections, forKey: .connections)
         try fields.encode(subscriptions, forKey: .subscriptions)
         try fields.encode(bandwidth, forKey: .bandwidth)
+        try fields.encodeIfPresent(subscribeRules, forKey: .subscribeRules)
     }
 }
 

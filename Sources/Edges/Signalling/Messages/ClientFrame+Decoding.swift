@@ -79,6 +79,7 @@ extension ClientRequest {
         case "metadata": [.setMetadata(name: try fields.text("name"), metadata: try fields.text("metadata"))]
         case "keyframe": [.requestKeyframe(track: try fields.track())]
         case "speakers": [.wantSpeakers(try fields.requiredFlag("enabled"))]
+        case "audience": [.setAudience(try fields.texts("identities").map(Set.init))]
         case "roster": [.requestRoster]
         case "remove": [.remove(participant: try fields.requiredText("participant"))]
         case "relay": [.relay(to: try fields.requiredText("to"), payload: try fields.requiredText("payload"))]

@@ -23,6 +23,7 @@ struct Fields {
 
     func number(_ name: String) throws(SignallingError) -> Double? { try value(name, "a number") }
 
+    func texts(_ name: String) throws(SignallingError) -> [String]? { try value(name, "an array of strings") }
     func requiredText(_ name: String) throws(SignallingError) -> String { try required(text(name), name) }
     func requiredFlag(_ name: String) throws(SignallingError) -> Bool { try required(flag(name), name) }
 

@@ -1,0 +1,53 @@
+import Primitives
+
+// Who may receive what, beyond permissions: rules that an operator sets for a participant, and what a publisher says about its own tracks.
+
+extension Room {
+    /// What a participant may receive from now on; nil: everything. What is not permitted ends at once, what is comes at once where the participant
+    /// subscribes automatically.
+    public mutating func setSubscribeRules(
+        _ rules: [SubscribeRule]?, of participant: String, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let session = try session(named: participant)
+        guard (rules?.count ?? 0) <= SubscribeRule.maximumCount else {
+            throw RoomError(.tooLarge, "there are more than \(SubscribeRule.maximumCount) subscribe rules")
+        }
+        roster.update(session) { $0.subscribeRules = rules }
+        followRules(of: session, &turn)
+        makeOffers(&turn)
+    }
+
+    /// Which identities may receive the tracks of `session`; nil: everybody.
+    mutating func setAudience(
+        _ identities: Set<String>?, of session: SessionID, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        // As many as there can be members; one more can be nobody.
+        guard (identities?.count ?? 0) <= context.limits.participants else {
+            throw RoomError(.tooLarge, "the audience has more identities than a room can have participants")
+        }
+        roster.update(session) { $0.audience = identities }
+        for other in roster.sessions where other != session { followRules(of: other, &turn) }
+    }
+
+    /// The rules of a participant; nil: it may receive everything.
+    public func subscribeRules(of session: SessionID) -> [SubscribeRule]? { roster[session]?.subscribeRules }
+
+    /// Whether rules and publisher let `member` receive `track`.
+    func permits(_ track: RoomTrack, for member: Member) -> Bool {
+        guard member.subscribeRules?.permit(track.info) ?? true else { return false }
+        return roster[track.publisher]?.audience?.contains(member.info.identity) ?? true
+    }
+
+    private mutating func followRules(of session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = roster[session] else { return }
+        for id in routing.subscriptions(of: session) {
+            guard let subscription = routing[id], subscription.slot == nil,
+                let track = routing.track(of: subscription), !permits(track, for: member)
+            else { continue }
+            endSubscription(id, notifies: true, &turn)
+        }
+        forgetUnwantedWaiting(session)
+        subscribeToAll(session, quietly: false, &turn)
+        follow(&turn)
+    }
+}

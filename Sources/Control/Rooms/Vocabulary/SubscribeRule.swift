@@ -1,0 +1,43 @@
+public import MediaControl
+
+/// One of the ordered rules that say which tracks a participant may receive. The last rule that matches a track decides; a track that none matches is
+/// not received.
+public struct SubscribeRule: Sendable, Hashable {
+    /// Which tracks a rule is about.
+    public enum Match: Sendable, Hashable {
+        case all
+        /// Those of one participant, named by sid or identity.
+        case participant(String)
+        /// One, named by sid.
+        case track(String)
+        case kind(MediaKind)
+        case source(TrackSource)
+    }
+
+    public var includes: Bool
+    public var match: Match
+
+    /// A rule that includes or excludes.
+    public init(includes: Bool, _ match: Match) {
+        self.includes = includes
+        self.match = match
+    }
+
+    /// Each rule is looked at for each track; a person writes a few.
+    public static let maximumCount = 64
+
+    func matches(_ track: TrackInfo) -> Bool {
+        switch match {
+        case .all: true
+        case .participant(let name): name == track.participant || name == track.identity
+        case .track(let sid): sid == track.sid
+        case .kind(let kind): kind == track.kind
+        case .source(let source): source == track.source
+        }
+    }
+}
+
+extension [SubscribeRule] {
+    /// Whether a participant with these rules may receive `track`.
+    func permit(_ track: TrackInfo) -> Bool { last { $0.matches(track) }?.includes ?? false }
+}

@@ -1,0 +1,124 @@
+import MediaControl
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Subscribe rules")
+struct SubscribeRuleTests {
+    private static func track(_ identity: String, _ kind: MediaKind, _ source: TrackSource) -> TrackInfo {
+        TrackInfo(
+            sid: "TR_\(identity)_\(source)", participant: "PA_\(identity)", identity: identity, name: "", kind: kind,
+            source: source, mid: "0")
+    }
+
+    @Test(
+        "I3: the last rule that matches decides, and a track that none matches is not received",
+        arguments: [
+            ([], []), ([.init(includes: true, .all)], ["ada mic", "ada cam", "bob screen"]),
+            ([.init(includes: true, .kind(.audio))], ["ada mic"]),
+            ([.init(includes: true, .all), .init(includes: false, .kind(.video))], ["ada mic"]),
+            (
+                [.init(includes: false, .kind(.video)), .init(includes: true, .all)],
+                ["ada mic", "ada cam", "bob screen"]
+            ),
+            ([.init(includes: true, .participant("bob"))], ["bob screen"]),
+            ([.init(includes: true, .participant("PA_ada"))], ["ada mic", "ada cam"]),
+            (
+                [.init(includes: true, .participant("ada")), .init(includes: false, .track("TR_ada_microphone"))],
+                ["ada cam"]
+            ),
+            (
+                [.init(includes: true, .source(.screen)), .init(includes: true, .source(.microphone))],
+                ["ada mic", "bob screen"]
+            ),
+            (
+                [
+                    .init(includes: true, .all), .init(includes: false, .source(.camera)),
+                    .init(includes: true, .participant("ada")),
+                ], ["ada mic", "ada cam", "bob screen"]
+            ),
+        ] as [([SubscribeRule], [String])])
+    func table(rules: [SubscribeRule], received: [String]) {
+        let tracks = [
+            ("ada mic", Self.track("ada", .audio, .microphone)), ("ada cam", Self.track("ada", .video, .camera)),
+            ("bob screen", Self.track("bob", .video, .screen)),
+        ]
+        #expect(tracks.filter { rules.permit($0.1) }.map(\.0) == received)
+    }
+
+    private static func meeting() throws -> (RoomBench, ada: SessionID, bob: SessionID) {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.answerOffers(bob)
+        return (bench, ada, bob)
+    }
+
+    private static func kinds(_ bench: RoomBench, _ session: SessionID) -> Set<MediaKind> {
+        Set(bench.room.subscriptions(of: session).map(\.kind))
+    }
+
+    @Test(
+        "I3: rules take effect in the same step: what they exclude ends, and comes back with other rules, by hand it is refused"
+    )
+    func live() throws {
+        var (bench, ada, bob) = try Self.meeting()
+        let video = bench.trackSID(ada, .video)
+        try bench.setRules([.init(includes: true, .kind(.audio))], "bob")
+        #expect(Self.kinds(bench, bob) == [.audio])
+        #expect(throws: RoomError(.permissionDenied, "not permitted to subscribe to this track")) {
+            try bench.perform(.subscribe(track: video), bob)
+        }
+        try bench.offer(ada, "more", [.video("2")])
+        #expect(Self.kinds(bench, bob) == [.audio], "what is published later too")
+        try bench.setRules([.init(includes: true, .participant("ada"))], "bob")
+        #expect(bench.room.subscriptions(of: bob).count == 3)
+        try bench.setRules([], "bob")
+        #expect(bench.room.subscriptions(of: bob).isEmpty)
+        try bench.setRules(nil, "bob")
+        #expect(bench.room.subscriptions(of: bob).count == 3)
+        let many = [SubscribeRule](repeating: .init(includes: true, .all), count: SubscribeRule.maximumCount + 1)
+        #expect(throws: RoomError.self) { try bench.setRules(many, "bob") }
+        #expect(throws: RoomError.self) { try bench.setRules([], "nobody") }
+    }
+
+    @Test(
+        "A publisher's audience: only these identities receive its tracks, those who come later too, until it takes that back"
+    )
+    func audience() throws {
+        var (bench, ada, bob) = try Self.meeting()
+        try bench.perform(.setAudience(["carol"]), ada)
+        #expect(Self.kinds(bench, bob).isEmpty)
+        let carol = try bench.join("carol")
+        let dora = try bench.join("dora")
+        #expect(Self.kinds(bench, carol) == [.audio, .video] && Self.kinds(bench, dora).isEmpty)
+        try bench.offer(bob, [.audio("0")])
+        #expect(bench.room.subscriptions(of: dora).count == 1, "others' tracks are others' to say")
+        try bench.perform(.setAudience(nil), ada)
+        #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 3)
+    }
+
+    @Test("A follower is shown nothing that its rules or the publisher keep from it, and keeps its sections")
+    func followers() throws {
+        var (bench, ada, _) = try Self.meeting()
+        let tv = try bench.join("tv", isSignalled: false, follow: .identity("ada")) { $0.profile = .viewer }
+        try bench.offer(tv, "main", [.audio("0", "recvonly"), .video("1", "recvonly")])
+        #expect(bench.room.subscriptions(of: tv).compactMap(\.track).count == 2)
+        try bench.perform(.setAudience(["bob"]), ada)
+        #expect(bench.room.subscriptions(of: tv).map(\.track) == [nil, nil])
+        try bench.perform(.setAudience(nil), ada)
+        #expect(bench.room.subscriptions(of: tv).compactMap(\.track).count == 2)
+        try bench.setRules([.init(includes: true, .kind(.audio))], "tv")
+        #expect(bench.room.subscriptions(of: tv).compactMap(\.track) == [bench.trackSID(ada, .audio)])
+    }
+}
+
+extension RoomBench {
+    fileprivate mutating func setRules(_ rules: [SubscribeRule]?, _ participant: String) throws(RoomError) {
+        try step { (room, turn) throws(RoomError) in
+            try room.setSubscribeRules(rules, of: participant, turn: &turn)
+        }
+    }
+}
