@@ -15,10 +15,10 @@ enum StatisticsBenchmarks {
             room.forward(frame)
         }
         runner.time("statistics: a webinar of 900 at once", operations: 1) {
-            consume(room.engine.roomStatistics(Descriptions.room)?.peers.count)
+            consume(room.engine.report(.room(Descriptions.room))?.peers.count)
         }
         runner.time("statistics: 128 entries", operations: 1) {
-            consume(room.engine.roomStatistics(Descriptions.room, from: 100, limit: part)?.next)
+            consume(room.engine.report(.room(Descriptions.room), from: 100, limit: part)?.next)
         }
     }
 }

@@ -70,7 +70,7 @@ struct AnswersTests {
 
     /// Puts statistics behind every peer, track and subscription that the rooms told the media plane of.
     private func mediaStatistics(of house: House) async throws {
-        var statistics = RoomStatistics()
+        var statistics = MediaReport()
         var room: RoomID?
         for command in house.rooms.plane.commands {
             switch command {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// A media plane that takes every command and does nothing.
 public final class TestPlane: MediaPlane {
-    private let statistics = Mutex<[RoomID: RoomStatistics]>([:])
+    private let statistics = Mutex<[RoomID: MediaReport]>([:])
     private let received = Mutex<[MediaCommand]>([])
     private let clock = Mutex(MonotonicTime(milliseconds: 1_000))
     /// Nothing ever happens.
@@ -26,19 +26,26 @@ public final class TestPlane: MediaPlane {
     /// Every command so far.
     public var commands: [MediaCommand] { received.withLock { $0 } }
     /// What a room reports from now on.
-    public func set(_ report: RoomStatistics, for room: RoomID) { statistics.withLock { $0[room] = report } }
-    public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async -> RoomStatistics? {
-        statistics.withLock { $0[room] } ?? RoomStatistics()
+    public func set(_ report: MediaReport, for room: RoomID) { statistics.withLock { $0[room] = report } }
+    /// What was set for a room; of downlinks one history.
+    public func report(_ scope: ReportScope, on worker: WorkerIndex) async -> MediaReport? {
+        switch scope {
+        case .room(let room): return statistics.withLock { $0[room] } ?? MediaReport()
+        case .downlinks(_, let withHistory):
+            var report = MediaReport()
+            if withHistory { report.downlinks = [Self.history] }
+            return report
+        }
     }
     /// One decision, about nothing that is known, and one estimate.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory {
+    private static var history: DownlinkReport {
         let record = DecisionRecord(
             time: .zero, subscription: SubscriptionID(0), track: nil,
             layer: LayerOffer(
                 LayerPoint(spatial: 1, temporal: 2), bitrate: .kilobitsPerSecond(500), height: 360, framesPerSecond: 30),
             estimate: .kilobitsPerSecond(900),
             reason: .bandwidth(needed: .kilobitsPerSecond(700), available: .kilobitsPerSecond(320)))
-        var history = DecisionHistory()
+        var history = DownlinkReport()
         history.decisions = [record]
         history.estimates = [
             EstimateRecord(age: .seconds(30), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))

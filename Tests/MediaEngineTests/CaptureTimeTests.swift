@@ -74,7 +74,7 @@ struct CaptureTimeTests {
             if number % 2 == 0 { subscription.extensions[.videoOrientation] = 0 }
             harness.apply(.subscribe(subscription))
         }
-        let statistics = try #require(harness.engine.roomStatistics(Session.room)).subscriptions
+        let statistics = try #require(harness.engine.report(.room(Session.room))).subscriptions
         let lacking = statistics.filter(\.orientationNotNegotiated).map(\.subscription)
         #expect(statistics.count == 4 && lacking == [SubscriptionID(2)])
     }

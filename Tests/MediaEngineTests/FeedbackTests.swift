@@ -193,7 +193,7 @@ struct FeedbackTests {
                     lastSenderReport: video.compactTimestamp,
                     delaySinceLastSenderReport: UInt32((age + .milliseconds(5)).nanoseconds * 65_536 / 1_000_000_000)))
         }
-        let statistics = try #require(harness.engine.roomStatistics(Session.room))
+        let statistics = try #require(harness.engine.report(.room(Session.room)))
         let roundTrip = try #require(statistics.peers.first { $0.peer == viewer.id }?.roundTripTime)
         #expect(abs(roundTrip.milliseconds - 15) <= 1)
         #expect(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) }?.fractionLost == 0.25)

@@ -54,10 +54,10 @@ struct MediaWorkerPoolTests {
         let worker = try #require(pool.leastLoadedWorker())
         let room = RoomID(7)
         await worker.apply([.addRoom(room), .addPeer(Self.peer(1, room: room)), .addPeer(Self.peer(2, room: room))])
-        #expect(try await pool.roomStatistics(room, on: 0)?.peers.map(\.peer) == [PeerID(1), PeerID(2)])
+        #expect(try await pool.report(.room(room), on: 0)?.peers.map(\.peer) == [PeerID(1), PeerID(2)])
         #expect(worker.load == 3)
         await worker.apply([.removePeer(PeerID(1)), .removePeer(PeerID(2)), .removeRoom(room)])
-        #expect(try await pool.roomStatistics(room, on: 0) == nil)
+        #expect(try await pool.report(.room(room), on: 0) == nil)
         #expect(worker.load == 0)
         await pool.stop()
     }
@@ -70,8 +70,8 @@ struct MediaWorkerPoolTests {
         let peers = (1...500 as ClosedRange<UInt64>).map { Self.peer($0, room: $0.isMultiple(of: 5) ? other : room) }
         await worker.apply([.addRoom(room), .addRoom(other)] + peers.map { .addPeer($0) })
         let own = peers.filter { $0.room == room }.map(\.id)
-        #expect(try await pool.roomStatistics(room, on: 0)?.peers.map(\.peer) == own)
-        #expect(try await pool.roomStatistics(other, on: 0)?.peers.count == 100)
+        #expect(try await pool.report(.room(room), on: 0)?.peers.map(\.peer) == own)
+        #expect(try await pool.report(.room(other), on: 0)?.peers.count == 100)
         await pool.stop()
     }
 

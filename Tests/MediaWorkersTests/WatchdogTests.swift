@@ -77,7 +77,7 @@ struct WatchdogTests {
         await Self.look(pool, seconds: 0..<6)
         #expect(await waiting.value, "given up")
         #expect(pool.hungWorkers == [.init(index: 0, stillFor: .seconds(5))])
-        await #expect(throws: WorkerHangs.self) { try await pool.roomStatistics(RoomID(1), on: 0) }
+        await #expect(throws: WorkerHangs.self) { try await pool.report(.room(RoomID(1)), on: 0) }
         await #expect(throws: WorkerHangs.self) { try await pool.apply([.addRoom(RoomID(3))], on: 0) }
         for _ in 0..<3 { #expect(pool.leastLoadedWorker()?.index == 1) }
         let statistics = await pool.statistics()

@@ -13,7 +13,7 @@ final class FakePlane: MediaPlane {
     private struct State {
         var commands: [MediaCommand] = []
         var now = MonotonicTime(milliseconds: 1_000)
-        var statistics: [RoomID: RoomStatistics] = [:]
+        var statistics: [RoomID: MediaReport] = [:]
         var hangs = false
         var hangsAtNextCommand = false
     }
@@ -28,7 +28,7 @@ final class FakePlane: MediaPlane {
         }
     }
     func pass(_ interval: TimeInterval) { state.withLock { $0.now = $0.now + interval } }
-    func set(_ statistics: RoomStatistics, for room: RoomID) { state.withLock { $0.statistics[room] = statistics } }
+    func set(_ statistics: MediaReport, for room: RoomID) { state.withLock { $0.statistics[room] = statistics } }
 
     func candidates(of worker: WorkerIndex) -> [SocketAddress] {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900 + UInt16(worker.rawValue))]
@@ -48,7 +48,8 @@ final class FakePlane: MediaPlane {
         await Task.yield()
         if hangs { throw WorkerHangs() }
     }
-    func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async throws(WorkerHangs) -> RoomStatistics? {
+    func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
+        guard case .room(let room) = scope else { return MediaReport() }
         guard !hangs(worker) else { throw WorkerHangs() }
         return state.withLock { $0.statistics[room] }
     }

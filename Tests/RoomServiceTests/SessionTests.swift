@@ -235,7 +235,7 @@ struct SessionTests {
             default: continue
             }
         }
-        var statistics = RoomStatistics()
+        var statistics = MediaReport()
         var peerStatistics = PeerStatistics(peer: peer)
         peerStatistics.isConnected = true
         statistics.peers = [peerStatistics, PeerStatistics(peer: PeerID(99))]

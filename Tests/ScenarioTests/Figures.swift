@@ -35,7 +35,7 @@ struct Figures {
 extension Scenario {
     /// Every sample as a line, for a look at one run.
     func dump() {
-        for record in world.nodes[0].engine.decisions(of: viewer.id)?.decisions ?? [] {
+        for record in world.nodes[0].decisions(about: viewer.id) {
             print(
                 "DECISION", record.time.milliseconds - start.milliseconds, record.subscription,
                 record.layer?.point.spatial ?? -1, record.reason,
@@ -54,7 +54,7 @@ extension Scenario {
         let total = viewer.downlink.meter.total(from: start + .microseconds(Int64(from * 1e6)), to: world.now)
         let shares = settled.filter { $0.capacity > 0 && $0.estimate > 0 }.map { $0.estimate / $0.capacity }.sorted()
         let waits = settled.map(\.wait).sorted()
-        let statistics = world.nodes[0].engine.roomStatistics(room)?.peers.first { $0.peer == viewer.id }
+        let statistics = world.nodes[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
         return Figures(
             utilisation: utilisation(from: from, wanted: wanted),
             queueDelay: waits.isEmpty ? 0 : waits[Int(Double(waits.count - 1) * 0.95)],

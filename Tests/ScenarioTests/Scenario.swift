@@ -93,7 +93,7 @@ final class Scenario {
 
     private func sample() {
         let now = world.now
-        let peer = world.nodes[0].engine.roomStatistics(room)?.peers.first { $0.peer == viewer.id }
+        let peer = world.nodes[0].engine.report(.room(room))?.peers.first { $0.peer == viewer.id }
         let before = now - .milliseconds(100)
         let total = viewer.downlink.meter.total(from: before, to: now), link = viewer.downlink.model
         samples.append(

@@ -1,6 +1,6 @@
 public import Primitives
 
-/// The current division of one peer's bandwidth.
+/// The division of one peer's bandwidth, and on demand the recorded decisions that led to it.
 public struct DownlinkReport: Sendable, Hashable {
     /// The estimate of the path; nil while there is none.
     public var estimate: Bitrate?
@@ -10,6 +10,10 @@ public struct DownlinkReport: Sendable, Hashable {
     public var wanted = Bitrate.zero
     /// The decision in force for each video, with the latest figures.
     public var videos: [DecisionRecord] = []
+    /// The last decisions, oldest first; empty unless the history was asked for.
+    public var decisions: [DecisionRecord] = []
+    /// The estimates of the path over the last hour, oldest first; empty unless the history was asked for.
+    public var estimates: [EstimateRecord] = []
 
     /// A report without videos.
     public init() {}

@@ -145,25 +145,3 @@ public struct SubscriptionStatistics: Sendable {
 
     public init(subscription: SubscriptionID) { self.subscription = subscription }
 }
-
-/// Everything about one room's media at one moment.
-public struct RoomStatistics: Sendable {
-    public var peers: [PeerStatistics] = []
-    public var tracks: [TrackStatistics] = []
-    public var subscriptions: [SubscriptionStatistics] = []
-
-    public init() {}
-
-    /// Adds another part of the same room.
-    public mutating func add(_ part: RoomStatistics) {
-        peers += part.peers
-        tracks += part.tracks
-        subscriptions += part.subscriptions
-    }
-
-    /// Sorts tracks and subscriptions by id.
-    public mutating func sort() {
-        tracks.sort { $0.track < $1.track }
-        subscriptions.sort { $0.subscription < $1.subscription }
-    }
-}

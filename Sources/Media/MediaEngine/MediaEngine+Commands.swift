@@ -76,29 +76,4 @@ extension MediaEngine {
         }
         return true
     }
-
-    // MARK: - Rooms
-
-    private func addRoom(_ id: RoomID) -> Bool {
-        guard tables.roomIndex[id.rawValue] == nil else { return false }
-        tables.roomIndex.set(id.rawValue, to: tables.rooms.insert(RoomState(id: id)))
-        return true
-    }
-
-    private func removeRoom(_ id: RoomID) -> Bool {
-        guard let index = tables.roomIndex[id.rawValue], tables.rooms[index].pointee.peerCount == 0 else {
-            return false
-        }
-        deadlines.remove(DeadlineOwner.room(index))
-        tables.roomIndex.remove(id.rawValue)
-        tables.rooms.remove(index)
-        return true
-    }
-}
-
-/// Numbers the owners of deadlines in the one heap.
-enum DeadlineOwner {
-    static func peer(_ index: Int) -> Int { index * 3 }
-    static func track(_ index: Int) -> Int { index * 3 + 1 }
-    static func room(_ index: Int) -> Int { index * 3 + 2 }
 }

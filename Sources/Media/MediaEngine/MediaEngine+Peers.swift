@@ -18,9 +18,7 @@ extension MediaEngine {
         }
         let transport = PeerTransport(description: description, context: transports, at: now)
         let uplink = Uplink(peer: description.id, feedbackSSRC: description.feedbackSSRC, profile: description.profile)
-        let index = tables.peers.insert(PeerState(description, room: room, transport: transport, uplink: uplink))
-        tables.peerIndex.set(description.id.rawValue, to: index)
-        tables.rooms[room].pointee.peerCount += 1
+        let index = tables.addPeer(PeerState(description, room: room, transport: transport, uplink: uplink))
         addUfrag(description.localICE.ufrag, to: index)
         touch(index)
         return true
@@ -51,6 +49,14 @@ extension MediaEngine {
         // A transport reports its end; even if it does not, the peer is removed.
         if tables.peerIndex[id.rawValue] != nil { removePeer(index, reason: .removed) }
         return true
+    }
+
+    /// ICE and DTLS timers; reports and feedback follow in `endTurn`, which processes every touched peer.
+    func advancePeer(_ index: Int, to now: MonotonicTime, into batch: inout OutboundBatch) {
+        let transport = tables.peers[index].pointee.transport
+        if transport.nextDeadline <= now { transport.advance(to: now, into: &batch) }
+        tables.peers[index].pointee.isTransportTouched = true
+        handleTransportEvents(of: index, at: now)
     }
 
     /// Processes the transport's events; the peer may be removed afterwards.
@@ -101,10 +107,8 @@ extension MediaEngine {
             whereabouts.release(address, of: index)
         }
         for ufrag in peer.pointee.ufrags { whereabouts.remove(ufrag: ufrag.key) }
-        deadlines.remove(DeadlineOwner.peer(index))
-        tables.rooms[peer.pointee.room].pointee.peerCount -= 1
-        tables.peerIndex.remove(id.rawValue)
-        tables.peers.remove(index)
+        deadlines.remove(.peer(index))
+        tables.removePeer(index)
         events.append(.peerEnded(id, reason))
     }
 

@@ -3,6 +3,8 @@ import MediaControl
 import PeerTransport
 import Primitives
 
+// Subscriptions: how they are added, changed and removed, how their videos start, and how each peer's bandwidth is divided among them.
+
 extension MediaEngine {
     func subscribe(_ description: SubscriptionDescription, at now: MonotonicTime) -> Bool {
         guard let peer = tables.peerIndex[description.peer.rawValue],
@@ -13,12 +15,9 @@ extension MediaEngine {
         let track = description.track.flatMap { tables.trackIndex[$0.rawValue] }
         // If the track was removed meanwhile, the section stays empty until another command.
         let subscription = Subscription(description, random: &random)
-        let index = tables.subscriptions.insert(
-            SubscriptionState(subscription, peer: peer, isReady: tables.peers[peer].pointee.transport.mayReceive))
-        tables.subscriptionIndex.set(description.id.rawValue, to: index)
-        tables.sendingStreams.set(StreamKey.of(peer: peer, ssrc: description.ssrc), to: index)
-        if let rtx = description.rtxSSRC { tables.sendingStreams.set(StreamKey.of(peer: peer, ssrc: rtx), to: index) }
-        downlink.pointee.add(index, in: tables.subscriptions.base)
+        let index = tables.addSubscription(
+            SubscriptionState(subscription, peer: peer, isReady: tables.peers[peer].pointee.transport.mayReceive),
+            description)
         if let track { attach(index, to: track, at: now) }
         return true
     }
@@ -33,19 +32,8 @@ extension MediaEngine {
     }
 
     func removeSubscription(_ index: Int) {
-        let state = tables.subscriptions[index]
         detach(index)
-        let peer = tables.peers[state.pointee.peer]
-        peer.pointee.downlink?.pointee.remove(index, in: tables.subscriptions.base)
-        release(state.pointee.subscription.ssrc, of: state.pointee.peer)
-        if let rtx = state.pointee.subscription.rtxSSRC { release(rtx, of: state.pointee.peer) }
-        tables.subscriptionIndex.remove(state.pointee.subscription.id.rawValue)
-        tables.subscriptions.remove(index)
-    }
-
-    private func release(_ ssrc: UInt32, of peer: Int) {
-        tables.sendingStreams.remove(StreamKey.of(peer: peer, ssrc: ssrc))
-        tables.peers[peer].pointee.transport.releaseSendingStream(ssrc: ssrc)
+        tables.removeSubscription(index)
     }
 
     func setPaused(_ index: Int, _ paused: Bool, at now: MonotonicTime) {
@@ -73,17 +61,11 @@ extension MediaEngine {
         return true
     }
 
-    // MARK: - Lists
+    // MARK: - Tracks
 
     private func attach(_ index: Int, to track: Int, at now: MonotonicTime) {
+        tables.attach(index, to: track)
         let state = tables.subscriptions[index], target = tables.tracks[track]
-        state.pointee.track = track
-        state.pointee.nextOfTrack = target.pointee.firstSubscription
-        state.pointee.previousOfTrack = -1
-        if target.pointee.firstSubscription >= 0 {
-            tables.subscriptions[target.pointee.firstSubscription].pointee.previousOfTrack = index
-        }
-        target.pointee.firstSubscription = index
         state.pointee.subscription.bind(target.pointee.track)
         state.pointee.subscription.captureOffset = tables.peers[target.pointee.peer].pointee.captureOffset
         noteOrientation(index)
@@ -98,19 +80,11 @@ extension MediaEngine {
     func detach(_ index: Int) {
         let state = tables.subscriptions[index]
         guard state.pointee.track >= 0 else { return }
-        let track = tables.tracks[state.pointee.track]
-        state.pointee.subscription.unbind(track.pointee.track)
-        let next = state.pointee.nextOfTrack, previous = state.pointee.previousOfTrack
-        if next >= 0 { tables.subscriptions[next].pointee.previousOfTrack = previous }
-        if previous >= 0 {
-            tables.subscriptions[previous].pointee.nextOfTrack = next
-        } else {
-            track.pointee.firstSubscription = next
-        }
-        let left = state.pointee.track
-        state.pointee.track = -1
+        let track = state.pointee.track
+        state.pointee.subscription.unbind(tables.tracks[track].pointee.track)
+        tables.detach(index)
         state.pointee.lacksOrientation = false
-        demandChanged(of: left, at: clock)
+        demandChanged(of: track, at: clock)
     }
 
     // MARK: - Starting
@@ -120,17 +94,11 @@ extension MediaEngine {
         let state = tables.subscriptions[index]
         state.pointee.subscription.awaitBound()
         guard state.pointee.subscription.isAwaitingBound else { return }
-        turn.awaitingPeers.append(Int32(truncatingIfNeeded: state.pointee.peer))
-    }
-
-    /// Decides about starting videos, before the turn's packets.
-    func decideAwaited(at now: MonotonicTime) {
-        for peer in turn.awaitingPeers.elements where tables.peers.contains(Int(peer)) { allocate(Int(peer), at: now) }
-        turn.awaitingPeers.removeAll()
+        turn.awaitDecision(of: state.pointee.peer)
     }
 
     /// Requests the keyframe that a subscription needs to start; nothing for audio, nor before packets may be sent to the subscriber.
-    func askForStart(_ index: Int, at now: MonotonicTime) {
+    private func requestStart(_ index: Int, at now: MonotonicTime) {
         let state = tables.subscriptions[index]
         guard state.pointee.track >= 0, state.pointee.isReady else { return }
         let track = tables.tracks[state.pointee.track]
@@ -156,7 +124,7 @@ extension MediaEngine {
             if let layer, state.pointee.track >= 0 {
                 requestKeyframe(state.pointee.track, layer: layer)
             } else {
-                askForStart(tables.subscriptions.index(of: state), at: now)
+                requestStart(tables.subscriptions.index(of: state), at: now)
             }
         }
     }
@@ -174,9 +142,38 @@ extension MediaEngine {
         state.pointee.lacksOrientation =
             published.extensions[.videoOrientation] != 0 && !state.pointee.subscription.hasOrientation
     }
-}
 
-/// Peer and SSRC as one word.
-enum StreamKey {
-    @inline(__always) static func of(peer: Int, ssrc: UInt32) -> UInt64 { UInt64(peer) << 32 | UInt64(ssrc) }
+    // MARK: - Bandwidth
+
+    /// Schedules an evaluation of the peer's videos soon after `moment`.
+    func scheduleAllocation(of peer: Int, at moment: MonotonicTime) {
+        if tables.peers[peer].pointee.downlink?.pointee.look(at: moment) == true { touch(peer) }
+    }
+
+    /// Divides the peer's bandwidth, if it is time to.
+    func allocate(_ index: Int, at now: MonotonicTime) {
+        guard let downlink = tables.peers[index].pointee.downlink else { return }
+        let mayReceive = tables.peers[index].pointee.transport.mayReceive
+        for change in downlink.pointee.decide(tables, mayReceive: mayReceive, at: now) {
+            if change.changesDemand { demandChanged(by: change.subscription, at: now) }
+            if change.needsStart { requestStart(change.subscription, at: now) }
+        }
+    }
+
+    func setPolicy(_ policy: DownlinkPolicy, of id: PeerID, at now: MonotonicTime) -> Bool {
+        guard let index = tables.peerIndex[id.rawValue], let downlink = tables.peers[index].pointee.downlink else {
+            return false
+        }
+        downlink.pointee.setPolicy(policy, in: tables.subscriptions.base)
+        scheduleAllocation(of: index, at: now)
+        return true
+    }
+
+    func setDisplay(_ display: DisplayPreference, of id: SubscriptionID, at now: MonotonicTime) -> Bool {
+        guard let index = tables.subscriptionIndex[id.rawValue] else { return false }
+        tables.subscriptions[index].pointee.allocation.setDisplay(display)
+        scheduleAllocation(of: tables.subscriptions[index].pointee.peer, at: now)
+        demandChanged(by: index, at: now)
+        return true
+    }
 }

@@ -8,10 +8,7 @@ extension MediaEngine {
         guard let peer = tables.peerIndex[description.peer.rawValue], tables.trackIndex[description.id.rawValue] == nil,
             let track = tables.peers[peer].pointee.uplink.addTrack(description, at: now)
         else { return false }
-        let index = tables.tracks.insert(TrackState(id: description.id, track: track, peer: peer))
-        track.tag = index
-        tables.trackIndex.set(description.id.rawValue, to: index)
-        tables.peers[peer].pointee.trackCount += 1
+        let index = tables.addTrack(track, of: peer, id: description.id)
         let room = tables.rooms[tables.peers[peer].pointee.room]
         room.pointee.speakers.add(track, at: now)
         setDeadline(ofRoom: tables.peers[peer].pointee.room)
@@ -33,7 +30,7 @@ extension MediaEngine {
     /// Removes a track; its subscribers' sections stay, without a track.
     func removeTrack(_ index: Int) {
         let state = tables.tracks[index]
-        while state.pointee.firstSubscription >= 0 { detach(state.pointee.firstSubscription) }
+        while state.pointee.subscriptions.first >= 0 { detach(state.pointee.subscriptions.first) }
         let peer = tables.peers[state.pointee.peer]
         let track = state.pointee.track
         let room = tables.rooms[peer.pointee.room]
@@ -44,10 +41,8 @@ extension MediaEngine {
         counters.keyframeRequestsSent &+= totals.keyframeRequests
         peer.pointee.uplink.removeTrack(state.pointee.id)
         tellSourceChanges(of: state.pointee.peer)
-        peer.pointee.trackCount -= 1
-        deadlines.remove(DeadlineOwner.track(index))
-        tables.trackIndex.remove(state.pointee.id.rawValue)
-        tables.tracks.remove(index)
+        deadlines.remove(.track(index))
+        tables.removeTrack(index)
     }
 
     /// Replaced streams make room for others in the transport; resumed ones keep theirs.
@@ -89,9 +84,59 @@ extension MediaEngine {
         }
     }
 
+    func setTraits(_ traits: TrackTraits, of id: TrackID, at now: MonotonicTime) -> Bool {
+        guard let index = tables.trackIndex[id.rawValue] else { return false }
+        tables.tracks[index].pointee.traits = traits
+        for state in tables.subscriptions(ofTrack: index) { scheduleAllocation(of: state.pointee.peer, at: now) }
+        return true
+    }
+
     /// Requests a keyframe of `layer` from the publisher; it is sent with this turn, unless one was requested just before.
     func requestKeyframe(_ index: Int, layer: Int) {
         tables.tracks[index].pointee.track.requestKeyframe(layer: layer)
         touch(tables.tracks[index].pointee.peer)
+    }
+
+    // MARK: - Demand for layers
+
+    // The publisher may stop layers that are not in demand.
+
+    /// Updates the demand after a change of a preference, a subscription or a size.
+    func demandChanged(of index: Int, at now: MonotonicTime) {
+        let state = tables.tracks[index]
+        guard state.pointee.track.description.kind == .video else { return }
+        let former = state.pointee.demand.deadline
+        let all = LayerMask.all(of: state.pointee.track), wanted = LayerMask.wanted(ofTrack: index, in: tables)
+        if let layers = state.pointee.demand.update(to: wanted, of: all, at: now) {
+            announce(layers, of: index)
+        }
+        guard former == .distantFuture, state.pointee.demand.deadline != .distantFuture else { return }
+        let room = tables.peers[state.pointee.peer].pointee.room
+        tables.rooms[room].pointee.fading.add(state.pointee.id)
+        setDeadline(ofRoom: room)
+    }
+
+    /// The same, after a change of one subscriber's preferences.
+    func demandChanged(by subscription: Int, at now: MonotonicTime) {
+        let track = tables.subscriptions[subscription].pointee.track
+        if track >= 0 { demandChanged(of: track, at: now) }
+    }
+
+    /// Processes events of an uplink. A new frame size determines which layer a subscriber's height preference selects.
+    func receive(_ uplinkEvents: [MediaEvent], at now: MonotonicTime) {
+        for event in uplinkEvents {
+            events.append(event)
+            guard case .trackDimensions(let id, _, _, _) = event, let index = tables.trackIndex[id.rawValue] else {
+                continue
+            }
+            demandChanged(of: index, at: now)
+        }
+    }
+
+    /// Announces the demand for the layers of a track to its publisher.
+    func announce(_ layers: UInt8, of index: Int) {
+        let state = tables.tracks[index]
+        let flags = (0..<state.pointee.track.choiceCount).map { layers & (1 << UInt8($0)) != 0 }
+        events.append(.layersWanted(state.pointee.id, flags))
     }
 }

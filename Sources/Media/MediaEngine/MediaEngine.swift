@@ -39,8 +39,7 @@ public final class MediaEngine {
 
     /// The time of the last call.
     var clock = MonotonicTime.zero
-    var deadlines = DeadlineHeap()
-    var strangers: StrangerLimits
+    var deadlines = Deadlines()
     var events: [MediaEvent] = []
     var counters = WorkerStatistics()
 
@@ -60,8 +59,7 @@ public final class MediaEngine {
             case .srtp(let cause): throw .failed(call: "libsrtp2: \(cause)")
             }
         }
-        whereabouts = Whereabouts(seed: random.next(), random.next())
-        strangers = StrangerLimits(seed: random.next())
+        whereabouts = Whereabouts(configuration: configuration, random: &random)
     }
 
     /// When to call `advance` next.
@@ -74,11 +72,68 @@ public final class MediaEngine {
     /// together the packets leave for each subscriber in one system call, so a caller that can wait a moment should.
     public var hasOpenPicture: Bool { turn.openFrames > 0 }
 
+    /// Whether the engine has any peers.
+    public var hasPeers: Bool { tables.peers.count > 0 }
+
+    /// Whether datagrams from `source` belong to a peer.
+    public func knows(_ source: SocketAddress) -> Bool { whereabouts.owner(of: source) != nil }
+
     /// The events since the last call, in order; allocates nothing if there are none.
     public func takeEvents() -> [MediaEvent] {
         guard !events.isEmpty else { return [] }
         let taken = events
         events = []
         return taken
+    }
+
+    // MARK: - Reports
+
+    /// Counters and gauges of the whole engine.
+    public var statistics: WorkerStatistics {
+        var statistics = counters
+        statistics.rooms = tables.rooms.count
+        statistics.peers = tables.peers.count
+        statistics.tracks = tables.tracks.count
+        statistics.subscriptions = tables.subscriptions.count
+        // Removed tracks have left their sums in `counters`.
+        for index in 0..<tables.tracks.end where tables.tracks.contains(index) {
+            let totals = tables.tracks[index].pointee.track.requestTotals
+            statistics.nacksSent &+= totals.nacks
+            statistics.keyframeRequestsSent &+= totals.keyframeRequests
+        }
+        return statistics
+    }
+
+    /// The load, for placing rooms: every stream in and out counts one.
+    public var load: Int { tables.rooms.count + tables.peers.count + tables.tracks.count + tables.subscriptions.count }
+
+    /// What `scope` asks for, as of the last turn; nil for a room that does not exist here.
+    public func report(_ scope: ReportScope) -> MediaReport? {
+        guard var report = report(scope, from: 0, limit: .max)?.part else { return nil }
+        report.sort()
+        return report
+    }
+
+    /// A part of a report, unordered. A room is reported in parts: of the peers from index `start` on, until there are `limit` entries. `next` is
+    /// where the next part begins; nil after the last one.
+    ///
+    /// Some 1.5 us per entry, which for a room of a thousand is longer than packets may wait.
+    public func report(_ scope: ReportScope, from start: Int, limit: Int) -> (part: MediaReport, next: Int?)? {
+        switch scope {
+        case .room(let id):
+            guard let room = tables.roomIndex[id.rawValue] else { return nil }
+            var collector = RoomReportCollector(room: room, at: clock)
+            let next = collector.collect(from: start, limit: limit, in: tables)
+            return (collector.report, next)
+        case .downlinks(let ids, let withHistory):
+            var report = MediaReport()
+            report.downlinks = ids.compactMap { id in
+                tables.peerIndex[id.rawValue].flatMap {
+                    tables.peers[$0].pointee.downlink?.pointee.report(
+                        in: tables.subscriptions.base, withHistory: withHistory, at: clock)
+                }
+            }
+            return (report, nil)
+        }
     }
 }

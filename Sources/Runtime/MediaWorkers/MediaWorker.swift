@@ -1,7 +1,7 @@
 public import MediaControl
 import MediaEngine
 import NetworkIO
-public import Primitives
+import Primitives
 import Synchronization
 
 /// One thread with its UDP port and its share of the rooms.
@@ -46,16 +46,10 @@ public actor MediaWorker {
     /// Entries of statistics that are gathered between two turns: some 0.2 ms.
     private static let entriesPerTurn = 128
 
-    /// A part of everything about one room, and where the next begins; nil for a room that is not here.
-    func part(of room: RoomID, from start: Int) -> (part: RoomStatistics, next: Int?)? {
-        core.roomStatistics(room, from: start, limit: Self.entriesPerTurn)
+    /// A part of a report, and where the next begins; nil for a room that is not here.
+    func part(of scope: ReportScope, from start: Int) -> (part: MediaReport, next: Int?)? {
+        core.report(scope, from: start, limit: Self.entriesPerTurn)
     }
-
-    /// The last decisions about the pictures of these peers and the estimates of their paths, oldest first.
-    public func decisions(of peers: [PeerID]) -> DecisionHistory { core.decisions(of: peers) }
-
-    /// How the bandwidth of these peers is shared out now.
-    public func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { core.downlinkReports(of: peers) }
 
     /// Counters and gauges of this worker.
     public func statistics() -> WorkerStatistics { core.statistics }

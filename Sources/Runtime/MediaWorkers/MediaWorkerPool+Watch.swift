@@ -92,14 +92,14 @@ extension MediaWorkerPool {
         return await worker.perform(body)
     }
 
-    /// Everything about one room; nil for a room that is not on this worker. Gathered a part at a time, with turns between: the thousand peers of a
+    /// What `scope` asks for; nil for a room that is not on this worker. Gathered a part at a time, with turns between: the thousand peers of a
     /// large room would keep packets waiting for milliseconds.
-    public nonisolated(nonsending) func roomStatistics(
-        _ room: RoomID, on index: Int
-    ) async throws(WorkerHangs) -> RoomStatistics? {
-        guard let first = try await ask(index, { $0.part(of: room, from: 0) }) else { return nil }
+    public nonisolated(nonsending) func report(
+        _ scope: ReportScope, on index: Int
+    ) async throws(WorkerHangs) -> MediaReport? {
+        guard let first = try await ask(index, { $0.part(of: scope, from: 0) }) else { return nil }
         var whole = first.part, start = first.next
-        while let from = start, let more = try await ask(index, { $0.part(of: room, from: from) }) {
+        while let from = start, let more = try await ask(index, { $0.part(of: scope, from: from) }) {
             whole.add(more.part)
             start = more.next
         }

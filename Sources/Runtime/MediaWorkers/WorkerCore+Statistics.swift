@@ -22,25 +22,10 @@ extension WorkerCore {
         return statistics
     }
 
-    /// A part of what there is to say about a room; see the engine.
-    func roomStatistics(_ room: RoomID, from start: Int, limit: Int) -> (part: RoomStatistics, next: Int?)? {
-        engine.roomStatistics(room, from: start, limit: limit)
+    /// A part of a report; see the engine.
+    func report(_ scope: ReportScope, from start: Int, limit: Int) -> (part: MediaReport, next: Int?)? {
+        engine.report(scope, from: start, limit: limit)
     }
-
-    /// The last decisions about the pictures of these peers and the estimates of their paths, oldest first.
-    func decisions(of peers: [PeerID]) -> DecisionHistory {
-        var all = DecisionHistory()
-        for history in peers.compactMap({ engine.decisions(of: $0) }) {
-            all.decisions += history.decisions
-            all.estimates += history.estimates
-        }
-        all.decisions.sort { $0.time < $1.time }
-        all.estimates.sort { $0.age > $1.age }
-        return all
-    }
-
-    /// How the bandwidth of these peers is shared out now.
-    func downlinkReports(of peers: [PeerID]) -> [DownlinkReport] { peers.compactMap { engine.downlinkReport(of: $0) } }
 
     /// How much there is to do, for placing rooms.
     var load: Int { engine.load }

@@ -30,12 +30,8 @@ public protocol MediaPlane: Sendable {
     /// Carries the commands out in their order, before anything sent later; returns when that is done. Where the worker hangs it is done when it comes
     /// back, and nobody waits for that.
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs)
-    /// Everything about one room; nil where the worker does not know it.
-    func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async throws(WorkerHangs) -> RoomStatistics?
-    /// The last decisions about the pictures that these peers receive and the estimates of their paths, oldest first.
-    func decisions(of peers: [PeerID], on worker: WorkerIndex) async throws(WorkerHangs) -> DecisionHistory
-    /// How the bandwidth of these peers is shared out now; nothing of those that are gone.
-    func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async throws(WorkerHangs) -> [DownlinkReport]
+    /// What `scope` asks for; nil for a room that the worker does not know.
+    func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport?
     /// What happened, from each worker, in order.
     var events: AsyncStream<[MediaEvent]> { get }
     /// The monotonic clock; the only one that RoomService reads.
@@ -47,8 +43,4 @@ public protocol MediaPlane: Sendable {
 extension MediaPlane {
     /// A plane without threads has none that hang.
     public func hangs(_ worker: WorkerIndex) -> Bool { false }
-    /// A plane that shares nothing out has decided nothing.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async -> DecisionHistory { DecisionHistory() }
-    /// A plane that shares nothing out has nothing to tell.
-    public func downlinkReports(of peers: [PeerID], on worker: WorkerIndex) async -> [DownlinkReport] { [] }
 }

@@ -9,7 +9,7 @@ extension RoomService {
     func measureQuality() async {
         for name in rooms.keys.sorted() {
             guard let hosted = rooms[name], hosted.room.hasRosterReaders else { continue }
-            guard let statistics = try? await media.roomStatistics(hosted.room.id, on: hosted.worker) else { continue }
+            guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
             let report = Self.report(on: hosted.room, statistics)
             let changed = Self.changes(of: hosted, report)
             if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }

@@ -7,11 +7,7 @@ extension RoomService {
     /// One room's media statistics with names.
     public func report(onRoom name: String) async throws(RoomError) -> RoomReport {
         let hosted = try hosted(named: name)
-        let id = hosted.room.id
-        let statistics = try await asking { () async throws(WorkerHangs) in
-            try await self.media.roomStatistics(id, on: hosted.worker)
-        }
-        return Self.report(on: hosted.room, statistics ?? RoomStatistics())
+        return Self.report(on: hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
     }
 
     /// The last decisions about what one participant, named by sid or identity, is shown, and the estimates of its path; oldest first.
@@ -21,13 +17,13 @@ extension RoomService {
             throw counted(RoomError(.participantNotFound, "there is no such participant"))
         }
         let peers = hosted.room.connections(of: session).map(\.peer)
-        let history = try await asking { () async throws(WorkerHangs) in
-            try await self.media.decisions(of: peers, on: hosted.worker)
-        }
+        let downlinks = try await reported(.downlinks(peers, withHistory: true), on: hosted.worker).downlinks
+        let decisions = downlinks.flatMap(\.decisions).sorted { $0.time < $1.time }
+        let estimates = downlinks.flatMap(\.estimates).sorted { $0.age > $1.age }
         let now = media.wallClockMilliseconds()
         return DecisionsReport(
-            decisions: history.decisions.map { named($0, of: session, in: hosted.room) },
-            estimates: history.estimates.map {
+            decisions: decisions.map { named($0, of: session, in: hosted.room) },
+            estimates: estimates.map {
                 EstimateReport(at: now - $0.age.milliseconds, least: $0.least, most: $0.most)
             })
     }
@@ -37,10 +33,7 @@ extension RoomService {
         let hosted = try hosted(of: session)
         let peers = hosted.room.connections(of: session).map(\.peer)
         var report = AllocationReport()
-        let downlinks = try await asking { () async throws(WorkerHangs) in
-            try await self.media.downlinkReports(of: peers, on: hosted.worker)
-        }
-        for downlink in downlinks {
+        for downlink in try await reported(.downlinks(peers, withHistory: false), on: hosted.worker).downlinks {
             // Of several receiving connections, the one that can carry least.
             report.estimate = [report.estimate, downlink.estimate].compactMap { $0 }.min()
             report.allocated = report.allocated + downlink.allocated
@@ -50,11 +43,10 @@ extension RoomService {
         return report
     }
 
-    private func asking<Reply: Sendable>(
-        _ question: () async throws(WorkerHangs) -> Reply
-    ) async throws(RoomError) -> Reply {
+    /// What a worker reports; nothing on a room that it does not know.
+    private func reported(_ scope: ReportScope, on worker: WorkerIndex) async throws(RoomError) -> MediaReport {
         do throws(WorkerHangs) {
-            return try await question()
+            return try await media.report(scope, on: worker) ?? MediaReport()
         } catch {
             throw counted(.workerHangs)
         }
@@ -68,7 +60,7 @@ extension RoomService {
             limits: room.bandwidth(of: session))
     }
 
-    static func report(on room: Room, _ statistics: RoomStatistics) -> RoomReport {
+    static func report(on room: Room, _ statistics: MediaReport) -> RoomReport {
         var reports: [SessionID: ParticipantReport] = [:]
         for session in room.sessions {
             guard let info = room.participant(session) else { continue }

@@ -32,20 +32,8 @@ public struct WorkerPoolPlane: MediaPlane {
     }
 
     /// Asks the worker.
-    public func roomStatistics(_ room: RoomID, on worker: WorkerIndex) async throws(WorkerHangs) -> RoomStatistics? {
-        try await pool.roomStatistics(room, on: worker.rawValue)
-    }
-
-    /// Asks the worker.
-    public func decisions(of peers: [PeerID], on worker: WorkerIndex) async throws(WorkerHangs) -> DecisionHistory {
-        try await pool.ask(worker.rawValue) { $0.decisions(of: peers) }
-    }
-
-    /// Asks the worker.
-    public func downlinkReports(
-        of peers: [PeerID], on worker: WorkerIndex
-    ) async throws(WorkerHangs) -> [DownlinkReport] {
-        try await pool.ask(worker.rawValue) { $0.downlinkReports(of: peers) }
+    public func report(_ scope: ReportScope, on worker: WorkerIndex) async throws(WorkerHangs) -> MediaReport? {
+        try await pool.report(scope, on: worker.rawValue)
     }
 
     /// The pool's events.

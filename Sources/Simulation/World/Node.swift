@@ -21,6 +21,11 @@ public final class Node {
     /// What its engine says about everything.
     public var statistics: WorkerStatistics { engine.statistics }
 
+    /// The recorded decisions about a peer's videos, oldest first.
+    public func decisions(about peer: PeerID) -> [DecisionRecord] {
+        engine.report(.downlinks([peer], withHistory: true))?.downlinks.flatMap(\.decisions) ?? []
+    }
+
     func apply(
         _ command: MediaCommand, at now: MonotonicTime, carry: (OutboundBatch.Entry, UnsafeRawBufferPointer) -> Void
     ) {

@@ -92,8 +92,8 @@ public final class World {
     }
 
     /// What its worker says about a room.
-    public func statistics(of room: RoomID) -> RoomStatistics? {
-        rooms[room].flatMap { nodes[$0].engine.roomStatistics(room) }
+    public func statistics(of room: RoomID) -> MediaReport? {
+        rooms[room].flatMap { nodes[$0].engine.report(.room(room)) }
     }
 
     // MARK: - Control plane

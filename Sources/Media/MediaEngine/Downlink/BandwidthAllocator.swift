@@ -269,11 +269,11 @@ struct BandwidthAllocator {
     /// The allocated bitrate, and the bitrate of everything preferred; audio included.
     var totals: (allocated: Bitrate, wanted: Bitrate) { (allocated, wanted) }
 
-    /// The recorded decisions, with ages as of `now`.
-    func history(at now: MonotonicTime) -> DecisionHistory {
-        var history = DecisionHistory()
-        history.decisions = decisions.all.map { $0.read(at: now) }
-        history.estimates = estimates.records(at: now)
-        return history
+    /// A report with the recorded decisions and estimates alone, with ages as of `now`.
+    func history(at now: MonotonicTime) -> DownlinkReport {
+        var report = DownlinkReport()
+        report.decisions = decisions.all.map { $0.read(at: now) }
+        report.estimates = estimates.records(at: now)
+        return report
     }
 }

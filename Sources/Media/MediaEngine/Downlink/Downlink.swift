@@ -28,7 +28,7 @@ struct Downlink: ~Copyable {
     private var repeatsSent: UInt64 = 0
     private var path = SendPath()
 
-    private var list = SubscriptionList()
+    private var list = SubscriptionList(of: .peer)
     /// Smoothed round trip by receiver reports; nil before the first.
     private var reportedRoundTrip = RoundTrip()
     /// When sender reports are checked next.
@@ -355,9 +355,11 @@ struct Downlink: ~Copyable {
         for state in subscriptions(in: base) { state.pointee.allocation.invalidate() }
     }
 
-    /// The current state of each video, and of all together.
-    func report(in base: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime) -> DownlinkReport {
-        var report = DownlinkReport()
+    /// The current state of each video, and of all together; `withHistory`: and what led to it.
+    func report(
+        in base: UnsafeMutablePointer<SubscriptionState>, withHistory: Bool, at now: MonotonicTime
+    ) -> DownlinkReport {
+        var report = withHistory ? allocator.history(at: now) : DownlinkReport()
         let condition = path.condition(at: now)
         report.estimate = condition.isMeasured ? condition.estimate : nil
         (report.allocated, report.wanted) = allocator.totals

@@ -1,7 +1,12 @@
 import Forwarding
+import MediaControl
 import Primitives
 
 /// The demand of all subscribers of a video for its layers, as last announced to its publisher. Layers are bits, by `LayerMask`.
+///
+/// Demand is what subscribers prefer, not what they are sent: a layer that exceeds their bandwidth may fit any moment, and stopping it
+/// would restart the encoder of all layers whenever an estimate fluctuates. Layers below one in demand are in demand too: they are the fallback
+/// when bandwidth falls.
 ///
 /// A layer that is in demand again is announced at once; one that is no longer in demand, only once that has lasted.
 struct LayerDemand {
@@ -54,5 +59,26 @@ enum LayerMask {
         var top = limits.spatial ?? .max
         if let height = limits.height { top = min(top, track.rank(reaching: height) ?? .max) }
         return top >= track.choiceCount ? all(of: track) : upTo(max(top, 0), of: track)
+    }
+
+    /// The layers that the subscribers of a track prefer, by their position in the description, or of the spatial layers inside the only stream. Without
+    /// subscribers the smallest layer of a description stays in demand, so that a new subscriber has video at once; if all subscribers hide the video,
+    /// none does.
+    static func wanted(ofTrack index: Int, in tables: borrowing Tables) -> UInt8 {
+        let track = tables.tracks[index].pointee.track
+        let all = all(of: track)
+        var wanted: UInt8 = 0
+        // Layers inside a stream resume slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate restart.
+        guard tables.tracks[index].pointee.subscriptions.count > 0 else {
+            return track.layerCount > 1 ? upTo(0, of: track) : all
+        }
+        for state in tables.subscriptions(ofTrack: index) where wanted != all {
+            guard !state.pointee.subscription.isPaused, !state.pointee.allocation.display.isHidden else { continue }
+            // A surplus video may be the next speaker's: keep its smallest layer ready.
+            wanted |=
+                state.pointee.allocation.isSurplus
+                ? upTo(0, of: track) : within(state.pointee.subscription.limits(of: track), of: track)
+        }
+        return wanted
     }
 }

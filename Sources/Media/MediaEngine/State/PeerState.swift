@@ -27,7 +27,7 @@ struct PeerState: ~Copyable {
     /// Its transport's deadline may be earlier than `transportDeadline`. Media only moves the deadline later, and reading it touches
     /// three objects of cold memory.
     var isTransportTouched = true
-    var transportDeadline = MonotonicTime.zero
+    private var transportDeadline = MonotonicTime.zero
     /// Publisher's clock to server's clock, by its first sender report; fixed for its lifetime, so that all its streams stay in sync.
     var captureOffset: Int64?
     var packetsReceived: UInt64 = 0
@@ -50,6 +50,15 @@ struct PeerState: ~Copyable {
         let downlink = UnsafeMutablePointer<Downlink>.allocate(capacity: 1)
         downlink.initialize(to: Downlink())
         self.downlink = downlink
+    }
+
+    /// The deadline of its transport.
+    mutating func currentTransportDeadline() -> MonotonicTime {
+        if isTransportTouched {
+            transportDeadline = transport.nextDeadline
+            isTransportTouched = false
+        }
+        return transportDeadline
     }
 
     deinit {

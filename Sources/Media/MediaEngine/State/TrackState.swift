@@ -11,8 +11,7 @@ struct TrackState: ~Copyable {
     /// Index of its publisher.
     let peer: Int
     let isVideo: Bool
-    /// Head of the list of its subscriptions; -1 for none.
-    var firstSubscription = -1
+    var subscriptions = SubscriptionList(of: .track)
     /// The publisher's preferences for it.
     var traits = TrackTraits()
     /// It has packets in this turn.
@@ -42,10 +41,8 @@ struct SubscriptionState: ~Copyable {
     let peer: Int
     /// Index of the track; -1 for none.
     var track = -1
-    var nextOfTrack = -1
-    var previousOfTrack = -1
-    var nextOfPeer = -1
-    var previousOfPeer = -1
+    var inTrack = SubscriptionLinks()
+    var inPeer = SubscriptionLinks()
     /// The next subscription of the peer with packets in this turn.
     var nextPending = -1
     /// Its part of the turn's plan.
@@ -66,6 +63,12 @@ struct SubscriptionState: ~Copyable {
         self.peer = peer
         self.isReady = isReady
     }
+
+    /// Prefetches what planning it touches beyond its own memory, and the memory of the next subscription of the track.
+    @inline(__always) func prefetch(from base: UnsafeMutablePointer<SubscriptionState>) {
+        if inTrack.next >= 0 { Prefetch.lines(base + inTrack.next, Self.hotBytes) }
+        subscription.prefetch()
+    }
 }
 
 /// One room of the engine.
@@ -75,8 +78,7 @@ struct RoomState: ~Copyable {
     var peerCount = 0
     /// Index of the peer of the dominant speaker; -1 for none.
     var dominantPeer = -1
-    /// Tracks that may have layers without demand.
-    var fading: [TrackID] = []
+    var fading = FadingTracks()
 
     init(id: RoomID) {
         self.id = id

@@ -4,28 +4,122 @@ import PeerTransport
 import Primitives
 
 /// The engine's rooms, peers, tracks and subscriptions, identified by small numbers, with an index of those numbers by id.
+///
+/// What exists and what belongs to what changes only here; the elements themselves are changed through their pointers.
 struct Tables: ~Copyable {
-    var rooms = Slab<RoomState>(capacity: 16)
-    var peers = Slab<PeerState>(capacity: 16)
-    var tracks = Slab<TrackState>(capacity: 16)
-    var subscriptions = Slab<SubscriptionState>(capacity: 64)
-    var roomIndex = FlatTable<UInt64>()
-    var peerIndex = FlatTable<UInt64>()
-    var trackIndex = FlatTable<UInt64>()
-    var subscriptionIndex = FlatTable<UInt64>()
+    private(set) var rooms = Slab<RoomState>(capacity: 16)
+    private(set) var peers = Slab<PeerState>(capacity: 16)
+    private(set) var tracks = Slab<TrackState>(capacity: 16)
+    private(set) var subscriptions = Slab<SubscriptionState>(capacity: 64)
+    private(set) var roomIndex = FlatTable<UInt64>()
+    private(set) var peerIndex = FlatTable<UInt64>()
+    private(set) var trackIndex = FlatTable<UInt64>()
+    private(set) var subscriptionIndex = FlatTable<UInt64>()
     /// Packed peer and SSRC -> subscription, for feedback from subscribers.
-    var sendingStreams = FlatTable<UInt64>()
+    private(set) var sendingStreams = FlatTable<UInt64>()
+
+    // MARK: - Rooms and peers
+
+    mutating func addRoom(_ id: RoomID) {
+        roomIndex.set(id.rawValue, to: rooms.insert(RoomState(id: id)))
+    }
+
+    /// Removes a room, which must have no peers.
+    mutating func removeRoom(_ index: Int) {
+        roomIndex.remove(rooms[index].pointee.id.rawValue)
+        rooms.remove(index)
+    }
+
+    mutating func addPeer(_ peer: consuming PeerState) -> Int {
+        let id = peer.id, room = peer.room
+        let index = peers.insert(peer)
+        peerIndex.set(id.rawValue, to: index)
+        rooms[room].pointee.peerCount += 1
+        return index
+    }
+
+    /// Removes a peer, whose tracks and subscriptions are gone.
+    mutating func removePeer(_ index: Int) {
+        rooms[peers[index].pointee.room].pointee.peerCount -= 1
+        peerIndex.remove(peers[index].pointee.id.rawValue)
+        peers.remove(index)
+    }
+
+    // MARK: - Tracks
+
+    mutating func addTrack(_ track: PublishedTrack, of peer: Int, id: TrackID) -> Int {
+        let index = tracks.insert(TrackState(id: id, track: track, peer: peer))
+        track.tag = index
+        trackIndex.set(id.rawValue, to: index)
+        peers[peer].pointee.trackCount += 1
+        return index
+    }
+
+    /// Removes a track, which no subscription has any more.
+    mutating func removeTrack(_ index: Int) {
+        peers[tracks[index].pointee.peer].pointee.trackCount -= 1
+        trackIndex.remove(tracks[index].pointee.id.rawValue)
+        tracks.remove(index)
+    }
+
+    // MARK: - Subscriptions
+
+    /// Adds a subscription without a track to its peer, which receives.
+    mutating func addSubscription(_ subscription: consuming SubscriptionState, _ description: SubscriptionDescription)
+        -> Int
+    {
+        let peer = subscription.peer
+        let index = subscriptions.insert(subscription)
+        subscriptionIndex.set(description.id.rawValue, to: index)
+        sendingStreams.set(StreamKey.of(peer: peer, ssrc: description.ssrc), to: index)
+        if let rtx = description.rtxSSRC { sendingStreams.set(StreamKey.of(peer: peer, ssrc: rtx), to: index) }
+        peers[peer].pointee.downlink?.pointee.add(index, in: subscriptions.base)
+        return index
+    }
+
+    /// Removes a subscription, which has no track any more, with its streams.
+    mutating func removeSubscription(_ index: Int) {
+        let state = subscriptions[index]
+        peers[state.pointee.peer].pointee.downlink?.pointee.remove(index, in: subscriptions.base)
+        releaseStream(state.pointee.subscription.ssrc, of: state.pointee.peer)
+        if let rtx = state.pointee.subscription.rtxSSRC { releaseStream(rtx, of: state.pointee.peer) }
+        subscriptionIndex.remove(state.pointee.subscription.id.rawValue)
+        subscriptions.remove(index)
+    }
+
+    private mutating func releaseStream(_ ssrc: UInt32, of peer: Int) {
+        sendingStreams.remove(StreamKey.of(peer: peer, ssrc: ssrc))
+        peers[peer].pointee.transport.releaseSendingStream(ssrc: ssrc)
+    }
+
+    /// Adds a subscription without a track to those of `track`.
+    func attach(_ subscription: Int, to track: Int) {
+        subscriptions[subscription].pointee.track = track
+        tracks[track].pointee.subscriptions.add(subscription, in: subscriptions.base)
+    }
+
+    /// Removes a subscription from those of its track, which it must have.
+    func detach(_ subscription: Int) {
+        let state = subscriptions[subscription]
+        tracks[state.pointee.track].pointee.subscriptions.remove(subscription, in: subscriptions.base)
+        state.pointee.track = -1
+    }
+
+    // MARK: - Lists
 
     /// The subscriptions of a track, newest first.
     @inline(__always) func subscriptions(ofTrack index: Int) -> SubscriptionChain {
-        SubscriptionChain(.ofTrack, from: tracks[index].pointee.firstSubscription, in: subscriptions.base)
+        tracks[index].pointee.subscriptions.chain(in: subscriptions.base)
+    }
+
+    /// The subscriptions of a peer, newest first; empty for a publish-only peer.
+    @inline(__always) func subscriptions(ofPeer index: Int) -> SubscriptionChain {
+        peers[index].pointee.downlink?.pointee.subscriptions(in: subscriptions.base)
+            ?? .empty(in: subscriptions.base)
     }
 
     /// Whether a track has several subscriptions.
-    func isShared(_ track: Int) -> Bool {
-        let first = tracks[track].pointee.firstSubscription
-        return first >= 0 && subscriptions[first].pointee.nextOfTrack >= 0
-    }
+    @inline(__always) func isShared(_ track: Int) -> Bool { tracks[track].pointee.subscriptions.count > 1 }
 
     /// The network of a subscription's peer, and how many subscriptions of its track are in it; nil and zero before its address is known.
     func network(ofSubscription index: Int) -> (network: SubscriberNetwork?, count: Int) {
@@ -41,10 +135,9 @@ struct Tables: ~Copyable {
     private func network(ofPeer index: Int) -> SubscriberNetwork? {
         peers[index].pointee.transport.remoteAddress.map { SubscriberNetwork($0) }
     }
+}
 
-    /// The subscriptions of a peer, newest first; empty for a publish-only peer.
-    @inline(__always) func subscriptions(ofPeer index: Int) -> SubscriptionChain {
-        peers[index].pointee.downlink?.pointee.subscriptions(in: subscriptions.base)
-            ?? SubscriptionChain(.ofPeer, from: -1, in: subscriptions.base)
-    }
+/// Peer and SSRC as one word.
+enum StreamKey {
+    @inline(__always) static func of(peer: Int, ssrc: UInt32) -> UInt64 { UInt64(peer) << 32 | UInt64(ssrc) }
 }

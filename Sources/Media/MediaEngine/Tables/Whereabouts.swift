@@ -1,23 +1,68 @@
+import PeerTransport
 import Primitives
 
 /// Maps a datagram to its peer, by its source address or by the user name fragment of a check.
 struct Whereabouts: ~Copyable {
+    /// The outcome for a datagram whose source address does not say enough.
+    enum Finding {
+        case peer(Int)
+        case dropped(DropReason)
+    }
+
+    private let configuration: EngineConfiguration
     private(set) var addresses: FlatTable<SocketAddress>
     /// Peers that have sent checks from another peer's address and have not answered the server's check there yet.
     private var contenders: FlatTable<SocketAddress>
     private(set) var ufrags = FlatTable<UInt64>()
+    private var strangers: StrangerLimits
 
-    /// Two random numbers, so that an attacker who picks addresses cannot make them collide.
-    init(seed: UInt64, _ other: UInt64) {
-        addresses = FlatTable(capacity: 32, seed: seed)
-        contenders = FlatTable(seed: other)
+    /// The tables' hashes are seeded, so that an attacker who picks addresses cannot make them collide.
+    init(configuration: EngineConfiguration, random: inout RandomSource) {
+        self.configuration = configuration
+        addresses = FlatTable(capacity: 32, seed: random.next())
+        contenders = FlatTable(seed: random.next())
+        strangers = StrangerLimits(seed: random.next())
     }
 
     /// The peer to which datagrams from `address` belong.
     @inline(__always) func owner(of address: SocketAddress) -> Int? { addresses[address] }
 
-    /// The peer that sends checks from another peer's address.
-    func contender(at address: SocketAddress) -> Int? { contenders[address] }
+    /// Finds the peer for a datagram from an unknown address: only a STUN check with a known user name fragment is processed,
+    /// and only a limited number per second: see `StrangerLimits`.
+    mutating func find(
+        _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, in tables: borrowing Tables,
+        at now: MonotonicTime
+    ) -> Finding {
+        guard configuration.admits(source),
+            let range = TransportPeek.localUfrag(of: UnsafeRawBufferPointer(datagram).bytes)
+        else { return .dropped(.unknownSource) }
+        guard let index = ufrags[UfragKey.of(datagram, range)] else { return .dropped(.stunUnknownUfrag) }
+        guard
+            strangers.admit(
+                source, for: index, own: &tables.peers[index].pointee.strangers,
+                limit: configuration.strangerChecksPerSecond, at: now)
+        else { return .dropped(.stunThrottled) }
+        return .peer(index)
+    }
+
+    /// Finds the peer for a datagram that `owner` cannot use because of `reason`: a check for another's user name, or the answer to another's check.
+    /// A forged check is recorded against its source.
+    mutating func findAnother(
+        than owner: Int, for datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress,
+        because reason: DropReason, in tables: borrowing Tables, at now: MonotonicTime
+    ) -> Finding {
+        switch reason {
+        case .stunUnknownUfrag:
+            let finding = find(datagram, from: source, in: tables, at: now)
+            guard case .peer(owner) = finding else { return finding }
+        case .stunUnexpected:
+            if let other = contenders[source], other != owner { return .peer(other) }
+        case .stunUnauthorized:
+            if addresses[source] != owner { strangers.failed(source, for: owner, at: now) }
+        default: break
+        }
+        return .dropped(reason)
+    }
 
     /// A peer has sent a valid check from `address`. If the address belongs to another, the peer must answer the server's check first:
     /// otherwise anyone who can forge a source address could take over another peer's datagrams.
@@ -44,9 +89,6 @@ struct Whereabouts: ~Copyable {
     }
 
     // MARK: - User name fragments
-
-    /// The peer whose user name fragment has this key.
-    func peer(ofUfrag key: UInt64) -> Int? { ufrags[key] }
 
     /// Assigns a user name fragment to a peer; false if another has it.
     mutating func add(ufrag key: UInt64, of peer: Int) -> Bool {

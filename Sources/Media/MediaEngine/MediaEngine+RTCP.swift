@@ -1,0 +1,271 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+import Primitives
+import RTP
+
+// RTCP: what publishers and subscribers send (RFC 3550, 4585, 5104, transport-wide feedback), the sender reports for what the server forwards, and
+// the uplinks' feedback.
+
+extension MediaEngine {
+    func receiveRTCP(
+        _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
+    ) {
+        let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
+        if isTransportFeedback(packet), tables.peers[index].pointee.downlink != nil {
+            receiveFeedback(packet, of: index, at: now)
+            return finishFeedback(of: index, at: now)
+        }
+        tables.peers[index].pointee.uplink.receiveRTCP(packet.bytes, at: now)
+        noteCaptureOffset(of: index)
+        if tables.peers[index].pointee.downlink != nil { receiveFeedback(packet, of: index, at: now) }
+        touchByMedia(index)
+    }
+
+    /// Whether a compound contains only transport-wide feedback, as twenty per second from each subscriber do: nothing in it
+    /// concerns the uplink.
+    @inline(__always) private func isTransportFeedback(_ packet: UnsafeRawBufferPointer) -> Bool {
+        // draft-holmer-rmcat-transport-wide-cc-extensions-01 section 3.1: format 15 of type 205.
+        packet[0] & 0x1f == 15 && packet[1] == 205
+            && 4 &* (Int(packet[2]) << 8 | Int(packet[3])) &+ 4 == packet.count
+    }
+
+    /// Schedules the peer for the end of the turn if feedback has caused work, which is seldom; otherwise only its downlink's deadline
+    /// can have changed.
+    @inline(__always) private func finishFeedback(of index: Int, at now: MonotonicTime) {
+        guard let downlink = tables.peers[index].pointee.downlink else { return }
+        let next = downlink.pointee.nextDeadline(at: now)
+        guard next > now else { return touchByMedia(index) }
+        deadlines.hasten(.peer(index), to: next)
+    }
+
+    /// The first sender report fixes the offset of the publisher's clock to the server's, for all its streams.
+    private func noteCaptureOffset(of index: Int) {
+        let peer = tables.peers[index]
+        guard peer.pointee.captureOffset == nil, peer.pointee.trackCount > 0 else { return }
+        for case let track? in peer.pointee.uplink.tracks {
+            for layer in 0..<track.layerCount {
+                guard let clock = track.layer(layer).pointee.clock else { continue }
+                peer.pointee.captureOffset = Int64(bitPattern: NTPTime.at(clock.arrival) &- clock.ntp)
+                return tellCaptureOffset(of: index)
+            }
+        }
+    }
+
+    private func tellCaptureOffset(of index: Int) {
+        let peer = tables.peers[index]
+        for case let track? in peer.pointee.uplink.tracks {
+            for state in tables.subscriptions(ofTrack: track.tag) {
+                state.pointee.subscription.captureOffset = peer.pointee.captureOffset
+                // Lip sync needs the first report soon.
+                if state.pointee.isReady { scheduleReports(of: state.pointee.peer, at: .zero) }
+            }
+        }
+    }
+
+    // MARK: - Feedback of subscribers
+
+    func receiveFeedback(_ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
+        let datagram = packet.bytes
+        guard var compound = RTCPCompound(datagram) else { return counters.drops.count(.rtcpMalformed) }
+        while let part = compound.next(in: datagram) {
+            switch part {
+            case .senderReport(let report): receive(report.blocks, packet, of: peer, at: now)
+            case .receiverReport(let report): receive(report.blocks, packet, of: peer, at: now)
+            case .nack(let nack): receive(nack, packet, of: peer, at: now)
+            case .pictureLoss(let request): keyframeWanted(request.mediaSSRC, of: peer)
+            case .fullIntraRequest(let request):
+                for index in 0..<request.count { keyframeWanted(request.entry(at: index, in: datagram).ssrc, of: peer) }
+            case .transportFeedback(let feedback): receive(feedback, packet, of: peer, at: now)
+            case .maximumBitrate(let estimate):
+                receiverEstimate(.bitsPerSecond(Int64(clamping: estimate.bitsPerSecond)), of: peer, at: now)
+            case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
+                .unknown:
+                break
+            }
+        }
+        if compound.isMalformed { counters.drops.count(.rtcpMalformed) }
+    }
+
+    private func receive(
+        _ feedback: TransportFeedback, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime
+    ) {
+        guard let downlink = tables.peers[peer].pointee.downlink else { return }
+        if let reason = downlink.pointee.receive(feedback, in: packet.bytes, at: now) { counters.drops.count(reason) }
+        countProbe(of: downlink)
+        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
+    }
+
+    private func receiverEstimate(_ bitrate: Bitrate, of peer: Int, at now: MonotonicTime) {
+        guard let downlink = tables.peers[peer].pointee.downlink else { return }
+        downlink.pointee.receiverEstimate(bitrate, at: now)
+        if downlink.pointee.lookIfEstimateMoved(at: now) { touch(peer) }
+    }
+
+    private func receive(_ blocks: ReportBlocks, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime)
+    {
+        for position in 0..<blocks.count {
+            let block = blocks.block(at: position, in: packet.bytes)
+            guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: block.ssrc)] else { continue }
+            let roundTrip = tables.subscriptions[index].pointee.subscription.receivedReport(
+                ssrc: block.ssrc, fractionLost: block.fractionLost, lastReport: block.lastSenderReport,
+                delay: block.delaySinceLastSenderReport, at: now)
+            guard let roundTrip else { continue }
+            tables.peers[peer].pointee.downlink?.pointee.measured(roundTrip)
+            tables.peers[peer].pointee.uplink.setRoundTripTime(roundTrip)
+        }
+    }
+
+    /// A NACK is answered at the end of the turn.
+    private func receive(_ nack: GenericNACK, _ packet: UnsafeRawBufferPointer, of peer: Int, at now: MonotonicTime) {
+        guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: nack.mediaSSRC)],
+            let downlink = tables.peers[peer].pointee.downlink
+        else { return counters.drops.count(.rtcpUnexpected) }
+        let state = tables.subscriptions[index]
+        let roundTrip = self.roundTrip(of: peer)
+        for position in 0..<nack.count {
+            let entry = nack.entry(at: position, in: packet.bytes)
+            counters.nacksReceived &+= UInt64(entry.packetCount)
+            guard downlink.pointee.mayLookUp(entry.packetCount) else {
+                counters.drops[.retransmissionThrottled] &+= UInt64(entry.packetCount)
+                continue
+            }
+            for number in entry {
+                switch state.pointee.subscription.requestRepeat(number, roundTrip: roundTrip, at: now) {
+                case .send(let sequence):
+                    turn.addRepeat(of: sequence, to: index)
+                case .dropped(let reason): counters.drops.count(reason)
+                case .notYetHere: break
+                }
+            }
+        }
+        if state.pointee.subscription.takeRefresh(), state.pointee.track >= 0 {
+            requestKeyframe(state.pointee.track, layer: 0)
+        }
+    }
+
+    private func keyframeWanted(_ ssrc: UInt32, of peer: Int) {
+        guard let index = tables.sendingStreams[StreamKey.of(peer: peer, ssrc: ssrc)] else {
+            return counters.drops.count(.rtcpUnexpected)
+        }
+        counters.keyframeRequestsReceived &+= 1
+        let state = tables.subscriptions[index]
+        state.pointee.subscription.countKeyframeRequest()
+        guard state.pointee.track >= 0, !state.pointee.subscription.isPaused, state.pointee.subscription.kind == .video
+        else { return }
+        // It would not be sent, but would cost all others: a keyframe is requested when its bandwidth is back.
+        guard !state.pointee.subscription.isHeldBack else { return }
+        guard !state.pointee.allocation.isAboutToShrink else { return shrinkNow(state.pointee.track) }
+        let layer = state.pointee.subscription.layer ?? state.pointee.subscription.wantedLayer
+        requestKeyframe(state.pointee.track, layer: layer)
+    }
+
+    /// A subscription that is about to become smaller needs a keyframe: it changes with that one, and so do all others that wait for the same.
+    private func shrinkNow(_ track: Int) {
+        tables.tracks[track].pointee.sizeChanges.open()
+        for state in tables.subscriptions(ofTrack: track) where state.pointee.allocation.isAboutToShrink {
+            scheduleAllocation(of: state.pointee.peer, at: clock)
+        }
+    }
+
+    /// The subscriber's round trip: by its reports, otherwise by the server's own checks, otherwise assumed.
+    private func roundTrip(of peer: Int) -> TimeInterval {
+        let state = tables.peers[peer]
+        return state.pointee.downlink?.pointee.roundTrip ?? state.pointee.transport.roundTripTime
+            ?? Self.assumedRoundTrip
+    }
+
+    /// Used before any measurement: long enough not to double every retransmission, short enough to repair.
+    private static let assumedRoundTrip = TimeInterval.milliseconds(60)
+
+    // MARK: - Reports and feedback that the server sends
+
+    /// Bytes of one RTCP datagram: a size that fits any path, less the protection.
+    private static let maximumReport = 1_200
+    /// SR 28, SDES with a cname of 255: 8 + 2 + 255 + 3.
+    private static let reportRoom = 300
+    /// How often a peer's subscriptions are checked for a due report.
+    private static let reportTick = TimeInterval.milliseconds(200)
+
+    /// Schedules a check of a peer's sender reports soon after `moment`.
+    func scheduleReports(of peer: Int, at moment: MonotonicTime) {
+        if tables.peers[peer].pointee.downlink?.pointee.hastenReports(to: moment) == true { touch(peer) }
+    }
+
+    /// Writes a peer's due sender reports; false when the batch is full.
+    func writeSenderReports(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        let state = tables.peers[peer]
+        guard let downlink = state.pointee.downlink, downlink.pointee.reportsAreDue(at: now) else { return true }
+        guard let destination = state.pointee.media.pointee.destination else {
+            downlink.pointee.reported(next: .distantFuture)
+            return true
+        }
+        var chain = tables.subscriptions(ofPeer: peer)
+        var next = chain.next()
+        var isWaiting = false
+        while next != nil {
+            guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
+            var writer = RTCPWriter(UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport]))
+            while let subscription = next, writer.length + Self.reportRoom <= Self.maximumReport {
+                isWaiting = appendReport(of: subscription, to: &writer, at: now) || isWaiting
+                next = chain.next()
+            }
+            if writer.length > 0 { sendRTCP(slot, length: writer.length, of: state, to: destination, into: &batch) }
+        }
+        downlink.pointee.reported(next: isWaiting ? now + Self.reportTick : .distantFuture)
+        return true
+    }
+
+    /// Appends the report of one subscription if it is due; returns whether it will be due again.
+    private func appendReport(
+        of state: UnsafeMutablePointer<SubscriptionState>, to writer: inout RTCPWriter, at now: MonotonicTime
+    ) -> Bool {
+        guard state.pointee.track >= 0 else { return false }
+        guard state.pointee.subscription.reports.isDue(at: now) else { return true }
+        let track = tables.tracks[state.pointee.track].pointee.track
+        guard let values = state.pointee.subscription.senderReport(of: track, at: now) else {
+            return state.pointee.subscription.layer != nil
+        }
+        let ssrc = state.pointee.subscription.ssrc
+        writer.beginSenderReport(
+            ssrc: ssrc, ntpTimestamp: values.ntp, rtpTimestamp: values.timestamp, packetCount: values.packets,
+            octetCount: values.octets)
+        writer.appendSourceDescription(ssrc: ssrc, cname: state.pointee.subscription.reports.cname)
+        state.pointee.subscription.reports.sent(ntp: values.ntp, at: now)
+        return true
+    }
+
+    /// Writes due feedback of a peer's uplink; false when the batch is full.
+    func writeFeedback(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        let state = tables.peers[peer]
+        let uplink = state.pointee.uplink
+        guard state.pointee.transport.isConnected else { return true }
+        while uplink.nextDeadline <= now {
+            guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
+            let room = UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport])
+            let length = uplink.advance(to: now, feedback: room)
+            guard length > 0 else { break }
+            guard let destination = state.pointee.transport.destination(ofReport: length) else {
+                counters.drops.count(.withoutConsent)
+                continue
+            }
+            sendRTCP(slot, length: length, of: state, to: destination, into: &batch)
+        }
+        if uplink.hasEvents { receive(uplink.takeEvents(), at: now) }
+        return true
+    }
+
+    private func sendRTCP(
+        _ slot: UnsafeMutableRawBufferPointer, length: Int, of peer: UnsafeMutablePointer<PeerState>,
+        to destination: SocketAddress, into batch: inout OutboundBatch
+    ) {
+        guard let total = peer.pointee.transport.protectRTCP(slot, length: length) else {
+            return counters.drops.count(.protectFailed)
+        }
+        batch.commit(length: total, to: destination)
+        peer.pointee.packetsSent &+= 1
+        peer.pointee.bytesSent &+= UInt64(total)
+        counters.packetsSent &+= 1
+        counters.bytesSent &+= UInt64(total)
+    }
+}

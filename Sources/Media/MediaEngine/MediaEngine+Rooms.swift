@@ -1,0 +1,65 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+// Rooms: how they are added and removed, their dominant speaker, and the layers that nobody in them prefers any more.
+
+extension MediaEngine {
+    func addRoom(_ id: RoomID) -> Bool {
+        guard tables.roomIndex[id.rawValue] == nil else { return false }
+        tables.addRoom(id)
+        return true
+    }
+
+    func removeRoom(_ id: RoomID) -> Bool {
+        guard let index = tables.roomIndex[id.rawValue], tables.rooms[index].pointee.peerCount == 0 else {
+            return false
+        }
+        deadlines.remove(.room(index))
+        tables.removeRoom(index)
+        return true
+    }
+
+    /// Finds the dominant speaker, and announces layers that have been without demand for long enough.
+    func advanceRoom(_ index: Int, to now: MonotonicTime) {
+        let speakers = tables.rooms[index].pointee.speakers
+        speakers.advance(to: now)
+        collectSpeakerEvents(of: index)
+        for (track, layers) in tables.rooms[index].pointee.fading.expire(in: tables, at: now) {
+            announce(layers, of: track)
+        }
+        setDeadline(ofRoom: index)
+    }
+
+    /// Sets a room's next deadline.
+    func setDeadline(ofRoom index: Int) {
+        let room = tables.rooms[index]
+        let fading = room.pointee.fading.nextDeadline(in: tables)
+        deadlines.set(.room(index), to: min(room.pointee.speakers.nextDeadline, fading))
+    }
+
+    func collectSpeakerEvents(of room: Int) {
+        let speakers = tables.rooms[room].pointee.speakers
+        guard speakers.hasEvents else { return }
+        for event in speakers.takeEvents() {
+            if case .dominantSpeakerChanged(_, let track) = event { dominantChanged(in: room, to: track, at: clock) }
+            events.append(event)
+        }
+    }
+
+    /// The room's dominant speaker changed: its subscribers' videos are evaluated at once.
+    private func dominantChanged(in room: Int, to track: TrackID?, at now: MonotonicTime) {
+        let owner = track.flatMap { tables.trackIndex[$0.rawValue] }.map { tables.tracks[$0].pointee.peer } ?? -1
+        guard tables.rooms[room].pointee.dominantPeer != owner else { return }
+        tables.rooms[room].pointee.dominantPeer = owner
+        for index in 0..<tables.peers.end where tables.peers.contains(index) && tables.peers[index].pointee.room == room
+        {
+            guard let downlink = tables.peers[index].pointee.downlink else { continue }
+            if downlink.pointee.condition(at: now).certainty != .unknown
+                || downlink.pointee.allocator.policy.maximumVideos != nil
+            {
+                scheduleAllocation(of: index, at: now)
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+import Forwarding
+import MediaControl
+import PeerTransport
+public import Primitives
+
+// What a turn of the worker's loop does when its datagrams and commands are in: due timers; then step 5 of a packet's way, every subscription decides
+// about the turn's packets; then step 6, every subscriber's packets are written back to back (`Turn`); then what else is due for the touched peers.
+
+extension MediaEngine {
+    /// Processes all deadlines that are due.
+    public func advance(to now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
+        clock = now
+        abandonOpenTurn()
+        while deadlines.next <= now {
+            guard batch.hasRoom(for: Self.transportReserve),
+                batch.count + Self.transportReserveDatagrams <= batch.capacity
+            else { return .needsFlush }
+            guard let owner = deadlines.popDue(at: now) else { break }
+            switch owner {
+            case .peer(let index): advancePeer(index, to: now, into: &batch)
+            // A held packet is due: the track's subscriptions are planned once more.
+            case .track(let index): markDirty(index)
+            case .room(let index): advanceRoom(index, to: now)
+            }
+        }
+        return .done
+    }
+
+    /// Forwards the packets received since the last call, subscriber by subscriber, and sends due feedback.
+    public func endTurn(at now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
+        clock = now
+        if turn.phase == .idle {
+            decideAwaited(at: now)
+            planTurn(at: now)
+        }
+        guard turn.write(tables, levelsSizes: configuration.levelsSizes, at: now, into: &batch, &counters),
+            finishPeers(at: now, into: &batch)
+        else { return .needsFlush }
+        turn.end(in: tables)
+        return .done
+    }
+
+    /// Drops the unwritten packets of an unfinished turn. Only needed for a caller that does not finish its turns.
+    func abandonOpenTurn() {
+        guard turn.phase != .idle else { return }
+        counters.drops.count(.outboundFull)
+        turn.end(in: tables)
+    }
+
+    // MARK: - What there is to do at the end of the turn
+
+    /// The track has packets for its subscribers at the end of the turn.
+    @inline(__always) func markDirty(_ track: Int) {
+        if !tables.tracks[track].pointee.isDirty { turn.markDirty(track, in: tables) }
+    }
+
+    /// The peer's deadlines and feedback are processed at the end of the turn.
+    @inline(__always) func touch(_ peer: Int) {
+        tables.peers[peer].pointee.isTransportTouched = true
+        touchByMedia(peer)
+    }
+
+    /// The same, after an event that cannot have brought a deadline of the transport forward.
+    @inline(__always) func touchByMedia(_ peer: Int) {
+        if !tables.peers[peer].pointee.isTouched { turn.touch(peer, in: tables) }
+    }
+
+    // MARK: - Deciding
+
+    /// Decides about starting videos, before the turn's packets.
+    private func decideAwaited(at now: MonotonicTime) {
+        for peer in turn.awaitingPeers.elements where tables.peers.contains(Int(peer)) { allocate(Int(peer), at: now) }
+        turn.decided()
+    }
+
+    private func planTurn(at now: MonotonicTime) {
+        for index in turn.dirtyTracks.elements where tables.tracks.contains(Int(index)) {
+            let state = tables.tracks[Int(index)]
+            state.pointee.isDirty = false
+            state.pointee.isOpen = false
+            planTrack(Int(index), state, at: now)
+            let lost = state.pointee.track.overwrittenArrivals
+            if lost > 0 { counters.drops[.outboundFull] &+= UInt64(lost) }
+            state.pointee.track.endTurn()
+        }
+        turn.planned()
+    }
+
+    private func planTrack(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
+        let track = state.pointee.track
+        guard !track.isMuted else { return }
+        let base = tables.subscriptions.base
+        var wanted: UInt8 = 0
+        var held = MonotonicTime.distantFuture
+        var next = state.pointee.subscriptions.first
+        while next >= 0 {
+            let subscription = base + next
+            let current = next
+            next = subscription.pointee.inTrack.next
+            if next >= 0 { (base + next).pointee.prefetch(from: base) }
+            guard subscription.pointee.isReady else { continue }
+            let signals = turn.plan(current, subscription, track, in: tables, at: now)
+            held = min(held, subscription.pointee.subscription.heldUntil)
+            guard !signals.isEmpty else { continue }
+            if signals.contains(.wantsKeyframe) {
+                wanted |= 1 << UInt8(subscription.pointee.subscription.wantedLayer & 7)
+            }
+            handle(signals, of: subscription, at: now)
+        }
+        if held != .distantFuture { deadlines.hasten(.track(index), to: held) }
+        for layer in 0..<track.layerCount where wanted & 1 << UInt8(layer) != 0 { requestKeyframe(index, layer: layer) }
+    }
+
+    private func handle(
+        _ signals: Subscription.Signals, of state: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime
+    ) {
+        if signals.contains(.started) {
+            events.append(.subscriptionStarted(state.pointee.subscription.id))
+            scheduleReports(of: state.pointee.peer, at: now)
+        }
+        if signals.contains(.noCommonCodec) {
+            events.append(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))
+        }
+        if signals.contains(.foundLayer) {
+            scheduleAllocation(of: state.pointee.peer, at: now + PublishedTrack.measuringTime)
+        }
+        if signals.contains(.wantsDecision) { scheduleAllocation(of: state.pointee.peer, at: now) }
+    }
+
+    // MARK: - Touched peers
+
+    /// Writes the due packets of touched peers and updates their deadlines; false when the batch is full.
+    private func finishPeers(at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        while let index = turn.nextTouched {
+            if tables.peers.contains(index) {
+                allocate(index, at: now)
+                guard writePaced(of: index, at: now, into: &batch), writeFeedback(of: index, at: now, into: &batch),
+                    writeSenderReports(of: index, at: now, into: &batch)
+                else { return false }
+                deadlines.set(.peer(index), to: nextDeadline(of: index, at: now))
+            }
+            turn.finishTouched(in: tables)
+        }
+        turn.clearTouched()
+        return true
+    }
+
+    /// Writes queued packets, as far as the path allows, then the padding of a due probe; false when the batch
+    /// is full.
+    private func writePaced(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        let peer = tables.peers[index]
+        guard let downlink = peer.pointee.downlink else { return true }
+        if downlink.pointee.isWaiting, let route = SendRoute(over: peer.pointee.media, at: now) {
+            guard downlink.pointee.writeWaiting(of: index, tables, over: route, into: &batch, &counters) else {
+                return false
+            }
+        }
+        downlink.pointee.advance(to: now)
+        defer { countProbe(of: downlink) }
+        guard downlink.pointee.isProbeDue(at: now) else { return true }
+        guard let route = SendRoute(over: peer.pointee.media, at: now) else {
+            downlink.pointee.abandonProbe()
+            return true
+        }
+        return downlink.pointee.writeProbe(tables, over: route, into: &batch, &counters)
+    }
+
+    /// Counts a probe that has finished.
+    func countProbe(of downlink: UnsafeMutablePointer<Downlink>) {
+        if let outcome = downlink.pointee.takeProbeOutcome() { counters.probes.count(outcome) }
+    }
+
+    private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
+        let peer = tables.peers[index]
+        let transport = peer.pointee.currentTransportDeadline()
+        guard peer.pointee.transport.isConnected else { return transport }
+        let receiving = min(transport, peer.pointee.uplink.nextDeadline)
+        guard let downlink = peer.pointee.downlink else { return receiving }
+        return min(receiving, downlink.pointee.nextDeadline(at: now))
+    }
+}
