@@ -54,7 +54,7 @@ extension DTLSAssociation {
     }
 
     /// Once connected, an association speaks again at its end, and OpenSSL keeps 33 kB of record buffers for that: its
-    /// SSL_MODE_RELEASE_BUFFERS leaves DTLS out. So they are there only while it speaks. (Few come here: see `QuietRecords`.)
+    /// SSL_MODE_RELEASE_BUFFERS leaves DTLS out. So they are there only while it speaks. (Few come here: see `EstablishedRecords`.)
     func withRecordBuffers(_ body: () -> Void) {
         SSL_alloc_buffers(ssl)
         body()

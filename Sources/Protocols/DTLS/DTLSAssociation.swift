@@ -31,7 +31,7 @@ public final class DTLSAssociation {
     /// OpenSSL's object; nil once `records` has taken over.
     private(set) var ssl: OpaquePointer?
     /// What is left of a finished handshake; nil before it, and under ciphers that OpenSSL goes on with.
-    private var records: QuietRecords?
+    private var records: EstablishedRecords?
     private let handshakeTimeout: TimeInterval
     private var handshakeDeadline = MonotonicTime.distantFuture
     var retransmitAt = MonotonicTime.distantFuture
@@ -144,9 +144,10 @@ public final class DTLSAssociation {
         return true
     }
 
-    /// The handshake is over, and OpenSSL's object with it, where its cipher is one that `QuietRecords` knows.
+    /// The handshake is over, and OpenSSL's object with it, where its cipher is one that `EstablishedRecords` knows.
     func settle() {
-        guard case .connected = state, !context.keepsLibrary, let records = QuietRecords(ssl, isClient: role == .client)
+        guard case .connected = state, !context.keepsLibrary,
+            let records = EstablishedRecords(ssl, isClient: role == .client)
         else { return }
         self.records = records
         pipe.reset()

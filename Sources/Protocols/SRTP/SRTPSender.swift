@@ -38,7 +38,7 @@ public struct SRTPSender: ~Copyable {
         guard header >= 0 else { return -1 }
         let sequence = UInt16(bigEndian: packet.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        let index = streams.stream(ssrc).pointee.take(sequence)
+        let index = streams.stream(ssrc).pointee.index(sequence)
         guard index >= 0,
             media.seal(
                 packet + header, length &- header, additional: packet, header, ssrc: ssrc,

@@ -9,7 +9,7 @@ struct SendingStream {
 
     /// The index of a packet with this sequence number, which counts as used from now on; -1 when it already is, or is too old to
     /// tell.
-    @inline(__always) mutating func take(_ sequence: UInt16) -> Int64 {
+    @inline(__always) mutating func index(_ sequence: UInt16) -> Int64 {
         let index = packets.index(of: sequence)
         guard packets.isFresh(index) else { return -1 }
         packets.use(index)

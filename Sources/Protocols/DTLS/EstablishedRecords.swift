@@ -11,7 +11,7 @@ internal import COpenSSL
 /// |type| version | epoch |  sequence number  | length | explicit nonce |encrypted | tag |
 ///   1       2        2              6             2            8                     16
 /// ```
-struct QuietRecords {
+struct EstablishedRecords {
     /// What a record that concerns us says.
     enum Word: Hashable {
         /// close_notify or a fatal alert.
