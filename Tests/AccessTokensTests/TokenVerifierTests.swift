@@ -1,14 +1,14 @@
 import AccessTokens
 import Testing
 
-@Suite("Tokens")
+@Suite("Token verifier")
 struct TokenVerifierTests {
     static let key = APIKey(name: "key1", secret: "secret-secret-secret-secret-0001")
     static let other = APIKey(name: "key2", secret: "secret-secret-secret-secret-0002")
     static let now: Int64 = 1_700_000_000
     let verifier = TokenVerifier(keys: [key, other])
 
-    @Test("What is minted is verified, claim by claim")
+    @Test("A minted token is verified, and every claim survives")
     func roundTrip() throws {
         var grant = VideoGrant.join("R1")
         grant.canPublish = false
@@ -29,7 +29,7 @@ struct TokenVerifierTests {
         #expect(read.video.canPublish == nil && read.video.canSubscribe == nil && read.video.canPublishSources == nil)
     }
 
-    @Test("A grant to publish from no source stays that when it is minted again: found by fuzzing")
+    @Test("A grant without any publish source still has none when it is minted again (found by fuzzing)")
     func noSources() throws {
         var grant = VideoGrant.join("R1")
         grant.canPublishSources = []
@@ -55,7 +55,7 @@ struct TokenVerifierTests {
         }
     }
 
-    @Test("A token of another secret, with a changed claim or a cut signature is refused")
+    @Test("A token signed with another secret, with a changed claim or a truncated signature is refused")
     func signatures() throws {
         let claims = AccessClaims(apiKey: "key1", identity: "a", expiresAt: Self.now + 60)
         let forger = TokenVerifier(keys: [APIKey(name: "key1", secret: "another-secret-another-secret-00")])
@@ -82,7 +82,7 @@ struct TokenVerifierTests {
     }
 
     @Test(
-        "What is no token, or none of ours, has a reason",
+        "Malformed tokens are refused with a reason",
         arguments: [
             ("", AccessTokenError.missing), ("a", .malformed), ("a.b.c", .malformed), ("..", .malformed),
             ("a b.c.d", .malformed), ("eyJhbGciOiJIUzI1NiJ9.e30.e30.e30", .malformed), ("ä.ö.ü", .malformed),
@@ -97,14 +97,14 @@ struct TokenVerifierTests {
         #expect(throws: error) { try verifier.verify(token, at: Self.now) }
     }
 
-    @Test("A token beyond the limit is not parsed")
+    @Test("A token longer than the limit is refused without parsing")
     func tooLong() {
         #expect(throws: AccessTokenError.tooLong) {
             try verifier.verify(String(repeating: "a", count: 20_000), at: Self.now)
         }
     }
 
-    @Test("Too long claims are refused when minting")
+    @Test("Minting refuses claims that are too long")
     func limits() {
         for claims in [
             AccessClaims(apiKey: "key1", identity: String(repeating: "x", count: 1_025), expiresAt: 1),
@@ -113,7 +113,7 @@ struct TokenVerifierTests {
         ] { #expect(throws: AccessTokenError.cannotSign) { try verifier.mint(claims) } }
     }
 
-    @Test("Secrets do not show in descriptions")
+    @Test("Descriptions never contain secrets")
     func descriptions() {
         #expect("\(Self.key)" == "APIKey(key1)")
         #expect(String(reflecting: Self.key) == "APIKey(key1)")

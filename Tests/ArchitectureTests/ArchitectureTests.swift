@@ -36,7 +36,7 @@ struct ArchitectureTests {
         "AccessTokens": ["Cryptography"], "Rooms": ["SDP", "AccessTokens", "MediaControl"],
     ]
 
-    @Test("Below Runtime a module imports its row of the table and nothing else")
+    @Test("Below Runtime a module imports exactly its row of the table")
     func importTable() throws {
         let own = Set(try SourceTree.files(in: "Sources").filter { Self.core.contains($0.group) }.map(\.module))
         #expect(own.isSubset(of: Self.table.keys), "a module without a row: \(own.subtracting(Self.table.keys))")
@@ -48,7 +48,7 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("The core knows no Foundation, thread, lock, clock or task")
+    @Test("The core uses no Foundation, thread, lock, clock or task")
     func coreIsPure() throws {
         let banned = [
             "import Foundation", "import Synchronization", "import Dispatch", " async ", "await ", "Task {", " actor ",
@@ -63,7 +63,7 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("Nobody reads a wall clock, rolls unseeded dice, prints, or gives up on input")
+    @Test("No source reads a wall clock, uses unseeded randomness, prints, or traps on input")
     func bannedWords() throws {
         let banned = [
             "try!", "Date(", "Date.now", "ContinuousClock", "SuspendingClock", "gettimeofday", "random(in:",
@@ -87,7 +87,7 @@ struct ArchitectureTests {
     }
 
     /// A file may hold one type whole, with its private state and all that changes it; what outgrows this hides another type.
-    @Test("No file grows past 400 lines")
+    @Test("No file is longer than 400 lines")
     func fileSizes() throws {
         for folder in ["Sources", "Tests", "LoadTests"] {
             for file in try SourceTree.files(in: folder) {
@@ -96,7 +96,7 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("A function fits a screen: 60 lines")
+    @Test("No function is longer than 60 lines")
     func functionSizes() throws {
         for folder in ["Sources", "LoadTests"] {
             for file in try SourceTree.files(in: folder) {
@@ -107,7 +107,7 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("Every module says what it is for on a page of its own, in the same chapters")
+    @Test("Every module has a page with its purpose and the required chapters")
     func modulesAreDocumented() throws {
         let files = try SourceTree.files(in: "Sources").filter { $0.group != "System" && Self.order.contains($0.group) }
         let modules = Set(files.map { "Sources/\($0.group)/\($0.module)" }).union(["Sources/Simulation"])
@@ -126,7 +126,7 @@ struct ArchitectureTests {
         }
     }
 
-    @Test("Below Runtime, every public type and function says what it is")
+    @Test("Below Runtime, every public type and function has a documentation comment")
     func publicDeclarationsAreDocumented() throws {
         for file in try SourceTree.files(in: "Sources") where Self.core.contains(file.group) {
             for (index, line) in file.lines.enumerated() where Self.needsComment(line) {

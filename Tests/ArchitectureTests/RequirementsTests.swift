@@ -53,7 +53,7 @@ struct RequirementsTests {
         }
     }
 
-    @Test("Whatever else the page names as a test exists, too")
+    @Test("Every other test that the page names exists")
     func otherNamesExist() throws {
         let swift = Set(try SwiftTest.all().map(\.name)), python = Set(try PythonTest.all().map(\.name))
         let names = try SourceTree.text("Tests/Requirements.md").matches(of: /`([^`]+)`/).map { String($0.1) }
@@ -77,7 +77,7 @@ struct RequirementsTests {
     }
 
     /// What users read: pages, the changelog, the API's description, what programs print.
-    @Test("No number of a requirement stands in what users read")
+    @Test("No text for users contains the number of a requirement")
     func textsHaveNoNumbers() throws {
         let known = Set(try Self.rows().map(\.id))
         for path in try Self.userFacing() {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Paths through the code")
 struct WaysTests {
-    @Test("Each step of a packet, a report and a request names a file that is there and a function that it holds")
+    @Test("Each step of a packet, a report and a request names an existing file and a function in it")
     func steps() throws {
         let page = SourceTree.root.appendingPathComponent("Sources/martlet/martlet.docc/Ways.md")
         let text = try String(contentsOf: page, encoding: .utf8)

@@ -40,7 +40,7 @@ struct CapturedFeedbackTests {
     }
 
     @Test(
-        "H11: Firefox that reports no packet of a probe: that is no loss of the path, and the estimate never falls for it"
+        "H11: Firefox reports no packet of a probe: that does not count as loss, and the estimate never falls for it"
     )
     func withoutProbes() throws {
         let replay = try replay("firefox153_rtx_ignored")
@@ -52,7 +52,7 @@ struct CapturedFeedbackTests {
     }
 
     @Test(
-        "H11: Firefox on 600 kbit/s: its feedback alone, without probes, keeps the estimate between half of the link and its end"
+        "H11: Firefox on 600 kbit/s: its feedback alone, without probes, keeps the estimate between half of the link's rate and the full rate"
     )
     func narrow() throws {
         let replay = try replay("firefox153_600")

@@ -4,10 +4,10 @@ import Simulation
 import Testing
 
 /// The estimator over one emulated link, in virtual time.
-@Suite("Estimator")
+@Suite("Bandwidth estimator")
 struct EstimatorTests {
     @Test(
-        "H1: a steady link of C is found within 10 s and held without a queue",
+        "H1: the capacity of a steady link is found within 10 s and held without a standing queue",
         arguments: [250e3, 500e3, 1_000e3, 3_000e3])
     func steady(capacity: Double) {
         var bench = PathBench(rate: capacity)
@@ -30,7 +30,7 @@ struct EstimatorTests {
     }
 
     @Test(
-        "H1: a source that sends layers finds the link by probes",
+        "H1: with a source that sends layers, probes find the capacity",
         arguments: [250e3, 500e3, 1_000e3, 3_000e3])
     func layered(capacity: Double) {
         let layers = [150e3, 450e3, 900e3, 2_700e3]
@@ -47,7 +47,7 @@ struct EstimatorTests {
         #expect(delays.percentile(0.95) <= 60)
     }
 
-    @Test("H2: a step down is followed within 1.5 s, a step up within 8 s")
+    @Test("H2: the estimate follows a step down within 1.5 s, and a step up within 8 s")
     func steps() {
         var bench = PathBench(rate: 3_000e3)
         bench.run(seconds: 20)
@@ -62,7 +62,9 @@ struct EstimatorTests {
         #expect(bench.estimates(from: 23, to: 40).percentile(0.05) >= 300e3)
     }
 
-    @Test("H2: a link that falls is known by what is on its way; one at ease and one that is full are not taken for it")
+    @Test(
+        "H2: bytes in flight reveal a drop of the capacity; a link with spare capacity and a full one are not mistaken for it"
+    )
     func flooded() {
         var bench = PathBench(rate: 3_000e3) { _, now in
             (11_000..<21_000).contains(now.milliseconds) ? 3_000e3 : 1_700e3
@@ -88,7 +90,7 @@ struct EstimatorTests {
         #expect(!isFlooded)
     }
 
-    @Test("H3: random loss without congestion lowers nothing", arguments: [0.02, 0.05, 0.10])
+    @Test("H3: random loss without congestion does not lower the estimate", arguments: [0.02, 0.05, 0.10])
     func randomLoss(loss: Double) {
         var bench = PathBench(rate: 4_000e3) { _, _ in 1_200e3 }
         bench.demand = { estimate in (estimate > 1_400e3 ? nil : 1_400e3, 1_400e3) }
@@ -99,7 +101,7 @@ struct EstimatorTests {
         #expect(estimates.percentile(0.01) >= 1_260e3)
     }
 
-    @Test("H4: after an outage of 3 s the rate is back within 2 s")
+    @Test("H4: within 2 s after an outage of 3 s the rate is restored")
     func outage() {
         var bench = PathBench(rate: 2_000e3) { estimate, _ in min(estimate * 0.9, 1_000e3) }
         bench.demand = { estimate in (estimate > 1_100e3 ? nil : 1_100e3, 1_100e3) }
@@ -113,7 +115,7 @@ struct EstimatorTests {
         #expect((back ?? .infinity) <= 2)
     }
 
-    @Test("H4: bursts, jitter and reordering, jitter that overtakes", arguments: [0, 1, 2, 3])
+    @Test("H4: bursts, jitter, reordering, and jitter that reorders", arguments: [0, 1, 2, 3])
     func rough(kind: Int) {
         var bench = PathBench(rate: 3_000e3) { estimate, _ in min(estimate * 0.95, 1_000e3) }
         bench.demand = { estimate in (estimate > 1_150e3 ? nil : 1_150e3, 1_150e3) }
@@ -133,7 +135,7 @@ struct EstimatorTests {
         #expect(estimates.percentile(0.05) >= 800e3)
     }
 
-    @Test("H5: a TCP-like flow and this one share a link; neither starves")
+    @Test("H5: the estimator and a TCP-like flow share a link; neither starves")
     func cross() {
         var bench = PathBench(rate: 3_000e3)
         bench.run(seconds: 10)
@@ -146,7 +148,7 @@ struct EstimatorTests {
         #expect(other >= 400e3)
     }
 
-    @Test("H7: a low-rate screen share does not collapse the estimate; probing refills it")
+    @Test("H7: a low-rate screen share does not collapse the estimate; probing restores it")
     func lowRate() {
         var bench = PathBench(rate: 3_000e3) { estimate, now in
             now.milliseconds < 20_000 || now.milliseconds > 140_000 ? min(estimate * 0.95, 2_000e3) : 20e3
@@ -167,7 +169,7 @@ struct EstimatorTests {
         #expect((after ?? .infinity) <= 5)
     }
 
-    @Test("B7: a burst at 120 frames a second, then 2, then 30 is not read as congestion")
+    @Test("B7: a burst at 120 frames per second, then 2, then 30 does not count as congestion")
     func cadence() {
         var bench = PathBench(rate: 6_000e3) { _, _ in 1_500e3 }
         bench.demand = { estimate in (estimate > 3_000e3 ? nil : 3_000e3, 3_000e3) }
@@ -184,7 +186,7 @@ struct EstimatorTests {
         #expect(least >= 0.9 * before)
     }
 
-    @Test("H9: a probe that radios hold back and deliver at once makes no link larger; one that grew is found")
+    @Test("H9: a probe that a radio link delays and delivers at once does not raise the estimate; more capacity does")
     func strayProbes() {
         var bench = PathBench(rate: 600e3) { _, _ in 480e3 }
         bench.demand = { _ in (900e3, 1_800e3) }
@@ -199,7 +201,7 @@ struct EstimatorTests {
         #expect((found ?? .infinity) <= 8)
     }
 
-    @Test("Nothing is probed for that nobody wants")
+    @Test("Without demand nothing is probed")
     func noProbesWithoutDemand() {
         var bench = PathBench(rate: 3_000e3) { _, _ in 100e3 }
         bench.demand = { _ in (nil, 100e3) }

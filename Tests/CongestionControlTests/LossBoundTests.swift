@@ -10,7 +10,7 @@ struct LossBoundTests {
         var late: [(sent: Int64, due: Int64)] = []
         for number in 0..<seconds * 125 {
             let sent = number * 8_000
-            bound.take(1_200, sent: sent, isLost: isMissing(number))
+            bound.add(1_200, sent: sent, isLost: isMissing(number))
             if isMissing(number), comesLate { late.append((sent, number + 26)) }
             guard number % 13 == 12 else { continue }
             while let first = late.first, first.due <= number {
@@ -22,14 +22,14 @@ struct LossBoundTests {
         return bound
     }
 
-    @Test("H4: what is told as lost and comes later is no loss, however much it is")
+    @Test("H4: packets reported lost that arrive later do not count as loss, however many there are")
     func late() {
         let bound = Self.run(seconds: 10, straying: true, comesLate: true) { $0 % 3 == 0 }
         #expect(bound.averageLoss == 0)
         #expect(bound.limit == nil)
     }
 
-    @Test("What does not come is a loss, on a path where delays stray too", arguments: [false, true])
+    @Test("Packets that never arrive count as loss, also on a path with scattered delays", arguments: [false, true])
     func lost(straying: Bool) throws {
         let bound = Self.run(seconds: 10, straying: straying, comesLate: false) { $0 % 3 == 0 }
         #expect(abs(bound.averageLoss - 1.0 / 3) < 0.03)

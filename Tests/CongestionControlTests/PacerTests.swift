@@ -2,11 +2,11 @@ import CongestionControl
 import Primitives
 import Testing
 
-@Suite("Pacer and receiver's estimate")
+@Suite("Pacer and receiver estimate (REMB)")
 struct PacerTests {
     private func at(_ milliseconds: Int64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
 
-    @Test("Without an estimate everything passes")
+    @Test("Without an estimate every packet passes")
     func unlimited() {
         var pacer = Pacer()
         pacer.refill(at: at(1))
@@ -15,7 +15,7 @@ struct PacerTests {
         #expect(isOpen && deadline == .distantFuture)
     }
 
-    @Test("Far below the estimate nothing ever waits")
+    @Test("Far below the estimate no packet waits")
     func passThrough() {
         var pacer = Pacer()
         pacer.setEstimate(.kilobitsPerSecond(4_000))
@@ -30,7 +30,7 @@ struct PacerTests {
         }
     }
 
-    @Test("Where packets wait on the path a burst is one packet, however slow the path")
+    @Test("While packets wait on the path a burst is one packet, however slow the path")
     func burstIntoQueue() {
         for (factor, most) in [(2.5, 5), (0.9, 2)] {
             var pacer = Pacer()
@@ -46,7 +46,7 @@ struct PacerTests {
         }
     }
 
-    @Test("A keyframe beyond the burst waits and leaves at the pacing rate, repeats first, order kept")
+    @Test("What exceeds the burst of a keyframe waits and leaves at the pacing rate, retransmissions first, in order")
     func waits() {
         var pacer = Pacer()
         pacer.setEstimate(.kilobitsPerSecond(1_000))
@@ -80,7 +80,7 @@ struct PacerTests {
         #expect((1_150...1_250).contains(now))
     }
 
-    @Test("What waits is bounded in number and in time")
+    @Test("The queue is bounded in packets and in time")
     func bounded() {
         var pacer = Pacer()
         pacer.setEstimate(.kilobitsPerSecond(100))
@@ -102,8 +102,8 @@ struct PacerTests {
         #expect(now < 3_000)
     }
 
-    @Test("Sound alone leaves no debt: after a minute without pictures the first one leaves at once")
-    func soundAlone() {
+    @Test("Audio alone builds up no debt: after a minute without video the first frame leaves at once")
+    func audioAlone() {
         var pacer = Pacer()
         pacer.setEstimate(.kilobitsPerSecond(300))
         pacer.refill(at: at(0))
@@ -119,7 +119,7 @@ struct PacerTests {
         #expect(!isStillOpen)
     }
 
-    @Test("Repeats take half of the estimate at most: where more is asked for, they are what the path loses")
+    @Test("Retransmissions take at most half of the estimate: requests for more mean that the path loses them")
     func repeats() {
         var pacer = Pacer()
         pacer.setEstimate(.kilobitsPerSecond(1_000))
@@ -141,7 +141,7 @@ struct PacerTests {
         estimator.isEstablished(at: at(now)) ? estimator.estimate(at: at(now)).bitsPerSecond / 1_000 : nil
     }
 
-    @Test("REMB that only grows limits nothing; once it falls it does, and it expires")
+    @Test("A rising REMB limits nothing; once it falls it does, and it expires")
     func receiverEstimate() {
         var estimator = BandwidthEstimator()
         for (second, kilobits) in [150, 162, 175, 190].enumerated() {
@@ -157,7 +157,7 @@ struct PacerTests {
         #expect(limit(estimator, at: 20_000) == nil)
     }
 
-    @Test("REMB that stays below what is sent is a limit that a client has set")
+    @Test("A REMB that stays below the sending rate is a limit that the client has set")
     func fixedReceiverEstimate() {
         var estimator = BandwidthEstimator()
         var limitedFrom: Int64?
@@ -169,7 +169,8 @@ struct PacerTests {
         #expect(limitedFrom == 10_000)
     }
 
-    @Test("A figure that falls with what is sent, well above it, is no cut; the limit grows until the next layer fits")
+    @Test(
+        "A REMB well above the sending rate that falls with it is no limit; the limit grows until the next layer fits")
     func followingReceiverEstimate() {
         var estimator = BandwidthEstimator()
         estimator.receiverEstimate(.kilobitsPerSecond(900), sent: .kilobitsPerSecond(900), at: at(0))
@@ -185,7 +186,7 @@ struct PacerTests {
         #expect((4...10).contains(fits ?? 0))
     }
 
-    @Test("A limit by REMB is tried again, ever more rarely while that fails")
+    @Test("A limit by REMB is tested again, less often after each failure")
     func receiverEstimateTrials() {
         var estimator = BandwidthEstimator()
         var trials: [Int64] = [], wasLow = false
@@ -204,7 +205,7 @@ struct PacerTests {
         #expect(pauses == pauses.sorted() && (pauses.first ?? 0) >= 20 && (pauses.last ?? 0) <= 125)
     }
 
-    @Test("Whatever feedback says, the estimate stays in its bounds and recovers", arguments: 1...8)
+    @Test("With arbitrary feedback the estimate stays within its bounds and recovers", arguments: 1...8)
     func hostileFeedback(seed: Int) {
         var random = RandomSource(seed: UInt64(seed))
         var estimator = BandwidthEstimator()

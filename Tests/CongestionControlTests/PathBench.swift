@@ -135,7 +135,7 @@ struct PathBench: ~Copyable {
     }
 
     private mutating func deliver() {
-        while let (time, packet) = inFlight.take(until: now) {
+        while let (time, packet) = inFlight.next(until: now) {
             guard packet.isOwn else {
                 tcp?.acknowledged(at: time)
                 continue
@@ -147,7 +147,7 @@ struct PathBench: ~Copyable {
             nextFeedback = now + feedbackInterval
             sendFeedback()
         }
-        while let (_, report) = feedback.take(until: now) {
+        while let (_, report) = feedback.next(until: now) {
             estimator.beginFeedback(at: now)
             for (sequence, arrival) in report { estimator.report(sequence, arrival: arrival) }
             estimator.endFeedback(at: now)

@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Paths that become other ones.
-@Suite("Estimator")
+@Suite("Change of the path")
 struct PathChangeTests {
     /// Sends the largest layer that fits, and nothing where none does; after a fall it waits five seconds.
     private final class Router {
@@ -35,7 +35,7 @@ struct PathChangeTests {
         return bench
     }
 
-    @Test("H4: a path that is 80 ms longer after an outage of 1.5 s is no path with a queue")
+    @Test("H4: a delay that is 80 ms longer after an outage of 1.5 s is a new path, not a queue")
     func farther() {
         var bench = makeBench(rate: 2_000e3, delay: .milliseconds(10))
         bench.run(seconds: 15)
@@ -49,7 +49,7 @@ struct PathChangeTests {
         #expect((back ?? .infinity) <= 3)
     }
 
-    @Test("H4: a path that becomes 80 ms longer at once, and is said to be another one")
+    @Test("H4: a delay that grows by 80 ms at once, with the path reported as changed")
     func handedOver() {
         var bench = makeBench(rate: 2_000e3, delay: .milliseconds(10))
         bench.run(seconds: 15)

@@ -4,9 +4,9 @@ import Testing
 @testable import CongestionControl
 
 /// What is an outage, and what only looks like one: packets and reports that are lost just before nothing more is sent.
-@Suite("Silence")
+@Suite("Missing feedback")
 struct SilenceTests {
-    @Test("H7: the report on the last packets of a stream is lost: the estimate stays", arguments: [1, 2])
+    @Test("H7: the report on the last packets of a stream is lost: the estimate does not change", arguments: [1, 2])
     func lostReport(count: Int) {
         var line = ReportedLine()
         line.stream(seconds: 10)
@@ -19,7 +19,7 @@ struct SilenceTests {
         #expect(line.knocks <= 10, "one question")
     }
 
-    @Test("H7: a report is lost amid a stream: what it told of no longer counts as on its way")
+    @Test("H7: a report amid a stream is lost: its packets no longer count as in flight")
     func lostReportAmid() {
         var line = ReportedLine()
         line.stream(seconds: 10)
@@ -29,7 +29,7 @@ struct SilenceTests {
         #expect(line.estimator.bytesInFlight == 0)
     }
 
-    @Test("H7: the last packet of each burst is lost: the estimate stays", arguments: [true, false])
+    @Test("H7: the last packet of each burst is lost: the estimate does not change", arguments: [true, false])
     func lostTail(canPad: Bool) {
         var line = ReportedLine()
         line.canPad = canPad
@@ -44,7 +44,7 @@ struct SilenceTests {
         #expect(line.knocks <= (canPad ? 50 : 0), "one question a burst")
     }
 
-    @Test("H7: of a still picture each second packet is lost", arguments: [500, 1_000, 2_000])
+    @Test("H7: every second packet of a still screen is lost", arguments: [500, 1_000, 2_000])
     func lostStills(milliseconds: Int64) {
         var line = ReportedLine()
         line.stream(seconds: 10)
@@ -58,7 +58,7 @@ struct SilenceTests {
         #expect(line.estimate >= 0.5 * before, "\(line.estimate) after \(before)")
     }
 
-    @Test("H4: an outage under a stream is noticed after a second, whatever was lost before")
+    @Test("H4: an outage while a stream flows is detected after a second, whatever was lost before")
     func outage() {
         var line = ReportedLine()
         line.stream(seconds: 10)
@@ -70,7 +70,7 @@ struct SilenceTests {
         #expect(line.now - since <= .milliseconds(1_100))
     }
 
-    @Test("H4: an outage under a picture each second or two is noticed too", arguments: [1.0, 2.0])
+    @Test("H4: an outage with one frame per second or per two seconds is detected, too", arguments: [1.0, 2.0])
     func outageOfStills(interval: Double) {
         var line = ReportedLine()
         line.stream(seconds: 10)
@@ -84,7 +84,7 @@ struct SilenceTests {
         #expect(line.now - since <= .seconds(5))
     }
 
-    @Test("What a report has passed by may still be told as received or lost")
+    @Test("Packets that a report skipped may still be reported as received or lost")
     func lateReport() {
         var estimator = BandwidthEstimator()
         var now = MonotonicTime(milliseconds: 1_000)

@@ -3,7 +3,7 @@ import EdgeTestSupport
 import HTTPServing
 import Testing
 
-@Suite("The page and its files")
+@Suite("Console page")
 struct ConsolePageTests {
     let router: Router
 
@@ -33,7 +33,7 @@ struct ConsolePageTests {
         return found
     }
 
-    @Test("Whatever the page asks for is there, and is what its name says")
+    @Test("Every file that the page loads exists, with the type that its name says")
     func complete() async throws {
         let files = try await files()
         #expect(files.count > 15)
@@ -50,7 +50,7 @@ struct ConsolePageTests {
         }
     }
 
-    @Test("Nothing comes from another host, and no browser would let it")
+    @Test("Nothing is loaded from another host, and the content security policy forbids it")
     func offline() async throws {
         for (path, response) in try await files() {
             let addresses = response.text.matches(of: /https?:\/\/[a-z0-9.]+/).map { String($0.output) }
@@ -61,7 +61,7 @@ struct ConsolePageTests {
         }
     }
 
-    @Test("The elements that scripts look for by id are in the page")
+    @Test("The page contains every element that a script looks up by id")
     func elements() async throws {
         let page = await router.handle(try request(.get, "/")).text
         for (path, response) in try await files() where path.hasSuffix(".js") {

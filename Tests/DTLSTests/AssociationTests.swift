@@ -67,7 +67,7 @@ struct AssociationTests {
         #expect(server.association.nextDeadline == MonotonicTime.zero + .milliseconds(250))
     }
 
-    @Test("The unanswered flight is sent again with doubling pauses, and the handshake ends after its limit")
+    @Test("An unanswered flight is retransmitted with doubling intervals, and the handshake fails at its limit")
     func retransmission() throws {
         let hello = try WireCapture.load("firefox153").clientHello
         var server = try End(context(), .server, fingerprint: Self.other.fingerprintSHA256)
@@ -91,7 +91,7 @@ struct AssociationTests {
     }
 
     @Test(
-        "Keys are the same on both sides, each other's way round; fragments follow the datagram limit",
+        "Both sides derive the same keys, each other's way round; fragments keep the datagram limit",
         arguments: [300, 1_200])
     func keys(mtu: Int) throws {
         let contexts = (try context(mtu: mtu, Self.certificate), try context(mtu: mtu, Self.other))
@@ -123,7 +123,7 @@ struct AssociationTests {
         #expect(server.association.state == .ended(.closedByPeer))
     }
 
-    @Test("D15: a DTLS 1.0 ClientHello ends in a clear refusal")
+    @Test("D15: a DTLS 1.0 ClientHello is refused with a specific error")
     func oldVersion() throws {
         // The Chromium hello without supported_versions, cut down to version feff throughout.
         var hello = try #require(try WireCapture.load("gstreamer122").clientHello.first)
@@ -153,7 +153,9 @@ struct AssociationTests {
         #expect(server.association.state == .handshaking)
     }
 
-    @Test("F8: what is no ClientHello is dropped, and the peer's own one is answered", arguments: WireCapture.all)
+    @Test(
+        "F8: a record that is not a ClientHello is dropped, and the peer's own ClientHello is answered",
+        arguments: WireCapture.all)
     func brokenHello(name: String) throws {
         let hello = try WireCapture.load(name).clientHello
         var server = try End(context(), .server, fingerprint: Self.other.fingerprintSHA256)
@@ -177,7 +179,9 @@ struct AssociationTests {
         #expect(server.take().first?[13] == 2, "a ServerHello")
     }
 
-    @Test("A flight goes again to where the peer is now; a peer that has it drops it, and four moves are followed")
+    @Test(
+        "A flight is retransmitted to the peer's current address; a peer that has it drops it, and four moves are followed"
+    )
     func following() throws {
         let contexts = (try context(mtu: 1_200, Self.certificate), try context(mtu: 1_200, Self.other))
         var server = try End(contexts.0, .server, fingerprint: Self.other.fingerprintSHA256)
@@ -205,7 +209,7 @@ struct AssociationTests {
         #expect(client.take().isEmpty, "an old flight is not repeated")
     }
 
-    @Test("What is no DTLS record is refused; damaged records change nothing")
+    @Test("Datagrams that are not DTLS records are refused; damaged records change nothing")
     func garbage() throws {
         var server = try End(context(), .server, fingerprint: Self.other.fingerprintSHA256)
         #expect(server.receive([22, 0xfe, 0xfd], at: .zero) == .dtlsMalformed)

@@ -14,7 +14,7 @@ struct CrossOriginTests {
                 .options, "/whip", headers: ["Origin": origin, "Access-Control-Request-Method": "POST"]))
     }
 
-    @Test("A preflight is answered with methods, fields and age")
+    @Test("A preflight is answered with methods, headers and max-age")
     func preflightAnswer() async throws {
         let response = try await preflight(CrossOrigin(), origin: "https://app.example")
         #expect(response.status == 204)
@@ -24,7 +24,7 @@ struct CrossOriginTests {
         #expect(response.headers["Access-Control-Allow-Credentials"] == nil)
     }
 
-    @Test("Only listed origins are allowed when there is a list")
+    @Test("With a list only the listed origins are allowed")
     func list() async throws {
         let policy = CrossOrigin(allowedOrigins: ["https://app.example"])
         let good = try await preflight(policy, origin: "https://app.example")
@@ -34,7 +34,7 @@ struct CrossOriginTests {
         #expect(bad.headers["Vary"] == "Origin")
     }
 
-    @Test("Scripts may read what WHIP needs; a request without Origin gets nothing")
+    @Test("Scripts can read the headers that WHIP needs; a request without Origin gets no CORS headers")
     func exposing() async throws {
         var router = Router(finish: CrossOrigin().apply)
         router.on(.post, "/whip") { _ in HTTPResponse(status: 201) }
@@ -46,7 +46,7 @@ struct CrossOriginTests {
         #expect(plain.headers.fields.isEmpty)
     }
 
-    @Test("Link values carry quoted credentials")
+    @Test("Link values contain quoted credentials")
     func links() {
         let plain = ICEServer(urls: ["stun:a.example", "stun:b.example"])
         #expect(plain.linkValues == ["<stun:a.example>; rel=\"ice-server\"", "<stun:b.example>; rel=\"ice-server\""])

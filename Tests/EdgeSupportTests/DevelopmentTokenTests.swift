@@ -23,7 +23,7 @@ struct DevelopmentTokenTests {
     }
 
     @Test(
-        "1.7: the server's own page gets a token, by whatever name of this machine, and so does a program",
+        "1.7: the server's own page gets a token under any name of this machine, and so does a program",
         arguments: [
             ("localhost:7880", [:]), ("127.0.0.1", [:]), ("[::1]:7880", [:]), ("LOCALHOST:1", [:]),
             ("192.0.2.9:7880", [:]),
@@ -39,7 +39,7 @@ struct DevelopmentTokenTests {
     }
 
     @Test(
-        "1.7: no page of another origin gets one, whatever it lets its name point to",
+        "1.7: a page of another origin gets no token, wherever its name resolves to",
         arguments: [
             ("localhost:7880", ["Origin": "https://evil.example"]), ("localhost:7880", ["Origin": "null"]),
             ("localhost:7880", ["Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"]),
@@ -55,7 +55,7 @@ struct DevelopmentTokenTests {
         #expect(response.status == 403 && response.text.contains("\"code\":\"cross_origin\""), "\(response.text)")
     }
 
-    @Test("1.7: another machine gets none")
+    @Test("1.7: another machine gets no token")
     func elsewhere() async throws {
         #expect(try await ask(isLoopback: false).status == 403)
     }

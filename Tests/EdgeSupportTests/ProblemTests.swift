@@ -15,7 +15,7 @@ struct ProblemTests {
         return object.mapValues { "\($0)" }
     }
 
-    @Test("A refusal is a document with type, title, status, code and detail (RFC 9457)")
+    @Test("An error is a document with type, title, status, code and detail (RFC 9457)")
     func document() throws {
         let response = Problem(RoomError(.roomFull, "The room has 4 of 4 participants.")).response
         #expect(response.status == 409)
@@ -52,7 +52,7 @@ struct ProblemTests {
         #expect(Problem(RoomError(.roomFull)).response.headers["Retry-After"] == nil)
     }
 
-    @Test("4.7: the document has the place as a JSON Pointer, what is expected there, and what was found")
+    @Test("4.7: the document contains the place as a JSON Pointer, the expected value, and the value found")
     func place() throws {
         var fault = JSONFault(["a/b~c", "0"], .unexpected(wanted: "1 to 9"), found: "0")
         var document = try members(Problem(fault).response)
@@ -67,7 +67,7 @@ struct ProblemTests {
     }
 
     @Test(
-        "4.7: the nearest word is the one with the fewest slips, and none where nothing is near",
+        "4.7: the suggested word is the one with the fewest edits; without a near one there is none",
         arguments: [
             ("maxParticpants", "maxParticipants"), ("nmae", "name"), ("Name", "name"), ("metdata", "metadata"),
             ("maxparticipants", "maxParticipants"), ("surprise", nil), ("x", nil), ("", nil),
@@ -77,7 +77,7 @@ struct ProblemTests {
         #expect(NearestWord.of(["name", "metadata", "maxParticipants", "maxPublishers"], to: word) == expected)
     }
 
-    @Test("A JSON fault names the place")
+    @Test("A JSON fault contains the place")
     func faults() {
         struct Body: Decodable { var a: [Inner] }
         struct Inner: Decodable { var b: Int }

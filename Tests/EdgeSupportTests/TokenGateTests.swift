@@ -8,7 +8,7 @@ import Testing
 @Suite("Token gate")
 struct TokenGateTests {
     @Test(
-        "The token is in Authorization, else in the query",
+        "The token is taken from Authorization, else from the query",
         arguments: [
             (["Authorization": "Bearer abc"], "/x", "abc"),
             (["authorization": "bearer abc"], "/x", "abc"),
@@ -24,7 +24,9 @@ struct TokenGateTests {
         #expect(TokenGate.token(of: try request(.get, target, headers: headers)) == expected)
     }
 
-    @Test("A good token gives its claims; none is 401 with a bare challenge, a wrong one 401 with invalid_token")
+    @Test(
+        "A valid token gives its claims; a missing one is 401 with a bare challenge, an invalid one 401 with invalid_token"
+    )
     func verification() throws {
         let gate = TestTokens.gate
         let good = try TestTokens.token("ada")
@@ -37,7 +39,7 @@ struct TokenGateTests {
         #expect(wrong?.headers["WWW-Authenticate"]?.contains("invalid_token") == true)
     }
 
-    @Test("An opened resource takes no token, a good one and an expired one, but no forged one")
+    @Test("An open resource accepts no token, a valid one and an expired one, but no forged one")
     func openedResource() throws {
         let gate = TestTokens.gate
         try gate.checkIfPresent(request(.delete, "/x"))

@@ -4,10 +4,10 @@ import Primitives
 import Testing
 
 /// What holds for every allocation, tried on random ones; the seed of a failure is printed.
-@Suite("Allocation, any")
+@Suite("Allocation: properties")
 struct AllocationPropertyTests {
     @Test(
-        "H8: the budget is kept, nobody rises while another has nothing, more budget never means less",
+        "H8: the budget is kept, no video rises while another has nothing, a larger budget never gives less",
         arguments: 0..<400)
     func invariants(seed: UInt64) {
         var random = RandomSource(seed: seed)

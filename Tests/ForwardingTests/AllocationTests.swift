@@ -15,7 +15,7 @@ struct AllocationTests {
     }
 
     @Test(
-        "H8: one camera gets what fits and what the viewer wants",
+        "H8: one camera gets what fits and what the subscriber prefers",
         arguments: [
             AllocationCase("everything fits", 5_000, [camera()], "720p30", why: "best"),
             AllocationCase("just enough with the margin", 1_650, [camera()], "720p30", why: "best"),
@@ -50,7 +50,7 @@ struct AllocationTests {
     func one(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
-        "H8: everybody gets something before anybody gets more",
+        "H8: every video gets its lowest step before any gets more",
         arguments: [
             AllocationCase("two share evenly", 1_200, [camera(), camera()], "360p30 360p30"),
             AllocationCase("the first of equals takes the rest", 1_000, [camera(), camera()], "360p30 360p15"),
@@ -81,7 +81,7 @@ struct AllocationTests {
     func everybody(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
-        "H8: importance",
+        "H8: more important videos rise first",
         arguments: [
             AllocationCase(
                 "grid does not prefer the speaker", .grid, 1_200, [camera(), camera(dominant: true)],
@@ -130,7 +130,7 @@ struct AllocationTests {
     func importance(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
-        "H8, A10: a screen keeps its size and gives up frames",
+        "H8, A10: a screen keeps its size and loses frames",
         arguments: [
             AllocationCase("40 % of the demand", .collaboration, 1_080, [camera(), screen()], "180p30 1080p15"),
             AllocationCase("alone with plenty", .collaboration, 2_000, [screen()], "1080p30", why: "best"),
@@ -156,7 +156,7 @@ struct AllocationTests {
     func screens(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
-        "H8, H9: staying is cheaper than rising",
+        "H8, H9: keeping a layer needs less bandwidth than rising to it",
         arguments: [
             AllocationCase("stays without the margin", 1_510, [camera(at: (2, 2))], "720p30"),
             AllocationCase("stays a little over the estimate", 1_430, [camera(at: (2, 2))], "720p30"),
@@ -198,7 +198,7 @@ struct AllocationTests {
     func hysteresis(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
-        "H8, B13, B14: caps and the policy for too little",
+        "H8, B13, B14: caps, and the policy when even the lowest layer does not fit",
         arguments: [
             AllocationCase("a cap binds like the link", 5_000, cap: 600, [camera()], "360p30", why: "capped"),
             AllocationCase(
@@ -231,7 +231,7 @@ struct AllocationTests {
     func limits(_ line: AllocationCase) { Self.check(line) }
 
     @Test(
-        "H9: without a sign of congestion nothing that flows is taken back, and nothing new begins beyond the estimate",
+        "H9: without a sign of congestion no flowing layer is reduced, and no layer beyond the estimate starts",
         arguments: [
             AllocationCase(
                 "a picture that outgrows the estimate goes on", 300, [camera(Offers.single, at: (0, 0))], "720p30"
@@ -253,7 +253,7 @@ struct AllocationTests {
         ])
     func atEase(_ line: AllocationCase) { Self.check(line) }
 
-    @Test("H8: the reason tells what is needed and what there is")
+    @Test("H8: the reason states the required and the available bandwidth")
     func reasons() throws {
         let line = AllocationCase("", 700, [camera()], "")
         let decision = try #require(Allocation.decide(line.requests, under: line.rules).first)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("What one packet says about layers")
+@Suite("What one packet announces about layers")
 struct LayerMarkTests {
     @Test(
-        "A key index delta of 5 bits comes back, and announces and joins nothing",
+        "A key index delta of 5 bits is read back, and announces and joins nothing",
         arguments: [0, 1, 0x1f, 0x3f] as [UInt8])
     func keyIndex(delta: UInt8) {
         let mark = LayerMark(keyIndexDelta: delta)
@@ -14,7 +14,7 @@ struct LayerMarkTests {
         #expect(!mark.hasTargets && mark.joining.isEmpty)
     }
 
-    @Test("Announced layers come back, 7 and above as no limit, and move no key index")
+    @Test("Announced layers are read back, 7 and above as no limit, and keep the key index")
     func targets() {
         let mark = LayerMark(targets: LayerCaps(spatial: 1, temporal: 2))
         #expect(mark.hasTargets && !mark.announcesAll && mark.targets == LayerCaps(spatial: 1, temporal: 2))
@@ -24,7 +24,7 @@ struct LayerMarkTests {
         #expect(!LayerMark().announcesAll)
     }
 
-    @Test("A packet joins both neighbours, and announces nothing")
+    @Test("A packet joins both neighbours and announces nothing")
     func joining() {
         var mark = LayerMark()
         mark.join(.before)

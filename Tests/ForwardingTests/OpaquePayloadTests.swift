@@ -8,7 +8,7 @@ import Testing
 @testable import Forwarding
 
 /// G10: what is encrypted end to end is forwarded by what stands beside the payload. Captures of real clients, their payloads encrypted.
-@Suite("Payloads that are encrypted end to end")
+@Suite("End-to-end encrypted payloads")
 struct OpaquePayloadTests {
     /// Encrypts what end-to-end encryption covers, or decrypts it, with the key stream of `seed`.
     private static func encrypt(_ payload: [UInt8], from start: Int, seed: UInt64 = 10) -> [UInt8] {
@@ -76,7 +76,7 @@ struct OpaquePayloadTests {
     }
 
     @Test(
-        "G10: encrypted video with a dependency descriptor is forwarded as the same video in the clear is",
+        "G10: encrypted video with a dependency descriptor is forwarded like the same video unencrypted",
         arguments: ["whip_chromium_h264_sim3", "whip_chromium_av1_l3t3", "whip_chromium_vp8_sim3"])
     func video(name: String) throws {
         let clear = Self.forward(try Capture(name, .video, encrypted: false))
@@ -96,7 +96,7 @@ struct OpaquePayloadTests {
     }
 
     @Test("G10: encrypted Opus is forwarded whole, without any descriptor")
-    func sound() throws {
+    func audio() throws {
         var capture = try Capture("whip_chromium_vp8_sim3", .audio, encrypted: false)
         // A key stream for each packet, so that their first bytes are any: most that end in 3 break the rules of Opus.
         for index in capture.packets.indices {
@@ -114,7 +114,7 @@ struct OpaquePayloadTests {
     }
 
     @Test(
-        "G10: encrypted VP8 without a dependency descriptor is forwarded; nothing behind its payload descriptor changes"
+        "G10: encrypted VP8 without a dependency descriptor is forwarded; nothing after its payload descriptor changes"
     )
     func withoutDescriptor() throws {
         let opaque = try Capture("whip_gst_vp8_mtu1400", .video, encrypted: true)
@@ -132,8 +132,10 @@ struct OpaquePayloadTests {
         }
     }
 
-    @Test("G10: encrypted RED is forwarded whole; whoever has no RED is refused, because nobody can strip it")
-    func redundantSound() {
+    @Test(
+        "G10: encrypted RED is forwarded whole; a subscriber without RED is refused, because the server cannot strip it"
+    )
+    func redundantAudio() {
         let red = PayloadFormat(codec: .red, payloadType: 70, rtxPayloadType: nil, clockRateHz: 48_000)
         let opus = PayloadFormat(codec: .opus, payloadType: 109, rtxPayloadType: nil, clockRateHz: 48_000)
         var random = RandomSource(seed: 1)
@@ -156,7 +158,7 @@ struct OpaquePayloadTests {
         #expect(plain.signals.filter { $0.contains(.noCommonCodec) }.count == 1)
     }
 
-    @Test("G10: what comes before the structure of its descriptors is no beginning, whatever its bytes look like")
+    @Test("G10: a packet ahead of the dependency structure never starts a stream, whatever its bytes look like")
     func beforeStructure() throws {
         var capture = try Capture("whip_chromium_h264_sim3", .video, encrypted: true)
         let id = capture.track.extensions[.dependencyDescriptor]

@@ -29,7 +29,7 @@ struct ReceiveActivityTests {
         harness.run(to: at(end))
     }
 
-    @Test("A11, B9: 5 fps, 4 fps and a frame every 2 s for 5 min are healthy: not silent, no requests, layer alive")
+    @Test("A11, B9: 5 fps, 4 fps and a frame every 2 s for 5 min: not silent, no keyframe requests, layer active")
     func lowRates() throws {
         let harness = harness()
         var number: UInt16 = 0
@@ -47,7 +47,7 @@ struct ReceiveActivityTests {
         #expect(statistics.layers[0].bitrate < .kilobitsPerSecond(5))
     }
 
-    @Test("A16, B19: video that stops is silent after 2 to 5 s, once, and resumed by its next packet")
+    @Test("A16, B19: video that stops is reported silent once, after 2 to 5 s, and resumed by its next packet")
     func background() throws {
         let harness = harness()
         var number: UInt16 = 0
@@ -64,7 +64,7 @@ struct ReceiveActivityTests {
         #expect(harness.events.last == .trackResumed(TrackID(1)))
     }
 
-    @Test("A6: audio that was interrupted goes on with its first packet", arguments: [5.0, 30, 120])
+    @Test("A6: interrupted audio is resumed by its first packet", arguments: [5.0, 30, 120])
     func interruption(seconds: Double) throws {
         let harness = harness(.microphone())
         for index in UInt16(0)..<100 {
@@ -88,7 +88,7 @@ struct ReceiveActivityTests {
         #expect(harness.events.last == .trackResumed(TrackID(2)))
     }
 
-    @Test("A goodbye is silence at once; the SSRC may come back")
+    @Test("RTCP BYE makes a stream silent at once; the SSRC may return")
     func goodbye() {
         let harness = harness()
         var number: UInt16 = 0
@@ -100,7 +100,7 @@ struct ReceiveActivityTests {
         #expect(harness.events.last == .trackResumed(TrackID(1)))
     }
 
-    @Test("A12, D10: twenty changes of size are told with the keyframe that brings them")
+    @Test("A12, D10: twenty changes of size are reported with their keyframes")
     func sizes() throws {
         let harness = harness()
         let sizes: [(UInt16, UInt16)] = (0..<20).map { $0 % 2 == 0 ? (375, 667 + UInt16($0)) : (896, 414) }
@@ -121,7 +121,7 @@ struct ReceiveActivityTests {
         #expect(try #require(harness.uplink.tracks[0]).statistics(at: at(10_000)).layers[0].keyframesReceived == 21)
     }
 
-    @Test("A5: a timestamp step with the same SSRC is no new stream and no jitter; video NACK and PLI stay quiet")
+    @Test("A5: a timestamp step under the same SSRC is no new stream and no jitter, and triggers no NACK or PLI")
     func timestampStep() throws {
         let harness = harness(.microphone())
         for index in UInt16(0)..<200 {
@@ -140,7 +140,7 @@ struct ReceiveActivityTests {
         #expect(harness.sent.allSatisfy { _ in harness.nacked.isEmpty && harness.keyframeRequests.isEmpty })
     }
 
-    @Test("A4: packets of 10 to 120 ms in one stream: nothing lost, timestamps as sent")
+    @Test("A4: audio packets of 10 to 120 ms in one stream: none lost, timestamps unchanged")
     func packetSizes() throws {
         let harness = harness(.microphone())
         var timestamp: UInt32 = 0, moment = 0.0
@@ -160,7 +160,7 @@ struct ReceiveActivityTests {
         #expect(track.statistics(at: at(moment)).layers[0].jitterMilliseconds < 1)
     }
 
-    @Test("B7, B8: changes of cadence are followed within 2 s without loss of a frame")
+    @Test("B7, B8: the measured frame rate follows changes within 2 s, and no frame is lost")
     func cadence() throws {
         let harness = harness()
         var number: UInt16 = 0, start = 0.0
@@ -174,7 +174,7 @@ struct ReceiveActivityTests {
         #expect(layer.framesReceived == UInt64(number) && layer.packetsLost == 0)
     }
 
-    @Test("A stopped simulcast layer is noticed when others go on, and low rates do not look like it")
+    @Test("A stopped simulcast layer is detected while others continue; low frame rates are not mistaken for it")
     func stoppedLayer() throws {
         let harness = harness(.camera(encodings: [EncodingDescription(ssrc: 1), EncodingDescription(ssrc: 2)]))
         let track = try #require(harness.uplink.tracks[0])
@@ -199,7 +199,7 @@ struct ReceiveActivityTests {
         }
     }
 
-    @Test("A keyframe that lies whole in the history serves a late joiner; one with a hole or too old does not")
+    @Test("A keyframe that is whole in the history serves a late subscriber; an incomplete or old one does not")
     func replay() throws {
         let harness = harness()
         let track = try #require(harness.uplink.tracks[0])

@@ -40,7 +40,7 @@ struct ReceiveAnnouncementTests {
         return offers
     }
 
-    @Test("Until a second was measured a layer costs what its publisher says, not what its keyframe does")
+    @Test("Until a second was measured a layer's bitrate is the announced one, not its keyframe's")
     func rates() {
         let told = offers(announced: Self.allocation)
         #expect(told.map(\.bitrate) == [100, 300, 1_500].map { Bitrate.kilobitsPerSecond($0) })
@@ -49,7 +49,7 @@ struct ReceiveAnnouncementTests {
         #expect(measured.allSatisfy { $0.bitrate > .kilobitsPerSecond(160) })
     }
 
-    @Test("What is cut short or from nobody's layers changes nothing")
+    @Test("A truncated announcement, or one for unknown layers, changes nothing")
     func damaged() {
         for length in [1, 5, 12, 21] {
             let cut = offers(announced: Array(Self.allocation.prefix(length)))

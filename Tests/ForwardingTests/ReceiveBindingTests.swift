@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Receive: which stream is what")
+@Suite("Receive: binding of streams to tracks")
 struct ReceiveBindingTests {
     private func packet(_ ssrc: UInt32, _ number: UInt16 = 1, mid: String? = nil, rid: String? = nil, type: UInt8 = 96)
         -> TestPacket
@@ -22,7 +22,7 @@ struct ReceiveBindingTests {
         return layer
     }
 
-    @Test("Simulcast layers are learnt by mid and rid from the first packets and remembered")
+    @Test("Simulcast layers are bound by mid and rid of the first packets, and stay bound")
     func simulcast() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -39,7 +39,7 @@ struct ReceiveBindingTests {
         #expect((0..<3).map { track.rank(ofLayer: $0) } == [1, 0, 2], "q < h < f whatever the order in the SDP")
     }
 
-    @Test("A rid alone is enough where only one track has it")
+    @Test("A rid alone binds a stream if only one track has it")
     func ridWithoutMid() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(rids: ["q", "h"]), at: at(0))
@@ -48,7 +48,7 @@ struct ReceiveBindingTests {
         #expect(harness.receive(packet(2, rid: "q"), at: at(0)) == .dropped(.rtpUnknownStream))
     }
 
-    @Test("Without any extension the payload type decides, as long as one track only has it (ffmpeg, GStreamer)")
+    @Test("Without any extension the payload type binds a stream if only one track has it (ffmpeg, GStreamer)")
     func payloadType() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -65,7 +65,7 @@ struct ReceiveBindingTests {
         #expect(layer(harness.receive(packet(10), at: at(2000))) == 0)
     }
 
-    @Test("SSRCs that the SDP names are known at once; removing the track forgets them")
+    @Test("SSRCs in the SDP are bound at once; removing the track unbinds them")
     func announced() {
         let harness = UplinkHarness()
         let description = TrackDescription.camera(
@@ -77,7 +77,7 @@ struct ReceiveBindingTests {
         #expect(harness.receive(packet(21, 2), at: at(1)) == .dropped(.rtpUnknownStream))
     }
 
-    @Test("A15: another SSRC with the same mid replaces the source under the same layer; numbering goes on upwards")
+    @Test("A15: another SSRC with the same mid replaces the source of the layer; output numbers continue")
     func replacedSource() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))
@@ -94,7 +94,7 @@ struct ReceiveBindingTests {
         #expect(harness.uplink.tracks.count == 1)
     }
 
-    @Test("Sources that come one after the other, with retransmissions of their own, are told and leave nothing behind")
+    @Test("Successive sources with their own retransmission streams are reported, and leave no state behind")
     func manySources() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))
@@ -126,7 +126,7 @@ struct ReceiveBindingTests {
         #expect(Set(gone.map(\.ssrc)) == [1_000, 1_799] && !gone.contains { $0.isReceived })
     }
 
-    @Test("Padding is a gap to close, an unknown payload type too; neither is stored")
+    @Test("Padding and unknown payload types become gaps to close; neither is stored")
     func gaps() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))
@@ -149,7 +149,7 @@ struct ReceiveBindingTests {
         #expect(track.arrivals.isEmpty)
     }
 
-    @Test("Hostile bytes are dropped with a reason")
+    @Test("Malformed packets are dropped with a reason")
     func malformed() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))
@@ -163,7 +163,7 @@ struct ReceiveBindingTests {
         #expect(harness.receive([UInt8](repeating: 0x80, count: 2048), at: at(2)) == .dropped(.rtpUnknownStream))
     }
 
-    @Test("C6: packets of a muted track are dropped at once; afterwards the numbering goes on without a gap")
+    @Test("C6: packets of a muted track are dropped at once; after unmuting the numbers continue without a gap")
     func mute() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))
@@ -181,7 +181,7 @@ struct ReceiveBindingTests {
         #expect(track.layer(0).pointee.lastKeyframe == nil)
     }
 
-    @Test("More tracks than the bound are refused, and freed slots are used again")
+    @Test("Tracks beyond the limit are refused, and freed slots are reused")
     func trackLimit() {
         let harness = UplinkHarness()
         for id in 0..<MediaLimits.tracksPerParticipant {
@@ -192,7 +192,7 @@ struct ReceiveBindingTests {
         #expect(harness.uplink.addTrack(.camera(id: 99, mid: "99"), at: at(0)) != nil)
     }
 
-    @Test("The table holds its bound of streams under SSRCs in a row, and forgets")
+    @Test("The table keeps its limit of streams when new SSRCs arrive in a row, and evicts old ones")
     func table() {
         var table = SSRCTable()
         var isFull = false

@@ -52,7 +52,8 @@ struct ReceiveCaptureTests {
     }
 
     @Test(
-        "Every packet finds its place, and media is stored as it came", arguments: CapturedPackets.all, [true, false])
+        "Every packet is bound to a layer, and media is stored unchanged", arguments: CapturedPackets.all,
+        [true, false])
     func everyPacket(name: String, namingSSRCs: Bool) throws {
         let outcome = try Self.play(name, namingSSRCs: namingSSRCs)
         let useless: Set<DropReason> = [.rtpDuplicate, .rtpPaddingOnly, .rtxUnknownStream, .rtpTooOld]
@@ -65,7 +66,7 @@ struct ReceiveCaptureTests {
     }
 
     @Test(
-        "Codec, layers and sizes are what the client encoded",
+        "Codec, layers and sizes are those that the client encoded",
         arguments: [
             ("whip_chromium_vp8_sim3", Codec.vp8, 2), ("whip_chromium_h264_sim3", .h264, 3),
             ("whip_chromium_vp9_sim3", .vp9, 3), ("whip_chromium_vp9_l3t3key", .vp9, 1),
@@ -98,7 +99,7 @@ struct ReceiveCaptureTests {
     }
 
     @Test(
-        "E5: the cached parameter sets make a STAP-A that the format's own parser reads",
+        "E5: the cached parameter sets make a STAP-A that the H.264 parser reads",
         arguments: ["whip_gst_h264", "whip_ffmpeg_h264", "whip_chromium_h264_sim3"])
     func parameterSets(name: String) throws {
         let outcome = try Self.play(name)
@@ -119,7 +120,7 @@ struct ReceiveCaptureTests {
         #expect(summary.startsKeyframe && summary.dimensions != nil)
     }
 
-    @Test("Cut, flipped and shuffled captures never trap", arguments: CapturedPackets.all)
+    @Test("Truncated, corrupted and shuffled captures never trap", arguments: CapturedPackets.all)
     func hostile(name: String) throws {
         var random = RandomSource(seed: 1)
         let packets = try CapturedPackets.load(name)

@@ -19,7 +19,7 @@ struct ReceiveFeedbackTests {
         return packet
     }
 
-    @Test("B10: feedback is complete for audio that comes in bursts of 512 ms, and so is the order")
+    @Test("B10: for audio in bursts of 512 ms feedback is complete and in order")
     func bursts() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -47,7 +47,7 @@ struct ReceiveFeedbackTests {
         #expect(track.statistics(at: at(20_500)).layers[0].packetsLost == 0)
     }
 
-    @Test("Every transport-wide number is told: media, retransmissions, padding, unknown streams; losses as losses")
+    @Test("Every transport-wide number is reported: media, retransmissions, padding, unknown streams; losses as lost")
     func everything() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -77,7 +77,7 @@ struct ReceiveFeedbackTests {
         #expect(times.count >= 8 && times.count <= 20)
     }
 
-    @Test("A packet that comes after later ones were told is told again as arrived")
+    @Test("A packet that arrives after later ones were reported is then reported as received")
     func late() {
         var recorder = TransportFeedbackRecorder()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1200, alignment: 8)
@@ -100,7 +100,8 @@ struct ReceiveFeedbackTests {
         #expect(reader?.next(in: raw.bytes)?.arrival == at(120).microseconds / 250)
     }
 
-    @Test("A flood or a jump of transport numbers stays within bounds", arguments: [UInt16(1), 7, 600, 5000, 30_000])
+    @Test(
+        "A flood or a jump of transport-wide numbers stays within bounds", arguments: [UInt16(1), 7, 600, 5000, 30_000])
     func jumps(step: UInt16) {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -137,7 +138,7 @@ struct ReceiveFeedbackTests {
         #expect(bytes * 8 / 20 <= 5_000, "\(bytes * 8 / 20) bit/s")
     }
 
-    @Test("RFC 3550: reports a second apart, with loss, fraction, jitter and the last sender report")
+    @Test("RFC 3550: reports every second with loss, fraction, jitter and the last sender report")
     func receiverReports() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -169,7 +170,7 @@ struct ReceiveFeedbackTests {
         #expect(reports[0].block.lastSenderReport == 0)
     }
 
-    @Test("Nobody heard: no reports")
+    @Test("Without received packets no reports are sent")
     func quiet() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
@@ -181,7 +182,7 @@ struct ReceiveFeedbackTests {
         #expect(harness.reportBlocks.count == 2)
     }
 
-    @Test("Extended reports measure the round trip, and answer the peer's (RFC 3611)")
+    @Test("Extended reports measure the round trip, and the peer's are answered (RFC 3611)")
     func extendedReports() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(feedback: [.receiverReferenceTime]), at: at(0))
@@ -233,7 +234,7 @@ struct ReceiveFeedbackTests {
         }
     }
 
-    @Test("REMB for a publisher without transport-wide feedback: grows while nothing is lost, falls with loss")
+    @Test("REMB for a publisher without transport-wide feedback grows without loss and falls with loss")
     func advice() throws {
         let clean = UplinkHarness()
         _ = clean.uplink.addTrack(.camera(feedback: [.nack, .pli, .remb]), at: at(0))
@@ -249,7 +250,7 @@ struct ReceiveFeedbackTests {
         #expect(try #require(maximumBitrates(lossy).last) < 500_000)
     }
 
-    @Test("B13: a maximum is told beside transport-wide feedback, and lifted when it goes")
+    @Test("B13: a cap is signalled beside transport-wide feedback, and lifted when it is removed")
     func maximum() throws {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(maximumBitrate: .kilobitsPerSecond(1_440)), at: at(0))
@@ -261,7 +262,7 @@ struct ReceiveFeedbackTests {
         #expect(try #require(maximumBitrates(harness).last) > 90_000_000)
     }
 
-    @Test("No REMB where nothing asks for one")
+    @Test("No REMB is sent unless it was negotiated")
     func noAdvice() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(), at: at(0))

@@ -27,7 +27,7 @@ struct ReceiveHistoryTests {
         return bytes.count == length && bytes.allSatisfy { $0 == UInt8(truncatingIfNeeded: sequence) }
     }
 
-    @Test("Packets are found by number, late ones too, and only those that were stored")
+    @Test("Stored packets are found by number, late ones too, and no others")
     func lookUp() {
         var history = PacketHistory(.audio)
         for sequence in [Int64(70_000), 70_001, 70_003, 70_002] { Self.insert(&history, sequence, at: at(0)) }
@@ -38,7 +38,8 @@ struct ReceiveHistoryTests {
         expect(history.highest == 70_003)
     }
 
-    @Test("Old packets are gone as a whole, never with another's bytes", arguments: [40, 333, 1200, 2048])
+    @Test(
+        "Old packets are evicted whole and never found with another packet's bytes", arguments: [40, 333, 1200, 2048])
     func eviction(length: Int) {
         let limits = PacketHistory.Limits(
             initialBytes: 4096, maximumBytes: 8192, maximumRecords: 128, retention: .milliseconds(100))
@@ -55,7 +56,7 @@ struct ReceiveHistoryTests {
         }
     }
 
-    @Test("It grows while packets younger than the retention would be lost, up to its bound")
+    @Test("The history grows while packets within the retention would be evicted, up to its limit")
     func growth() {
         var history = PacketHistory(.video)
         let small = history.memoryBytes
@@ -73,7 +74,7 @@ struct ReceiveHistoryTests {
         expect(history.memoryBytes <= (1 << 20) + 1024 * MemoryLayout<PacketRecord>.stride)
     }
 
-    @Test("What comes in one turn after a quiet time is all there, wherever in the ring it begins", arguments: 0..<40)
+    @Test("A burst after a quiet period is stored whole, wherever in the ring it starts", arguments: 0..<40)
     func burst(quiet: Int) {
         // Sound in bursts of half a second (B10), and a slide of 200 kB, after packets now and then (DTX, a still screen).
         for (limits, length, count) in [(PacketHistory.Limits.audio, 240, 50), (.video, 1_100, 190)] {
@@ -91,7 +92,7 @@ struct ReceiveHistoryTests {
         }
     }
 
-    @Test("A slow stream stays small")
+    @Test("The history of a slow stream stays small")
     func staysSmall() {
         var history = PacketHistory(.video)
         let small = history.memoryBytes
@@ -99,7 +100,7 @@ struct ReceiveHistoryTests {
         expect(history.memoryBytes == small)
     }
 
-    @Test("Growing keeps what is alive and revives nothing that was overwritten")
+    @Test("Growing keeps live packets and restores no overwritten ones")
     func growthKeeps() {
         let limits = PacketHistory.Limits(
             initialBytes: 4096, maximumBytes: 1 << 16, maximumRecords: 512, retention: .seconds(1))

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Rates of streams")
 struct ReceiveRateTests {
-    @Test("A11: a picture every one to three seconds is a slow stream, at no moment none", arguments: [1.0, 2, 3])
+    @Test(
+        "A11: a frame every one to three seconds is a slow stream with a rate above zero at any time",
+        arguments: [1.0, 2, 3])
     func slow(spacing: Double) {
         var meter = RateMeter()
         for millisecond in 0..<30_000 {
@@ -22,7 +24,7 @@ struct ReceiveRateTests {
         #expect(meter.perSecond(at: at(36_000)) == 0)
     }
 
-    @Test("A stream that becomes fast, or comes back from a pause, is measured as a fast one")
+    @Test("A stream that becomes fast, or resumes after a pause, is measured as a fast one")
     func changes() {
         var meter = RateMeter()
         for picture in 0..<5 { meter.add(10_000, at: at(1_000 + Double(picture) * 2_000)) }
@@ -36,7 +38,7 @@ struct ReceiveRateTests {
         #expect(abs(meter.perSecond(at: at(16_500)) - 30_000) < 3_500)
     }
 
-    @Test("A11: layers at half a picture a second are offered at every moment")
+    @Test("A11: layers with a frame every two seconds are offered at any time")
     func offered() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
         var layers = VP8Layer.simulcast()

@@ -25,7 +25,9 @@ struct ReceiveRepairTests {
         return harness
     }
 
-    @Test("G4: a lost packet is asked for once per round trip, ten times at most or for a second, then a keyframe is")
+    @Test(
+        "G4: a lost packet is requested once per round trip, at most ten times or for a second, then a keyframe is requested"
+    )
     func nackUntilGivenUp() {
         let harness = Self.cameraHarness()
         harness.uplink.setRoundTripTime(.milliseconds(60))
@@ -49,7 +51,7 @@ struct ReceiveRepairTests {
         #expect(harness.keyframeRequests.first == at(510) + NackGenerator.maximumAge)
     }
 
-    @Test("Reordering within the tolerance asks for nothing")
+    @Test("Reordering within the tolerance triggers no NACK")
     func reordering() {
         let harness = Self.cameraHarness()
         for (index, number) in [UInt16(0), 1, 3, 2, 4, 6, 5, 7].enumerated() {
@@ -60,7 +62,7 @@ struct ReceiveRepairTests {
         #expect(harness.nacked.isEmpty)
     }
 
-    @Test("A retransmission is the original again, ends the asking, and measures the round trip")
+    @Test("A retransmission restores the original packet, ends its requests, and measures the round trip")
     func retransmission() throws {
         let harness = Self.cameraHarness()
         Self.send(harness, 0..<20, without: [10])
@@ -81,7 +83,7 @@ struct ReceiveRepairTests {
         #expect(harness.nacked.count == count)
     }
 
-    @Test("Retransmissions of packets that came are probes: not stored, counted apart")
+    @Test("Retransmissions of received packets are probes: not stored, counted separately")
     func probes() {
         let harness = Self.cameraHarness()
         Self.send(harness, 0..<10)
@@ -97,7 +99,7 @@ struct ReceiveRepairTests {
         #expect(harness.receive(short, at: at(103)) == .dropped(.rtxMalformed))
     }
 
-    @Test("A retransmission before any media of its layer has nothing to repair")
+    @Test("A retransmission before any media of its layer repairs nothing")
     func repairBeforeMedia() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.camera(rids: ["q"]), at: at(0))
@@ -111,8 +113,8 @@ struct ReceiveRepairTests {
         #expect(harness.receive(repair, at: at(30)) == .stored(layer: 0, sequence: 0x10000 + 6))
     }
 
-    @Test("No NACK for a stream that did not negotiate it")
-    func audioIsNotAskedFor() {
+    @Test("No NACK is sent for a stream that did not negotiate it")
+    func audioWithoutNACK() {
         let harness = UplinkHarness()
         _ = harness.uplink.addTrack(.microphone(), at: at(0))
         for number: UInt16 in [0, 1, 2, 5, 6, 7] {
@@ -123,7 +125,7 @@ struct ReceiveRepairTests {
         #expect(harness.nacked.isEmpty)
     }
 
-    @Test("More missing than can be repaired asks for a keyframe at once")
+    @Test("When more packets are missing than can be repaired a keyframe is requested at once")
     func outage() {
         let harness = Self.cameraHarness()
         Self.send(harness, 0..<10)
@@ -134,7 +136,7 @@ struct ReceiveRepairTests {
         #expect(harness.keyframeRequests == [at(900)])
     }
 
-    @Test("G5: 100 subscribers that join within 100 ms are at most two requests")
+    @Test("G5: 100 subscribers that join within 100 ms cause at most two keyframe requests")
     func joins() throws {
         let harness = Self.cameraHarness()
         let track = try #require(harness.uplink.tracks[0])
@@ -151,7 +153,9 @@ struct ReceiveRepairTests {
         #expect(harness.keyframeRequests.first == at(110) || harness.keyframeRequests.first == at(100))
     }
 
-    @Test("G5: requests are repeated until a keyframe comes, 500 ms apart, 1 s for a screen", arguments: [true, false])
+    @Test(
+        "G5: requests are repeated until a keyframe arrives, every 500 ms, every second for a screen",
+        arguments: [true, false])
     func repeats(isScreen: Bool) throws {
         let harness = Self.cameraHarness(
             .camera(encodings: [EncodingDescription(ssrc: 0x1111)], source: isScreen ? .screen : .camera))
@@ -174,7 +178,7 @@ struct ReceiveRepairTests {
         #expect(harness.keyframeRequests.count == count)
     }
 
-    @Test("FIR for a sender that knows no PLI, counting commands; nothing for one that knows neither")
+    @Test("FIR with increasing command numbers for a sender without PLI; nothing for one without either")
     func intraRequest() throws {
         let harness = Self.cameraHarness(.camera(encodings: [EncodingDescription(ssrc: 0x1111)], feedback: [.fir]))
         harness.receive(TestPacket(sequence: 0), at: at(0))
@@ -192,7 +196,7 @@ struct ReceiveRepairTests {
         #expect(silent.keyframeRequests.isEmpty)
     }
 
-    @Test("A sender that is silent is not asked again until it is heard")
+    @Test("A silent sender gets no further request until it sends again")
     func silentSender() throws {
         let harness = Self.cameraHarness()
         Self.send(harness, 0..<10)
@@ -206,9 +210,9 @@ struct ReceiveRepairTests {
     }
 
     @Test(
-        "Renegotiated to a sender that cannot be asked for keyframes: the request from before is dropped, nothing stays due"
+        "After renegotiation to a sender without keyframe requests the pending request is dropped, and no deadline remains"
     )
-    func noLongerAsked() throws {
+    func withdrawnFeedback() throws {
         let encodings = [EncodingDescription(ssrc: 0x1111)]
         let harness = Self.cameraHarness(.camera(encodings: encodings))
         harness.receive(TestPacket(sequence: 0), at: at(0))
@@ -220,7 +224,7 @@ struct ReceiveRepairTests {
     }
 
     @Test(
-        "G5: a simulcast layer that stopped is asked for a keyframe a few times, and again when somebody wants one anew"
+        "G5: a keyframe of a stopped simulcast layer is requested a few times, and again on new demand"
     )
     func stoppedLayer() throws {
         let harness = Self.cameraHarness(

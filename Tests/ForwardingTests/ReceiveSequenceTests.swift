@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Receive: sequence numbers")
 struct ReceiveSequenceTests {
-    @Test("Numbers are extended across the wrap, and gaps, late ones and repeats are told apart")
+    @Test("Numbers are extended across the wrap; gaps, late packets and duplicates are distinguished")
     func verdicts() {
         var tracker = SequenceTracker()
         let base: Int64 = 0x10000 + 65_534
@@ -20,7 +20,7 @@ struct ReceiveSequenceTests {
         #expect(hasLate && !hasNext)
     }
 
-    @Test("A jump ahead is believed at once, and the extended number keeps the bits of the wire")
+    @Test("A jump ahead is accepted at once, and the extended number keeps the sequence number's bits")
     func jumpAhead() {
         var tracker = SequenceTracker()
         _ = tracker.receive(100, at: at(0))
@@ -32,7 +32,7 @@ struct ReceiveSequenceTests {
         #expect(tracker.receive(9_001, at: at(40)) == .next(sequence + 1))
     }
 
-    @Test("A jump back needs a second packet, because a very late one looks the same")
+    @Test("A jump back needs a second packet, because a very late packet looks the same")
     func jumpBack() {
         var tracker = SequenceTracker()
         _ = tracker.receive(40_000, at: at(0))
@@ -45,7 +45,7 @@ struct ReceiveSequenceTests {
     }
 
     @Test(
-        "A6: after a pause the first packet counts at once, whatever number the gap ended with",
+        "A6: the first packet after a pause is accepted at once, whatever its number",
         arguments: [5.0, 30, 120], [UInt16(101), 250, 6_100, 40_000, 65_000, 99, 100])
     func afterPause(seconds: Double, number: UInt16) {
         var tracker = SequenceTracker()
@@ -58,7 +58,7 @@ struct ReceiveSequenceTests {
         }
     }
 
-    @Test("Repaired packets fill gaps and never move the numbering by a jump")
+    @Test("Repaired packets fill gaps and never move the numbering")
     func repaired() {
         var tracker = SequenceTracker()
         #expect(tracker.receiveRepaired(5) == .tooOld)
@@ -71,7 +71,7 @@ struct ReceiveSequenceTests {
         #expect(tracker.receiveRepaired(60_000) == .tooOld)
     }
 
-    @Test("Long gaps inside the bound forget the window's old marks")
+    @Test("Long gaps within the limit clear the window's old marks")
     func windowIsCleared() {
         var tracker = SequenceTracker()
         for number in UInt16(0)..<1000 { _ = tracker.receive(number, at: at(Double(number))) }
@@ -81,7 +81,7 @@ struct ReceiveSequenceTests {
         }
     }
 
-    @Test("Another source under the same layer restarts even where its numbers would fit")
+    @Test("Another source of the same layer restarts the numbering even where its numbers would fit")
     func sourceChange() {
         var tracker = SequenceTracker()
         _ = tracker.receive(100, at: at(0))

@@ -77,7 +77,7 @@ struct ReceiveSpeakerTests {
     private static let voice = 100
     private static let background = 45
 
-    @Test("G9: the one who speaks becomes dominant within a second, the next one after taking over")
+    @Test("G9: a speaker becomes dominant within a second, and so does the next one")
     func takesOver() {
         let meeting = Meeting(people: 4)
         meeting.run(from: 0, to: 2000) { _, _ in Self.background }
@@ -89,7 +89,7 @@ struct ReceiveSpeakerTests {
         #expect(meeting.dominants[1].at > 8000 && meeting.dominants[1].at < 9000)
     }
 
-    @Test("G9: coughs and key strokes of others do not take over")
+    @Test("G9: coughs and key strokes of others do not change the dominant speaker")
     func shortNoise() {
         let meeting = Meeting(people: 3)
         meeting.run(from: 0, to: 20_000) { person, time in
@@ -100,7 +100,7 @@ struct ReceiveSpeakerTests {
         #expect(meeting.dominants.map(\.track) == [1])
     }
 
-    @Test("G9: two who speak at once do not make the dominance flap")
+    @Test("G9: two simultaneous speakers do not make the dominant speaker flap")
     func together() {
         let meeting = Meeting(people: 2)
         meeting.run(from: 0, to: 3000) { person, _ in person == 0 ? Self.voice : Self.background }
@@ -113,7 +113,7 @@ struct ReceiveSpeakerTests {
         #expect(meeting.dominants.first?.track == 1)
     }
 
-    @Test("B10: a speaker whose audio comes in bursts of half a second neither flaps nor leaves the list")
+    @Test("B10: a speaker whose audio arrives in bursts of half a second neither flaps nor leaves the list")
     func bursts() {
         let meeting = Meeting(people: 2)
         meeting.run(from: 0, to: 30_000, burst: (person: 0, every: 512)) { person, _ in
@@ -123,7 +123,7 @@ struct ReceiveSpeakerTests {
         #expect(meeting.lists.filter { $0.at > 2500 && $0.tracks != [1] }.isEmpty, "\(meeting.lists)")
     }
 
-    @Test("The list names who speaks, loudest first, with hysteresis, and ends")
+    @Test("The list contains the active speakers, loudest first, with hysteresis, and empties")
     func list() {
         let meeting = Meeting(people: 3)
         meeting.run(from: 0, to: 5000) { person, time in
@@ -136,7 +136,7 @@ struct ReceiveSpeakerTests {
         #expect(meeting.lists.last!.at < 7000)
     }
 
-    @Test("Nobody for half a minute: no dominant speaker; a removed track is none either")
+    @Test("After half a minute of silence there is no dominant speaker; neither is a removed track")
     func forgets() {
         let meeting = Meeting(people: 2)
         meeting.run(from: 0, to: 3000) { person, _ in person == 0 ? Self.voice : nil }
@@ -150,7 +150,7 @@ struct ReceiveSpeakerTests {
         #expect(meeting.detector.dominant == nil)
     }
 
-    @Test("A4: the window is right for every packet size", arguments: [10, 20, 40, 60, 120])
+    @Test("A4: the level window is correct for every packet time", arguments: [10, 20, 40, 60, 120])
     func packetSizes(milliseconds: Int) {
         var window = AudioLevelWindow()
         var time = 0
@@ -167,7 +167,7 @@ struct ReceiveSpeakerTests {
         #expect(abs(quiet - 25) <= milliseconds / 20 + 1)
     }
 
-    @Test("A5: a timestamp step does not empty or corrupt the window")
+    @Test("A5: a timestamp step neither empties nor corrupts the level window")
     func timestampStep() {
         var window = AudioLevelWindow()
         for tick in 0..<30 {
@@ -178,7 +178,7 @@ struct ReceiveSpeakerTests {
         #expect((0..<30).allSatisfy { window.loudness($0) == 107 })
     }
 
-    @Test("DTX and silence empty the window; late packets do not")
+    @Test("DTX and silence empty the level window; late packets do not")
     func silence() {
         var window = AudioLevelWindow()
         for tick in 0..<50 {
@@ -196,7 +196,7 @@ struct ReceiveSpeakerTests {
         #expect((20..<35).allSatisfy { window.loudness($0) == 107 })
     }
 
-    @Test("Volfin and Cohen's scores rise with speech in each interval, and silence has the least")
+    @Test("The scores of Volfin and Cohen rise with speech in each interval, and are lowest for silence")
     func scores() {
         #expect(SpeechActivity(AudioLevelWindow()).long == SpeechActivity.least)
         var window = AudioLevelWindow()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Codecs on the sending side")
+@Suite("Send: codecs")
 struct SendCodecTests {
     // MARK: - H.264
 
@@ -47,7 +47,7 @@ struct SendCodecTests {
             SendSession.track(formats: [SendSession.h264]), SendSession.subscription(formats: [accepted]))
     }
 
-    @Test("E4: a late joiner gets nothing until SPS, PPS and IDR, and the SPS first")
+    @Test("E4: a late subscriber gets nothing until SPS, PPS and IDR arrive, and the SPS first")
     func parameterSetsFirst() {
         let harness = h264()
         var encoder = H264Encoder()
@@ -64,7 +64,9 @@ struct SendCodecTests {
         }
     }
 
-    @Test("E5: an encoder that sends its sets once: a late joiner gets the cached ones ahead of the next IDR")
+    @Test(
+        "E5: with an encoder that sends parameter sets once, a late subscriber gets the cached ones ahead of the next IDR"
+    )
     func cachedSets() throws {
         let harness = h264()
         var encoder = H264Encoder()
@@ -89,7 +91,7 @@ struct SendCodecTests {
         #expect(Array(repeated.payload.dropFirst(2)) == sets.payload)
     }
 
-    @Test("E4: an IDR whose sets nobody has seen is no beginning")
+    @Test("E4: an IDR without known parameter sets starts no stream")
     func unknownSets() {
         let harness = h264()
         var encoder = H264Encoder()
@@ -99,7 +101,7 @@ struct SendCodecTests {
         #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
     }
 
-    @Test("E7: later slices of an IDR picture do not look like a beginning")
+    @Test("E7: later slices of an IDR frame start no stream")
     func laterSlices() {
         let harness = h264()
         var encoder = H264Encoder()
@@ -113,7 +115,7 @@ struct SendCodecTests {
         #expect(harness.out.first?.payload == Self.sps)
     }
 
-    @Test("A8: a profile that the subscriber does not take is told once and never sent")
+    @Test("A8: a profile that the subscriber cannot decode is reported once and never sent")
     func otherProfile() {
         let accepted = PayloadFormat(
             codec: .h264, payloadType: 125, rtxPayloadType: 107, clockRateHz: 90_000, variant: "640c")
@@ -151,7 +153,7 @@ struct SendCodecTests {
         #expect(harness.out[0].extensions[2] == [0x1e])
     }
 
-    @Test("G7: RED passes with the subscriber's own types on its blocks; plain Opus in between too")
+    @Test("G7: RED is forwarded with the subscriber's payload types in its blocks; so is plain Opus between")
     func redPasses() {
         let own = [
             PayloadFormat(codec: .red, payloadType: 70, rtxPayloadType: nil, clockRateHz: 48_000),
@@ -169,7 +171,7 @@ struct SendCodecTests {
         #expect(harness.out.map(\.header.payloadType) == [70, 109])
     }
 
-    @Test("A4: packets of 10 to 120 ms keep their timestamps")
+    @Test("A4: audio packets of 10 to 120 ms keep their timestamps")
     func packetTimes() {
         let own = PayloadFormat(codec: .opus, payloadType: 109, rtxPayloadType: nil, clockRateHz: 48_000)
         let harness = audio([SendSession.opus], [own])
@@ -191,7 +193,7 @@ struct SendCodecTests {
     }
 
     @Test(
-        "A malformed RED payload goes out as it is or not at all, never over the end",
+        "A malformed RED payload is sent unchanged or dropped, and never read beyond its end",
         arguments: [
             [UInt8](), [0x80], [0xef, 0, 0], [0xef, 0, 0x03, 0xff, 0x6f], [UInt8](repeating: 0xff, count: 60),
         ])

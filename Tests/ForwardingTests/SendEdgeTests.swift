@@ -6,7 +6,7 @@ import Testing
 @testable import Forwarding
 
 /// Moments at which a subscription could be caught on the wrong foot, by bad luck or by a publisher that means harm.
-@Suite("Edges of a subscription")
+@Suite("Send: edge cases of a subscription")
 struct SendEdgeTests {
     // MARK: - Repeats on the media stream
 
@@ -19,8 +19,8 @@ struct SendEdgeTests {
         }
     }
 
-    @Test("A repeat without RTX never tells other decode targets than the packet did")
-    func toldTargets() {
+    @Test("A retransmission without RTX announces the same decode targets as the original")
+    func announcedTargets() {
         let harness = SendHarness(
             SendSession.track(formats: [SendSession.av1], extensions: [(.dependencyDescriptor, 12)]),
             SendSession.subscription(
@@ -69,7 +69,7 @@ struct SendEdgeTests {
         return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
-    @Test("A repeat without RTX of cached parameter sets does not bring newer ones")
+    @Test("A retransmission without RTX of cached parameter sets contains the same ones, not newer ones")
     func cachedSets() {
         let harness = SendHarness(
             SendSession.track(formats: [SendSession.h264]),
@@ -107,7 +107,7 @@ struct SendEdgeTests {
         #expect(expectSameBytes(harness, at: at(2_100)) == [false, true, true, true, true, true])
     }
 
-    @Test("A repeat without RTX does not bring ids that were negotiated since")
+    @Test("A retransmission without RTX has the extension ids of the original, not renegotiated ones")
     func renegotiated() {
         func description(_ orientation: UInt8) -> SubscriptionDescription {
             SendSession.subscription(rtx: false, extensions: [(.videoOrientation, orientation)])
@@ -126,9 +126,9 @@ struct SendEdgeTests {
     // MARK: - Held packets
 
     @Test(
-        "A8: the publisher changes to a codec that the viewer does not take while a picture's end is open: nothing stays due"
+        "A8: the publisher changes amid a frame to a codec that the subscriber cannot decode: no deadline remains"
     )
-    func leftAmidPicture() {
+    func codecChangeAmidFrame() {
         let harness = SendHarness(
             SendSession.track(formats: [SendSession.vp9, SendSession.vp8]),
             SendSession.subscription(formats: [SendSession.vp9]))
@@ -169,8 +169,8 @@ struct SendEdgeTests {
         return (harness, layers)
     }
 
-    @Test("A switch that waits for a picture's end is given up when the layer's numbers run away meanwhile")
-    func numbersRunAway() {
+    @Test("A switch that waits for the end of a frame is abandoned when the layer's sequence numbers jump meanwhile")
+    func sequenceJump() {
         var (harness, layers) = lowestOfThree()
         _ = harness.subscription.pointee.setPreference(.spatial(1), track: harness.track, at: at(200))
         let low = layers[0].frame(keyframe: true), high = layers[1].frame(keyframe: true)
@@ -191,7 +191,7 @@ struct SendEdgeTests {
         #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
     }
 
-    @Test("E7: a switch that waits for a picture's end is given up when its layer is wanted no more")
+    @Test("E7: a switch that waits for the end of a frame is abandoned when its target changes")
     func targetChanges() {
         var (harness, layers) = lowestOfThree()
         _ = harness.subscription.pointee.setPreference(.spatial(2), track: harness.track, at: at(200))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Feedback that lies")
+@Suite("Implausible feedback")
 struct SendFeedbackTests {
     /// A feedback about one packet that came, as RTCP.
     private func feedback(_ sequence: UInt16, reference: Int32) -> [UInt8] {
@@ -21,7 +21,9 @@ struct SendFeedbackTests {
         return path.take(feedback, in: bytes.span.bytes, at: now)
     }
 
-    @Test("L1: a receiver whose clock goes round every third feedback is not believed for longer than a year of clocks")
+    @Test(
+        "L1: feedback whose reference time wraps every third report is not accepted for longer than a year of its clock"
+    )
     func turningClock() {
         var path = SendPath()
         var now = MonotonicTime(milliseconds: 1_000)
@@ -43,7 +45,7 @@ struct SendFeedbackTests {
         #expect(isBelieved)
     }
 
-    @Test("A clock that wraps, or comes back a little, is followed")
+    @Test("A reference time that wraps, or steps back a little, is followed")
     func wrappingClock() {
         var clock = FeedbackClock()
         let turn: Int64 = 1 << 32

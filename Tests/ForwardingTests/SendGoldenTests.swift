@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("What a subscription writes, byte for byte")
+@Suite("Send: packets byte for byte")
 struct SendGoldenTests {
     private func hex(_ bytes: [UInt8]) -> String {
         bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
@@ -45,7 +45,7 @@ struct SendGoldenTests {
         return harness.out[0]
     }
 
-    @Test("G2: every extension under the subscriber's id, kept or made new as its specification asks")
+    @Test("G2: every extension has the subscriber's id, and is copied or rewritten as its specification requires")
     func allExtensions() {
         let packet = written([
             (.mid, 14), (.rid, 13), (.absoluteSendTime, 12), (.transportSequence, 11), (.videoOrientation, 10),
@@ -80,7 +80,7 @@ struct SendGoldenTests {
         #expect(hex(packet.bytes) == header + extensions + "90f0ffbdfb0100" + "00009d012a4001b400")
     }
 
-    @Test("What the subscriber did not negotiate is not sent; nothing negotiated: no extension block")
+    @Test("Extensions that the subscriber did not negotiate are not sent; without any there is no extension block")
     func none() {
         let packet = written([])
         #expect(packet.header.extensionLength == 0)
@@ -88,7 +88,7 @@ struct SendGoldenTests {
         #expect(packet.header.payloadOffset == 12)
     }
 
-    @Test("An id above 14 or a long value makes the block two-byte", arguments: [UInt8(14), 15, 16, 200])
+    @Test("An id above 14 or a long value makes the extension block two-byte", arguments: [UInt8(14), 15, 16, 200])
     func twoByte(id: UInt8) {
         let packet = written([(.videoOrientation, id), (.mid, 1)], mid: "0123456789abcdef")
         #expect(packet.extensions[id] == [0x03])
@@ -96,12 +96,12 @@ struct SendGoldenTests {
         #expect(packet.bytes[12] == (id > 14 ? 0x10 : 0xbe))
     }
 
-    @Test("With simulcast the allocation describes streams that the subscriber does not see: not sent")
+    @Test("With simulcast the layers allocation describes streams that the subscriber does not receive: not sent")
     func allocationOfSimulcast() {
         #expect(written([(.videoLayersAllocation, 4)], layers: 3).extensions[4] == nil)
     }
 
-    @Test("abs-capture-time: the clock offset becomes one to the server's clock, the capture moment stays")
+    @Test("abs-capture-time: the clock offset becomes relative to the server's clock, the capture time does not change")
     func captureOffset() {
         let harness = SendHarness(
             SendSession.track(extensions: [(.absoluteCaptureTime, 11)]),
@@ -113,7 +113,7 @@ struct SendGoldenTests {
         #expect(harness.out[0].extensions[2] == [0xe8, 0, 0, 1, 0x80, 0, 0, 0, 0, 0, 0, 0x12, 0, 0, 0, 0])
     }
 
-    @Test("B6, A13: the orientation of each frame arrives on that frame, over layer switches")
+    @Test("B6, A13: the orientation of each frame arrives with that frame, across layer switches")
     func orientation() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
         var layers = VP8Layer.simulcast()

@@ -88,7 +88,7 @@ private struct PlainDepacketizer {
     }
 }
 
-@Suite("AV1 layers for a subscriber without dependency descriptor")
+@Suite("AV1 spatial layers for a subscriber without dependency descriptor")
 struct SendJoiningTests {
     private static let accepted = PayloadFormat(codec: .av1, payloadType: 35, rtxPayloadType: 36, clockRateHz: 90_000)
 
@@ -128,8 +128,9 @@ struct SendJoiningTests {
         return (harness, packets, timestamps)
     }
 
-    @Test("G8: every picture is one frame, whole, whose last packet has the marker", arguments: [0, 7, 11])
-    func onePerPicture(reorder: Int) throws {
+    @Test(
+        "G8: all layers of a picture become one whole frame, whose last packet has the marker", arguments: [0, 7, 11])
+    func oneFramePerPicture(reorder: Int) throws {
         let (_, packets, timestamps) = try play(reorder: reorder)
         let plain = PlainDepacketizer(packets)
         #expect(plain.faults == [])
@@ -147,7 +148,7 @@ struct SendJoiningTests {
         #expect(plain.frames.map { PlainDepacketizer.spatialLayer(of: $0) }.max() == 2)
     }
 
-    @Test("G8: with fewer spatial layers, too; more come with a keyframe only", arguments: [0, 9])
+    @Test("G8: with fewer spatial layers, too; more layers start with a keyframe only", arguments: [0, 9])
     func layersChange(reorder: Int) throws {
         let (_, packets, _) = try play(
             reorder: reorder,
@@ -168,7 +169,7 @@ struct SendJoiningTests {
         }
     }
 
-    @Test("G3: a repeat has the bytes of the first sending, by RTX with its own header")
+    @Test("G3: a retransmission has the bytes of the original, in RTX with its own header")
     func repeats() throws {
         let (harness, packets, _) = try play()
         for packet in packets.suffix(40) {
@@ -177,8 +178,8 @@ struct SendJoiningTests {
         }
     }
 
-    @Test("With a negotiated descriptor payloads stay as they came")
-    func describedStays() throws {
+    @Test("With a negotiated descriptor payloads are unchanged")
+    func unchangedWithDescriptor() throws {
         let (_, packets, _) = try play(descriptor: 5)
         let media = try CapturedPackets.load("whip_chromium_av1_l3t3").filter { !$0.isRTCP && $0.bytes[1] & 0x7f == 45 }
         var published: Set<[UInt8]> = []

@@ -6,7 +6,7 @@ import Testing
 @testable import Forwarding
 
 /// What becomes of a larger video when the path allows a smaller one only.
-@Suite("Leaving a larger video")
+@Suite("Switching down from a larger layer")
 struct SendLeavingTests {
     /// A viewer of the largest of three layers, with some frames of it sent.
     private func begun() -> (SendHarness, [VP8Layer]) {
@@ -35,8 +35,8 @@ struct SendLeavingTests {
         return harness.subscription.pointee.setBound(bound, track: harness.track, at: at(milliseconds))
     }
 
-    @Test("H2: once the smaller video has begun, the larger one is not repeated any more, and the smaller one is")
-    func notRepeated() throws {
+    @Test("H2: once the smaller layer has started, the larger one is no longer retransmitted, and the smaller one is")
+    func notRetransmitted() throws {
         var (harness, layers) = begun()
         #expect(harness.layer == 2)
         let large = try #require(harness.out.last).header.sequenceNumber
@@ -52,8 +52,8 @@ struct SendLeavingTests {
         #expect(harness.repeats(of: small, at: at(500)) != nil)
     }
 
-    @Test("After a switch up what was sent before is repeated: it is shown until the larger keyframe has come")
-    func repeatedAfterRise() throws {
+    @Test("After a switch up, earlier packets are retransmitted: they are shown until the larger keyframe is complete")
+    func retransmittedAfterRise() throws {
         var (harness, layers) = begun()
         _ = bound(0, harness, at: 340)
         frame(of: &layers, keyframe: true, harness, at: 350)
@@ -65,7 +65,7 @@ struct SendLeavingTests {
         #expect(harness.repeats(of: small, at: at(500)) != nil)
     }
 
-    @Test("H2: on a full path the larger video ends with its frame, before the smaller one's keyframe; nothing is cut")
+    @Test("H2: on a full path the larger layer ends with its frame, before the smaller one's keyframe; no frame is cut")
     func endsAtOnce() {
         var (harness, layers) = begun()
         let last = layers[2].frame(keyframe: false, packets: 4)
@@ -91,8 +91,8 @@ struct SendLeavingTests {
                 == .dropped(.retransmissionTooOld))
     }
 
-    @Test("A video that was to end amid a frame and is allowed again goes on without a keyframe")
-    func goesOn() {
+    @Test("A layer that was to end amid a frame and is selected again continues without a keyframe")
+    func continues() {
         var (harness, layers) = begun()
         let last = layers[2].frame(keyframe: false, packets: 4)
         harness.turn(Array(last[..<2]), at: at(332))
@@ -107,7 +107,7 @@ struct SendLeavingTests {
         #expect(harness.out.count > before)
     }
 
-    @Test("Nothing ends where the decided video is no smaller one, or where there is one stream only")
+    @Test("No layer ends unless a smaller layer is selected, or where there is one stream only")
     func keeps() {
         let (harness, _) = begun()
         _ = bound(2, harness, at: 340)

@@ -6,10 +6,10 @@ import Testing
 @testable import Forwarding
 
 /// Packets of one length leave in one call of the kernel; a few bytes of padding make them so.
-@Suite("Levelling of sizes")
+@Suite("Levelling of packet sizes")
 struct SendLevelTests {
     @Test(
-        "G1: packets that differ by up to 16 bytes become equal, others stay; payloads, numbers and marks are untouched",
+        "G1: packets whose sizes differ by up to 16 bytes get one size, others keep theirs; payloads, numbers and marker bits are unchanged",
         arguments: [
             ([300, 299, 299, 298], [0, 1, 1, 2]),
             ([300, 300, 300], [0, 0, 0]),
@@ -42,7 +42,7 @@ struct SendLevelTests {
         #expect(level.totals.payloadBytes == plain.totals.payloadBytes, "sender reports count no padding")
     }
 
-    @Test("A header extension that only one packet of a picture carries does not make it longer than the others")
+    @Test("A header extension in only one packet of a frame does not make it longer than the others")
     func extensions() {
         var camera = VP8Layer.simulcast()[2]
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
@@ -54,7 +54,7 @@ struct SendLevelTests {
         #expect(harness.out.last?.extensions.values.contains([3]) == true)
     }
 
-    @Test("A repeat on the media stream is the same packet, byte for byte; one by RTX has no padding")
+    @Test("A retransmission on the media stream is byte for byte the same packet; one in RTX has no padding")
     func repeats() throws {
         for rtx in [false, true] {
             var camera = VP8Layer.simulcast()[2]

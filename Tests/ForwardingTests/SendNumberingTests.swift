@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Numbers of a subscription")
+@Suite("Output numbers of a subscription")
 struct SendNumberingTests {
     /// A single-stream VP8 subscription that has begun, and the encoder behind it.
     private func begun(rtx: Bool = true) -> (SendHarness, VP8Layer) {
@@ -26,7 +26,7 @@ struct SendNumberingTests {
         zip(packets, packets.dropFirst()).allSatisfy { $1.header.sequenceNumber == $0.header.sequenceNumber &+ 1 }
     }
 
-    @Test("Numbers that the publisher spends on padding leave no gap")
+    @Test("Sequence numbers of the publisher's padding leave no gap")
     func paddingCloses() {
         var (harness, layer) = begun()
         for turn in 1..<50 {
@@ -42,7 +42,7 @@ struct SendNumberingTests {
         #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
     }
 
-    @Test("C6: the first packet after a mute is a keyframe's: numbers go on from the last picture sent")
+    @Test("C6: the first packet after a mute belongs to a keyframe: numbers continue from the last frame sent")
     func keyframeFirstAfterMute() {
         var (harness, layer) = begun()
         for turn in 1..<5 { harness.turn(layer.frame(keyframe: false), at: at(Double(turn) * 33)) }
@@ -59,7 +59,7 @@ struct SendNumberingTests {
         #expect(checker.errors.isEmpty, "\(checker.errors.prefix(3))")
     }
 
-    @Test("A packet lost on the way in leaves its gap, and gets its number when it is repaired")
+    @Test("A packet lost on the uplink leaves a gap, and gets its number when it is repaired")
     func lossKeepsGap() {
         var (harness, layer) = begun()
         var packets = layer.frame(keyframe: false)
@@ -76,7 +76,7 @@ struct SendNumberingTests {
         #expect(harness.out.count == 9)
     }
 
-    @Test("Loss and padding side by side: the lost one keeps its number, the padding has none")
+    @Test("Loss beside padding: the lost packet keeps its number, the padding has none")
     func lossAndPadding() {
         var (harness, layer) = begun()
         var packets = layer.frame(keyframe: false)
@@ -105,7 +105,7 @@ struct SendNumberingTests {
         #expect(filler.header.payloadType == 120)
     }
 
-    @Test("A layer's late packet still finds its number after a switch")
+    @Test("A late packet of a layer gets its number even after a switch")
     func lateAfterSwitch() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
         var layers = VP8Layer.simulcast()
@@ -122,7 +122,7 @@ struct SendNumberingTests {
         #expect(harness.out.last?.header.sequenceNumber == numbers[2] &+ 1)
     }
 
-    @Test("A5: a timestamp jump passes unchanged; another source under the same track goes on by the clock of arrivals")
+    @Test("A5: a timestamp jump is forwarded unchanged; another source of the same track continues by arrival time")
     func jumps() {
         var (harness, layer) = begun()
         harness.turn(layer.frame(keyframe: false), at: at(33))
@@ -133,7 +133,7 @@ struct SendNumberingTests {
         #expect(isDense(harness.out))
     }
 
-    @Test("The roll-over of both numberings at once")
+    @Test("Both numberings roll over at once")
     func rollOver() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
         var layer = VP8Layer.simulcast()[0]
@@ -142,7 +142,7 @@ struct SendNumberingTests {
         #expect(isDense(harness.out))
     }
 
-    @Test("The ring of sent packets grows with the rate, up to its bound, and keeps what it has")
+    @Test("The ring of sent packets grows with the rate, up to its limit, and keeps its packets")
     func ringGrows() {
         var ring = SentPacketRing(maximum: 512)
         for number in UInt32(1)...5_000 {
@@ -173,7 +173,7 @@ struct SendNumberingTests {
         #expect(MemoryLayout<SentPacket>.stride == 32)
     }
 
-    @Test("The ring finds a number by its low bits, before and after a roll-over")
+    @Test("The ring finds a packet by its sequence number, before and after a roll-over")
     func ringByWire() {
         var ring = SentPacketRing(maximum: 512)
         for number in UInt32(0x1_fff0)...0x2_0010 {

@@ -6,7 +6,7 @@ import Testing
 @testable import Forwarding
 
 /// Probes of a subscriber that takes no RTX: padding under the stream's own numbers.
-@Suite("Padding between pictures")
+@Suite("Padding between frames")
 struct SendPaddingTests {
     private func begun() -> (SendHarness, VP8Layer) {
         let harness = SendHarness(SendSession.track(), Self.withoutRTX)
@@ -28,7 +28,7 @@ struct SendPaddingTests {
         return zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 }
     }
 
-    @Test("It takes the next numbers, and pictures go on behind it without a jump of their own numbers")
+    @Test("Padding gets the next sequence numbers; frame numbers continue without a jump")
     func between() {
         let (harness, source) = begun()
         var layer = source
@@ -45,7 +45,7 @@ struct SendPaddingTests {
         #expect(padding.allSatisfy { $0.bytes.count > 200 && $0.bytes.count < 260 && !$0.header.marker })
     }
 
-    @Test("Amid a picture there is none")
+    @Test("No padding is sent amid a frame")
     func amid() {
         let (harness, source) = begun()
         var layer = source
@@ -57,7 +57,7 @@ struct SendPaddingTests {
         #expect(hasNoHole(harness.out))
     }
 
-    @Test("What the publisher's network lost before it still has its number, and what comes late behind it too")
+    @Test("Packets that the publisher's network lost or delays keep their numbers ahead of and behind padding")
     func late() {
         let (harness, source) = begun()
         var layer = source
@@ -71,8 +71,8 @@ struct SendPaddingTests {
         #expect(Set(numbers).count == harness.out.count)
     }
 
-    @Test("Asked for again, it comes byte for byte: another text under its number would give the key away")
-    func again() throws {
+    @Test("A retransmission of padding is byte for byte the same: other bytes under its number would reveal keystream")
+    func repeated() throws {
         let (harness, _) = begun()
         #expect(harness.probe(at: at(100)))
         let padding = try #require(harness.out.last)
@@ -80,8 +80,8 @@ struct SendPaddingTests {
         #expect(repeated.bytes == padding.bytes)
     }
 
-    @Test("While the picture is held back, before it has begun, and across a stop")
-    func withoutPicture() {
+    @Test("Padding while the video is withheld, before it starts, and across a stop")
+    func withoutVideo() {
         let harness = SendHarness(SendSession.track(), Self.withoutRTX)
         #expect(!harness.probe(at: at(0)), "nothing is known of its time")
         _ = harness.subscription.pointee.setBound(.nothing, track: harness.track, at: at(0))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Repeats for subscribers")
+@Suite("Retransmissions for subscribers")
 struct SendRepeatTests {
     private func begun(rtx: Bool) -> (SendHarness, VP8Layer) {
         let formats = [
@@ -22,7 +22,7 @@ struct SendRepeatTests {
         return (harness, layer)
     }
 
-    @Test("G3: a repeat goes as RTX with the original number in front, and with its extensions (B6)")
+    @Test("G3: a retransmission is RTX with the original sequence number and the original's extensions (B6)")
     func asRTX() throws {
         let (harness, _) = begun(rtx: true)
         let original = harness.out[5]
@@ -41,7 +41,7 @@ struct SendRepeatTests {
     }
 
     @Test(
-        "H11: each packet of the retransmission stream carries the mid, also after a report on the media stream: Firefox drops it otherwise"
+        "H11: each RTX packet carries the mid, also after a report on the media stream: Firefox drops it otherwise"
     )
     func namesSection() throws {
         let (harness, layer) = begun(rtx: true)
@@ -63,7 +63,7 @@ struct SendRepeatTests {
         #expect(harness.out.last!.header.payloadLength == 0, "padding alone")
     }
 
-    @Test("Without RTX a repeat is the same packet, byte for byte")
+    @Test("Without RTX a retransmission is byte for byte the same packet")
     func onMediaStream() throws {
         let (harness, _) = begun(rtx: false)
         for original in harness.out {
@@ -72,7 +72,7 @@ struct SendRepeatTests {
         }
     }
 
-    @Test("G3: the same packet is not sent twice within a round trip")
+    @Test("G3: a packet is not retransmitted twice within a round trip")
     func throttled() {
         let (harness, _) = begun(rtx: true)
         let number = harness.out[4].header.sequenceNumber
@@ -85,7 +85,7 @@ struct SendRepeatTests {
         #expect(harness.totals.nacks == 4)
     }
 
-    @Test("A number that was never used, or long ago, is not answered")
+    @Test("A NACK for a number that was never used, or long ago, is ignored")
     func unknown() {
         let (harness, _) = begun(rtx: true)
         let first = harness.out[0].header.sequenceNumber
@@ -98,7 +98,7 @@ struct SendRepeatTests {
                 == .dropped(.retransmissionTooOld))
     }
 
-    @Test("A number whose packet is missing here too waits for its repair")
+    @Test("A packet that is missing on the uplink, too, is sent once it is repaired")
     func missingHere() {
         var (harness, layer) = begun(rtx: true)
         var packets = layer.frame(keyframe: false)
@@ -108,7 +108,7 @@ struct SendRepeatTests {
         #expect(harness.subscription.pointee.requestRepeat(number, roundTrip: .zero, at: at(160)) == .notYetHere)
     }
 
-    @Test("G3: what the publisher repaired is not sent again for requests that were on their way")
+    @Test("G3: a packet that the publisher repaired is not sent again for NACKs that were under way")
     func repairedLate() {
         var (harness, layer) = begun(rtx: true)
         var packets = layer.frame(keyframe: false)
@@ -122,7 +122,7 @@ struct SendRepeatTests {
         #expect(harness.repeats(of: number, at: at(231)) != nil)
     }
 
-    @Test("After a switch to another track old numbers are not repeated from the wrong history")
+    @Test("After a switch to another track old numbers are not repaired from the wrong history")
     func otherTrack() {
         let (harness, _) = begun(rtx: true)
         let number = harness.out[3].header.sequenceNumber
@@ -133,7 +133,7 @@ struct SendRepeatTests {
         #expect(harness.repeats(of: harness.out.last!.header.sequenceNumber, at: at(220)) != nil)
     }
 
-    @Test("mid is on the packets until the receiver's first report on the stream, and not in repeats of later ones")
+    @Test("Packets carry the mid until the receiver's first report on the stream; retransmissions of later ones do not")
     func midUntilReport() throws {
         var (harness, layer) = begun(rtx: false)
         #expect(harness.out.allSatisfy { $0.extensions[4] == Array("7".utf8) })

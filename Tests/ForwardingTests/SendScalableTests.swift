@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Spatial layers inside one stream")
+@Suite("Send: spatial layers in one stream")
 struct SendScalableTests {
     /// One VP9 layer frame packet: I, L, B, E, inter-picture prediction P, inter-layer D.
     private func vp9(
@@ -29,7 +29,9 @@ struct SendScalableTests {
             SendSession.subscription(formats: [accepted], preference: preference))
     }
 
-    @Test("A picture whose upper layers the encoder dropped gets its marker from the next picture, or after 100 ms")
+    @Test(
+        "A picture whose upper layers the encoder dropped gets its marker when the next picture starts, or after 100 ms"
+    )
     func markerRepair() {
         let harness = vp9Harness()
         harness.turn(
@@ -82,7 +84,7 @@ struct SendScalableTests {
         #expect(harness.out.count == 14)
     }
 
-    @Test("H2: packets missing from before spatial layers were given up are repaired by a keyframe, asked for once")
+    @Test("H2: packets lost before spatial layers were dropped are repaired by a keyframe, requested once")
     func refreshAfterGivingUp() {
         let harness = vp9Harness()
         func picture(_ number: Int, key: Bool) {
@@ -117,7 +119,7 @@ struct SendScalableTests {
         #expect(!asks(6))
     }
 
-    @Test("G8: a top layer that comes 30 ms behind the others is part of its picture: one marker, at its end")
+    @Test("G8: a top layer that arrives 30 ms behind the others belongs to its picture: one marker, at its end")
     func lateTopLayer() {
         let harness = vp9Harness()
         for picture in 0..<10 {
@@ -154,7 +156,7 @@ struct SendScalableTests {
         }
     }
 
-    @Test("G8: an upper layer that is given up with a picture stays out of it, in whichever order its packets come")
+    @Test("G8: an upper layer that is dropped stays out of its picture, in whichever order its packets arrive")
     func lateAndGivenUp() {
         let harness = vp9Harness()
         harness.turn(
@@ -174,7 +176,7 @@ struct SendScalableTests {
         #expect(written.map(\.header.marker) == [false, true, false])
     }
 
-    @Test("A packet that waits for its picture's end when a viewer begins amid the turn is sent once")
+    @Test("A packet that waits for the end of its picture when a subscription starts in the same turn is sent once")
     func heldWithinTurn() {
         let harness = vp9Harness()
         // The keyframe's first two layers in one turn: the viewer begins with both, and the second waits.
@@ -186,7 +188,7 @@ struct SendScalableTests {
         #expect(harness.out.map(\.header.marker) == [false, false, true])
     }
 
-    @Test("G1: a pause while a packet waits for its picture's end leaves no hole")
+    @Test("G1: a pause while a packet waits for the end of its picture leaves no gap")
     func pausedAmidPicture() {
         let harness = vp9Harness()
         harness.turn(

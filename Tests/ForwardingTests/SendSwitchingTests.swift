@@ -44,7 +44,7 @@ struct SendSwitchingTests {
             checker.errors.isEmpty, "\(checker.errors.prefix(5)) of \(checker.errors.count) in \(harness.out.count)")
     }
 
-    @Test("E7: a switch waits for the end of the frame that is being sent")
+    @Test("E7: a switch waits for the end of the current frame")
     func neverCut() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
         var layers = VP8Layer.simulcast()
@@ -66,7 +66,7 @@ struct SendSwitchingTests {
         #expect(harness.out.suffix(4).allSatisfy { $0.payload.count > harness.out[0].payload.count })
     }
 
-    @Test("A frame whose end is lost does not hold a switch up for longer than 30 ms")
+    @Test("A frame whose end is lost delays a switch by at most 30 ms")
     func lostEnd() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription(preference: .spatial(0)))
         var layers = VP8Layer.simulcast()
@@ -82,7 +82,7 @@ struct SendSwitchingTests {
     }
 
     @Test(
-        "The preference decides among layers that are sent",
+        "The preference selects among the layers that are sent",
         arguments: [
             (LayerPreference.best, 2), (.spatial(0), 0), (.spatial(1), 1), (.spatial(9), 2), (.height(180), 0),
             (.height(181), 1),
@@ -99,8 +99,8 @@ struct SendSwitchingTests {
         #expect(harness.layer == expected)
     }
 
-    @Test("A layer that is no longer sent is left for the best one below, at its next keyframe")
-    func layerGone() {
+    @Test("A layer that stops is replaced by the best one below, at its next keyframe")
+    func layerStops() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())
         var layers = VP8Layer.simulcast()
         var milliseconds = 0.0
@@ -121,7 +121,7 @@ struct SendSwitchingTests {
         #expect(checker.errors.isEmpty, "\(checker.errors)")
     }
 
-    @Test("C8: another publisher's track goes on in the same stream, from a keyframe")
+    @Test("C8: another publisher's track continues in the same stream, from a keyframe")
     func anotherTrack() {
         let harness = SendHarness(SendSession.track(1), SendSession.subscription())
         var first = VP8Layer.simulcast(1)[0], second = VP8Layer.simulcast(2)[0]
@@ -145,7 +145,7 @@ struct SendSwitchingTests {
         #expect(abs(Int(step) - 4 * 2_970) < 100)
     }
 
-    @Test("Paused and resumed: the numbers go on, time has passed, and a keyframe comes first")
+    @Test("After a pause the sequence numbers continue, the timestamps have advanced, and a keyframe comes first")
     func pause() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
         var layer = VP8Layer.simulcast()[0]
@@ -167,7 +167,7 @@ struct SendSwitchingTests {
         #expect(after.header.timestamp &- before.header.timestamp == 31 * 3_000)
     }
 
-    @Test("A newcomer is served from a young keyframe in the history")
+    @Test("A new subscriber is served from a recent keyframe in the history")
     func replay() {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
         var layer = VP8Layer.simulcast()[0]

@@ -55,7 +55,7 @@ struct SendThinningTests {
         }
     }
 
-    @Test("H8: fewer temporal layers follow with the next picture; numbers close up", arguments: [0, 1])
+    @Test("H8: fewer temporal layers take effect with the next frame; sequence numbers stay dense", arguments: [0, 1])
     func down(temporal: Int) {
         let sender = Sender()
         sender.send(8)
@@ -67,7 +67,7 @@ struct SendThinningTests {
         checkContinuity(sender.harness)
     }
 
-    @Test("H8: climbing waits for pictures that need no earlier one of their layer")
+    @Test("H8: more temporal layers start with a frame that refers to no earlier frame of its layer")
     func up() {
         let sender = Sender()
         sender.send(8)
@@ -81,7 +81,7 @@ struct SendThinningTests {
         checkContinuity(sender.harness)
     }
 
-    @Test("H8: a keyframe opens all temporal layers")
+    @Test("H8: a keyframe starts all temporal layers")
     func keyframe() {
         let sender = Sender()
         sender.send(8)
@@ -94,7 +94,7 @@ struct SendThinningTests {
         checkContinuity(sender.harness)
     }
 
-    @Test("G1: one continuous stream while spatial and temporal bounds change at random", arguments: [1, 2, 3, 4])
+    @Test("G1: one continuous stream while spatial and temporal limits change at random", arguments: [1, 2, 3, 4])
     func random(seed: UInt64) {
         var random = RandomSource(seed: seed)
         let sender = Sender(layers: 3, seed: seed)
@@ -107,7 +107,7 @@ struct SendThinningTests {
         checkContinuity(sender.harness)
     }
 
-    @Test("G1: a packet that is repaired after a stop has the picture id that was left for it, and nobody else has it")
+    @Test("G1: a packet that is repaired after a stop has the picture id reserved for it, and no other packet has it")
     func repairedAfterStop() {
         let sender = Sender()
         sender.send(8)
@@ -129,7 +129,7 @@ struct SendThinningTests {
         #expect(begun.first!.header.sequenceNumber == late.last!.header.sequenceNumber &+ 1)
     }
 
-    @Test("A picture that loses a packet while others are left out keeps its number free")
+    @Test("A frame that loses a packet while others are dropped keeps its reserved number")
     func loss() {
         let sender = Sender()
         sender.send(8)
@@ -147,7 +147,7 @@ struct SendThinningTests {
     }
 
     @Test(
-        "Late packets of a picture that was left out are filled in with padding, those of one that was sent come as they are"
+        "Late packets of a dropped frame are replaced by padding, those of a sent frame are sent"
     )
     func late() {
         let sender = Sender()
@@ -170,7 +170,7 @@ struct SendThinningTests {
             zip(written, written.dropFirst()).allSatisfy { $1.header.sequenceNumber == $0.header.sequenceNumber + 1 })
     }
 
-    @Test("Offers name what each temporal layer of each simulcast layer costs")
+    @Test("Offers contain the bitrate of each temporal layer of each simulcast layer")
     func offers() throws {
         let sender = Sender(layers: 3)
         sender.send(90)

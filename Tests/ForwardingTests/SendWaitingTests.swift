@@ -5,7 +5,7 @@ import Testing
 
 @testable import Forwarding
 
-@Suite("Packets that waited at the pacer")
+@Suite("Packets that waited in the pacer")
 struct SendWaitingTests {
     private func begun() -> (SendHarness, VP8Layer) {
         let harness = SendHarness(SendSession.track(), SendSession.subscription())
@@ -19,7 +19,7 @@ struct SendWaitingTests {
         return zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 }
     }
 
-    @Test("They leave as they would have, once")
+    @Test("They are sent unchanged, once")
     func waited() {
         let (harness, source) = begun()
         var layer = source
@@ -33,7 +33,7 @@ struct SendWaitingTests {
         #expect(hasNoHole(harness))
     }
 
-    @Test("Another track stands behind the section by now: padding goes out under their numbers, and no hole is left")
+    @Test("The section now carries another track: padding is sent under their numbers, and no gap remains")
     func otherTrack() {
         let (harness, source) = begun()
         var layer = source
@@ -55,7 +55,7 @@ struct SendWaitingTests {
         #expect(harness.release(at: at(150)).isEmpty)
     }
 
-    @Test("No track stands behind the section any more: still no hole")
+    @Test("The section no longer carries a track: still no gap")
     func noTrack() {
         let (harness, source) = begun()
         var layer = source

@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServing
 
 /// What clients that want to keep others out run into.
-@Suite("Bounds of connections and bodies", .serialized, .timeLimit(.minutes(1)))
+@Suite("Limits of connections and bodies", .serialized, .timeLimit(.minutes(1)))
 struct BoundsTests {
     private static let begun = "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nv"
 
@@ -17,7 +17,7 @@ struct BoundsTests {
         return try await Answer(from: client)?.status
     }
 
-    @Test("Unfinished bodies of one address displace each other, oldest first, and nobody else's request")
+    @Test("Unfinished bodies of one address displace each other, oldest first, and no other request")
     func slowBodies() async throws {
         try await ServerFixture.with(configure: { $0.maximumUnknownBodiesPerAddress = 8 }) { server in
             var clients: [TCPClient] = []
@@ -53,7 +53,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("A body that keeps its rate is waited for; one below it is not")
+    @Test("A body that keeps the minimum rate is awaited; a slower one is not")
     func rate() async throws {
         let clock = ManualClock()
         try await ServerFixture.with(clock: clock) { server in
@@ -74,7 +74,7 @@ struct BoundsTests {
     }
 
     @Test(
-        "Who is refused for the head alone is answered before the body, and the refusal survives a body that comes nevertheless"
+        "A request refused by its head is answered before its body, and the response survives a body that arrives anyway"
     )
     func admission() async throws {
         var router = Router()
@@ -102,7 +102,7 @@ struct BoundsTests {
     }
 
     @Test(
-        "Where all connections are in use, the one that has waited the longest makes room, and one with a request never"
+        "At the connection limit the longest idle connection is closed, never one with a request"
     )
     func connectionBound() async throws {
         let gate = Gate()
@@ -131,7 +131,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Where every connection is busy, a new one is closed, and after them everybody is served again")
+    @Test("While every connection is busy new ones are closed; afterwards everyone is served again")
     func allBusy() async throws {
         let gate = Gate()
         try await ServerFixture.with(
@@ -152,7 +152,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("One address has its share of the connections; behind a proxy that is no bound")
+    @Test("One address gets its share of the connections; behind a proxy this limit does not apply")
     func addressBound() async throws {
         try await ServerFixture.with(configure: { $0.maximumConnectionsPerAddress = 4 }) { server in
             let idle = try (0..<10).map { _ in try TCPClient(port: server.port) }
@@ -170,7 +170,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("One address has its share of the handlers")
+    @Test("One address gets its share of the handlers")
     func addressRequests() async throws {
         let clock = ManualClock()
         let gate = Gate()
@@ -207,7 +207,9 @@ struct BoundsTests {
         }
     }
 
-    @Test("A handler whose client has left is in work until it ends, so that leaving makes no room for more")
+    @Test(
+        "A handler whose client has disconnected keeps its slot until it returns, so that disconnecting frees no capacity"
+    )
     func leftHandlers() async throws {
         let clock = ManualClock()
         let gate = Gate()
@@ -236,7 +238,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("A handler that never ends has its place for the time of a request, though its client has left")
+    @Test("A handler that never returns keeps its slot for the request timeout, although its client has disconnected")
     func lostHandlers() async throws {
         let clock = ManualClock()
         let gate = Gate()
@@ -269,7 +271,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Requests beyond the bounds are all answered, one after the other")
+    @Test("Requests beyond the limits are all answered, one after the other")
     func turns() async throws {
         let gate = Gate()
         try await ServerFixture.with(
@@ -302,7 +304,7 @@ struct BoundsTests {
         return server.statistics.requestsInWork == count
     }
 
-    @Test("A response that nobody reads is given up")
+    @Test("A response that the client never reads is given up")
     func deafClient() async throws {
         let clock = ManualClock()
         try await ServerFixture.with(
@@ -319,7 +321,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Clients that do not read their responses are those who make room")
+    @Test("At the limit, connections whose clients read nothing are closed first")
     func deafClients() async throws {
         try await ServerFixture.with(
             configure: { $0.maximumConnections = 3 },

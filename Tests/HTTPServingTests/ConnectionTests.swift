@@ -21,7 +21,7 @@ struct ConnectionTests {
         (0..<4_096).count { fcntl($0, F_GETFD) != -1 }
     }
 
-    @Test("L4: clients that vanish in any state leave no connection and no descriptor behind")
+    @Test("L4: clients that disconnect in any state leave no connection and no descriptor behind")
     func vanishing() async throws {
         try await ServerFixture.with(webSockets: [WebSocketTests.echo]) { server in
             let before = Self.openDescriptors()
@@ -45,7 +45,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A head that comes a byte at a time is waited for as long as any other, and no longer")
+    @Test("A head that arrives byte by byte gets the same timeout as any other")
     func slowHead() async throws {
         let clock = ManualClock()
         try await ServerFixture.with(clock: clock) { server in
@@ -69,7 +69,7 @@ struct ConnectionTests {
     }
 
     /// More than one wait of the loop reports, as there are after the process was stopped, or a turn took long.
-    @Test("Requests that lie in their sockets when their time is over were in time")
+    @Test("Requests that are in their sockets when their timeout expires count as in time")
     func lateLoop() async throws {
         let clock = ManualClock()
         let began = Gate()
@@ -99,7 +99,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("After stop nothing is connected any more")
+    @Test("After stop no connection is left")
     func nothingIsLeft() async throws {
         let fixture = try await ServerFixture(webSockets: [WebSocketTests.echo])
         let idle = try TCPClient(port: fixture.port)

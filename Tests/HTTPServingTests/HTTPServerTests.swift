@@ -27,7 +27,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("HEAD answers as GET without the body")
+    @Test("HEAD answers like GET without the body")
     func head() async throws {
         var router = Router()
         router.on(.get, "/x") { _ in HTTPResponse(text: "hello") }
@@ -72,7 +72,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("Long targets are 414, large headers 431, broken ones 400")
+    @Test("Long targets are 414, large headers 431, malformed ones 400")
     func headLimits() async throws {
         try await ServerFixture.with(configure: {
             $0.maximumTargetBytes = 100
@@ -92,7 +92,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A handler that does not answer is given up with 504, and its late answer goes nowhere")
+    @Test("A handler that does not answer is given up with 504, and its late answer is discarded")
     func timeout() async throws {
         let clock = ManualClock()
         let gate = Gate()
@@ -121,7 +121,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A request that never ends is cut off, and so is a silent connection")
+    @Test("A request that never completes is cut off, and so is an idle connection")
     func silence() async throws {
         let clock = ManualClock()
         try await ServerFixture.with(clock: clock) { server in
@@ -143,7 +143,7 @@ struct HTTPServerTests {
     }
 
     @Test(
-        "A request beyond the bound waits for its turn and is 503 when that does not come; the next on its connection is served"
+        "A request beyond the limit waits for a slot and gets 503 if none is free in time; the next on its connection is served"
     )
     func overload() async throws {
         let clock = ManualClock()
@@ -175,7 +175,9 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("C16: only loopback is served where asked, by the address that a trusted proxy names")
+    @Test(
+        "C16: a server restricted to loopback serves only loopback clients, by the address that a trusted proxy forwards"
+    )
     func loopbackOnly() async throws {
         let showAddress: HTTPHandler = { HTTPResponse(text: "\($0.remoteAddress) \($0.isLoopback) \($0.origin)") }
         let fields = ["X-Forwarded-For": "127.0.0.1, 203.0.113.7", "X-Forwarded-Proto": "https"]
@@ -211,7 +213,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A response that may have no body has none (RFC 9110 section 6.4.1)", arguments: [204, 304])
+    @Test("A response that must not have a body has none (RFC 9110 section 6.4.1)", arguments: [204, 304])
     func bodiless(_ status: Int) async throws {
         try await ServerFixture.with(handler: { request in
             HTTPResponse(status: request.path == "/none" ? status : 200, headers: [:], body: Array("body".utf8))
@@ -222,7 +224,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A path or query of more parts than any of ours is refused before it costs anything")
+    @Test("A path or query with too many parts is refused before it is parsed")
     func manyParts() async throws {
         try await ServerFixture.with { server in
             for (part, count, status) in [("a/", 31, 200), ("a/", 32, 400), ("a=b&", 64, 200), ("a=b&", 65, 400)] {
@@ -233,7 +235,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A client that leaves while its handler works does no harm")
+    @Test("A client that disconnects while its handler runs does no harm")
     func clientLeaves() async throws {
         let gate = Gate()
         let entered = Gate()
@@ -256,7 +258,7 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("start tells what is wrong")
+    @Test("start reports the cause of a failure")
     func startErrors() async throws {
         try await ServerFixture.with { running in
             let taken = HTTPServer(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServing
 
-@Suite("Connections that are kept", .serialized, .timeLimit(.minutes(1)))
+@Suite("Persistent connections", .serialized, .timeLimit(.minutes(1)))
 struct KeepAliveTests {
     private static let get = "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -24,7 +24,7 @@ struct KeepAliveTests {
         }
     }
 
-    @Test("Requests that come in one piece are answered in their order, one at a time")
+    @Test("Pipelined requests are answered in order, one at a time")
     func pipelined() async throws {
         try await ServerFixture.with { server in
             let client = try TCPClient(port: server.port)
@@ -34,7 +34,7 @@ struct KeepAliveTests {
         }
     }
 
-    @Test("It ends where the client asks for it, after its bound of requests, and when nothing more comes")
+    @Test("A connection is closed at the client's request, after its limit of requests, and when it is idle")
     func ends() async throws {
         let clock = ManualClock()
         try await ServerFixture.with(clock: clock, configure: { $0.maximumRequestsPerConnection = 2 }) { server in
@@ -60,7 +60,7 @@ struct KeepAliveTests {
         }
     }
 
-    @Test("Thousands of connections, kept and closed by their clients, leave no descriptor behind")
+    @Test("Thousands of connections, kept alive and closed by their clients, leave no descriptor behind")
     func descriptors() async throws {
         try await ServerFixture.with { server in
             let before = ConnectionTests.openDescriptors()

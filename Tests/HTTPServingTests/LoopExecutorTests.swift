@@ -47,7 +47,7 @@ struct LoopExecutorTests {
         }
     }
 
-    @Test("Jobs that come while the loop ends, and after it, run one at a time and none is forgotten")
+    @Test("Jobs that arrive while the loop ends, and after it, run one at a time and none is lost")
     func jobsBehindTheEnd() async throws {
         let executor = try LoopExecutor()
         let probe = Probe(executor)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPServing
 
-@Suite("Reading requests")
+@Suite("Request reader")
 struct RequestReaderTests {
     /// What a connection's bytes say, given in pieces of `size`: each head with its body, and the status of a refusal.
     static func read(_ text: String, pieces size: Int = .max) -> [String] {
@@ -43,7 +43,7 @@ struct RequestReaderTests {
         return found
     }
 
-    @Test("Requests are cut where they end, whatever the pieces", arguments: [1, 2, 3, 7, 1_000])
+    @Test("Requests are split at their ends, in however many pieces they arrive", arguments: [1, 2, 3, 7, 1_000])
     func requests(_ pieces: Int) {
         let text =
             "\r\nGET /a?b HTTP/1.1\r\nHost: h:1\r\n\r\n"
@@ -57,7 +57,7 @@ struct RequestReaderTests {
     }
 
     @Test(
-        "What two readers could read in two ways is refused, whatever the pieces",
+        "Ambiguous requests are refused, in however many pieces they arrive",
         arguments: [
             ("two lengths", "Content-Length: 3\r\nContent-Length: 4\r\n", 400),
             ("two equal lengths", "Content-Length: 3\r\nContent-Length: 3\r\n", 400),
@@ -87,7 +87,7 @@ struct RequestReaderTests {
     }
 
     @Test(
-        "Request lines that are none are refused",
+        "Malformed request lines are refused",
         arguments: [
             ("GET / HTTP/1.1\r\n\r\n", 400),  // no Host
             ("GET /\r\nHost: a\r\n\r\n", 400), ("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
@@ -106,7 +106,7 @@ struct RequestReaderTests {
     }
 
     @Test(
-        "Chunks that are not well-formed are refused",
+        "Malformed chunks are refused",
         arguments: [
             "+3\r\nabc\r\n0\r\n\r\n", "-1\r\n", "0x3\r\nabc\r\n", "3\nabc\r\n0\r\n\r\n", "3\r\nabcd\r\n",
             "3 \r\nabc\r\n0\r\n\r\n",
@@ -121,7 +121,7 @@ struct RequestReaderTests {
         }
     }
 
-    @Test("Limits hold before the bytes behind them are kept", arguments: [1, 1_000])
+    @Test("Limits are enforced before the bytes beyond them are kept", arguments: [1, 1_000])
     func limits(_ pieces: Int) {
         let long = String(repeating: "a", count: 600)
         #expect(Self.read("GET /\(long.prefix(200)) HTTP/1.1\r\nHost: a\r\n\r\n", pieces: pieces) == ["414"])
@@ -136,7 +136,7 @@ struct RequestReaderTests {
         #expect(Self.read(chunked + "0\r\n\(String(repeating: "x: y\r\n", count: 1_000))", pieces: pieces) == ["400"])
     }
 
-    @Test("Damaged requests say the same however they are cut")
+    @Test("Damaged requests are read alike in however many pieces they arrive")
     func noise() {
         var state: UInt64 = 7
         func next(_ bound: Int) -> Int {

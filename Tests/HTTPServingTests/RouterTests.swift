@@ -41,7 +41,7 @@ struct RouterTests {
         #expect(try await Self.ask(.post, target).status == 404)
     }
 
-    @Test("A known path with another method is 405 and names those it answers")
+    @Test("A known path with another method is 405, with the allowed methods")
     func wrongMethod() async throws {
         let response = try await Self.ask(.get, "/whip/r")
         #expect(response.status == 405)
@@ -60,13 +60,13 @@ struct RouterTests {
     }
 
     @Test(
-        "Targets that are not well-formed are no requests",
+        "Malformed targets are refused",
         arguments: ["", "a", "/%", "/%1", "/%zz", "/%00", "/%ff", "/?%"])
     func brokenTargets(_ target: String) {
         #expect(HTTPRequest(method: .get, target: target) == nil)
     }
 
-    @Test("Of a query parameter that comes twice the first counts")
+    @Test("The first of two equal query parameters counts")
     func query() throws {
         let request = try #require(HTTPRequest(method: .get, target: "/p?a=1&b&a=2&c=%C3%A9+x&&=4"))
         #expect(request.query == ["a": "1", "b": "", "c": "é x", "": "4"])
@@ -74,7 +74,7 @@ struct RouterTests {
     }
 
     @Test(
-        "A name is one part of a path, whatever is in it",
+        "A percent-encoded name is one part of a path, whatever it contains",
         arguments: [
             ("Broadcast", "Broadcast"), ("a b", "a%20b"), ("é/~", "%C3%A9%2F~"), ("A-Z_0.9", "A-Z_0.9"),
             ("%+&", "%25%2B%26"),
@@ -84,7 +84,7 @@ struct RouterTests {
         #expect(HTTPRequest(method: .get, target: "/\(part)")?.segments == [name])
     }
 
-    @Test("Header names compare without regard to case")
+    @Test("Header names are compared case-insensitively")
     func headers() {
         var headers: HTTPHeaders = ["Link": "<a>", "content-type": "Application/SDP; charset=utf-8"]
         headers.add("link", "<b>")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Stages, slots, backlogs and deadlines")
 struct StageTests {
-    @Test("A stage knows its oldest, all in all and of an address, whoever has come and gone since")
+    @Test("A stage knows its oldest entry, overall and per address, after any sequence of arrivals and departures")
     func stage() {
         var stage = Stage(limit: 3, limitPerAddress: 2)
         for (id, address) in [(1, 10), (2, 20), (3, 10)] as [(UInt64, UInt64)] { stage.enter(id, address) }
@@ -27,7 +27,7 @@ struct StageTests {
     }
 
     @Test(
-        "Addresses take turns for slots: who asks for one thing waits for one of each other, and nobody waits for a share that is used up"
+        "Addresses take turns for slots: an address with one request waits for one of each other, and none waits for a share that is used up"
     )
     func slots() {
         var slots = HandlerSlots(limit: 2, limitPerAddress: 1)
@@ -67,7 +67,7 @@ struct StageTests {
         #expect(slots.next() == 101)
     }
 
-    @Test("What waits for a slot is bounded in memory")
+    @Test("The memory of waiting requests is bounded")
     func waitingBytes() {
         var slots = HandlerSlots(limit: 1, limitPerAddress: 1)
         slots.begin(1, of: 10)
@@ -80,7 +80,7 @@ struct StageTests {
         #expect(again == [true, false])
     }
 
-    @Test("Unfinished bodies make room oldest first, and those of clients that are not known only for each other")
+    @Test("Unfinished bodies are displaced oldest first, those of unauthenticated clients only by each other")
     func unfinishedBodies() {
         var configuration = HTTPServerConfiguration(host: "", port: 0)
         configuration.maximumBodies = 3
@@ -101,7 +101,7 @@ struct StageTests {
         #expect(enter(10, 40, true) == [])
     }
 
-    @Test("A backlog holds the bytes of those that wait")
+    @Test("A backlog counts the bytes of those that wait")
     func backlog() {
         var backlog = MessageBacklog(limit: 100)
         let added: [(size: Int, waiting: Int, fits: Bool)] = [
@@ -117,7 +117,7 @@ struct StageTests {
         }
     }
 
-    @Test("Deadlines come due in their order")
+    @Test("Deadlines expire in order")
     func deadlines() {
         var deadlines = Deadlines()
         for index in 0..<100 {
@@ -130,7 +130,7 @@ struct StageTests {
         #expect(deadlines.next == MonotonicTime(milliseconds: 50))
     }
 
-    @Test("A timeout that is put off all the time comes when it should, and the heap holds little of it")
+    @Test("A timeout that is postponed again and again fires at its time, and takes little space in the heap")
     func timeouts() {
         var deadlines = Deadlines()
         var timeout = Timeout()

@@ -33,7 +33,7 @@ private struct TemporaryTLSFiles {
 
 @Suite("TLS", .serialized, .timeLimit(.minutes(1)))
 struct TLSTests {
-    @Test("HTTPS is served with the given certificate, and plain HTTP is not")
+    @Test("HTTPS is served with the configured certificate, plain HTTP is refused")
     func https() async throws {
         let certificate = try TemporaryTLSFiles()
         defer { certificate.remove() }
@@ -66,7 +66,7 @@ struct TLSTests {
     }
 
     @Test(
-        "Of the protocols that a client offers HTTP/1.1 is chosen; a client that offers others only is refused (RFC 7301)"
+        "HTTP/1.1 is chosen from the client's protocols; a client that offers others only is refused (RFC 7301)"
     )
     func applicationProtocols() async throws {
         try await Self.served { server in
@@ -79,7 +79,7 @@ struct TLSTests {
         }
     }
 
-    @Test("TLS 1.2 is spoken with ephemeral keys and authenticated ciphers alone (RFC 9325 section 4.2)")
+    @Test("TLS 1.2 uses ephemeral keys and authenticated ciphers only (RFC 9325 section 4.2)")
     func oldCiphers() async throws {
         try await Self.served { server in
             func isServed(_ ciphers: String) async -> Bool {
@@ -91,7 +91,7 @@ struct TLSTests {
         }
     }
 
-    @Test("The end of a connection is told within TLS (RFC 8446 section 6.1), also by a connection that is given up")
+    @Test("close_notify is sent (RFC 8446 section 6.1), also by a connection that is given up")
     func endings() async throws {
         let clock = ManualClock()
         try await Self.served(clock: clock) { server in
@@ -107,7 +107,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A request is the same in however many records it comes")
+    @Test("A request is read alike in however many records it arrives")
     func records() async throws {
         try await Self.served(handler: { HTTPResponse(text: "\($0.body.count) served") }) { server in
             let head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000\r\n\r\n"
@@ -119,7 +119,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A client that sends records without bytes keeps nobody waiting")
+    @Test("A client that sends empty records delays no other")
     func keyUpdates() async throws {
         try await Self.served { server in
             let isServed = Mutex(false)
@@ -132,7 +132,7 @@ struct TLSTests {
         }
     }
 
-    @Test("Handshakes that are not over make room for each other, and none that is makes room for them")
+    @Test("Unfinished handshakes displace each other, and no finished one is displaced by them")
     func handshakes() async throws {
         let clock = ManualClock()
         let certificate = try TemporaryTLSFiles()

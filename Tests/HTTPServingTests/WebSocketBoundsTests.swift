@@ -4,14 +4,14 @@ import Testing
 @testable import HTTPServing
 
 /// What clients and edges do to a WebSocket that should not be there any more, or takes more than its share.
-@Suite("Bounds and ends of WebSockets", .serialized, .timeLimit(.minutes(1)))
+@Suite("Limits and closing of WebSockets", .serialized, .timeLimit(.minutes(1)))
 struct WebSocketBoundsTests {
     /// Accepts and reads nothing until `gate` opens.
     private static func deaf(until gate: Gate) -> WebSocketRoute {
         WebSocketRoute("/deaf", protocols: []) { _ in .accept { _ in await gate.wait() } }
     }
 
-    @Test("Messages that nobody handles close the socket with 1008, and what comes behind them counts no more")
+    @Test("Too many unhandled messages close the socket with 1008, and later messages are ignored")
     func tooManyMessages() async throws {
         let gate = Gate()
         try await ServerFixture.with(
@@ -27,7 +27,7 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("Large messages that nobody handles close the socket before they are many")
+    @Test("Too many unhandled bytes close the socket, even in few messages")
     func tooManyBytes() async throws {
         let gate = Gate()
         try await ServerFixture.with(webSockets: [Self.deaf(until: gate)]) { server in
@@ -42,7 +42,7 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("What has been handled does not count")
+    @Test("Handled messages do not count")
     func handledBytes() async throws {
         try await ServerFixture.with(webSockets: [WebSocketTests.echo]) { server in
             let client = try await WebSocketClient(port: server.port, "/echo/a?token=good")
@@ -54,7 +54,7 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("A socket whose client reads nothing is closed in its time, though bytes for it wait")
+    @Test("A socket whose client reads nothing is closed after its timeout, although bytes wait for it")
     func stuckReader() async throws {
         let clock = ManualClock()
         let (queued, leaves, left) = (Gate(), Gate(), Gate())
@@ -83,7 +83,7 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("What a room of thousands looks like is one message, and reaches a client that reads")
+    @Test("The snapshot of a room of thousands is one message, and reaches a client that reads")
     func largeSnapshot() async throws {
         let snapshot = WebSocketRoute("/snapshot", protocols: []) { _ in
             .accept { connection in
@@ -101,7 +101,7 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("A client that answers pings stays; one that answers none of two is let go")
+    @Test("A client that answers pings stays connected; one that misses two is disconnected")
     func deadPeer() async throws {
         let clock = ManualClock()
         try await ServerFixture.with(webSockets: [WebSocketTests.echo], clock: clock) { server in
@@ -122,7 +122,7 @@ struct WebSocketBoundsTests {
         }
     }
 
-    @Test("A socket that is accepted while the server stops is refused instead")
+    @Test("A WebSocket upgrade during shutdown is refused")
     func upgradeWhileStopping() async throws {
         let (asked, decides) = (Gate(), Gate())
         let slow = WebSocketRoute("/slow", protocols: []) { _ in
@@ -145,7 +145,7 @@ struct WebSocketBoundsTests {
         #expect(fixture.server.statistics.webSockets == 0)
     }
 
-    @Test("One address has its share of the WebSockets")
+    @Test("One address gets its share of the WebSockets")
     func addressBound() async throws {
         try await ServerFixture.with(
             webSockets: [WebSocketTests.echo],

@@ -34,14 +34,15 @@ struct WebSocketDecoderTests {
     }
 
     @Test(
-        "The masked example of RFC 6455 section 5.7 reads as Hello, whatever the pieces", arguments: [1, 2, 3, 5, 100])
+        "The masked example of RFC 6455 section 5.7 is read as Hello, in however many pieces it arrives",
+        arguments: [1, 2, 3, 5, 100])
     func example(_ pieces: Int) {
         let bytes: [UInt8] = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58]
         #expect(Self.decode(bytes, pieces: pieces) == [.message(.text("Hello"))])
         #expect(Self.decode(bytes + bytes, pieces: pieces).count == 2)
     }
 
-    @Test("Fragments join, and control frames may come between them", arguments: [1, 4, 1_000])
+    @Test("Fragments are joined, with control frames between them", arguments: [1, 4, 1_000])
     func fragments(_ pieces: Int) {
         let bytes =
             Self.frame(0x01, Array("Hel".utf8)) + Self.frame(0x89, Array("p".utf8)) + Self.frame(0x00, [])
@@ -51,7 +52,7 @@ struct WebSocketDecoderTests {
                 == [.ping(Array("p".utf8)), .message(.text("Hello")), .pong, .message(.binary([1, 2]))])
     }
 
-    @Test("The limit holds for a message, whole or in fragments, before its bytes are taken")
+    @Test("The limit holds for a message, whole or in fragments, before its bytes are kept")
     func limit() {
         let whole = Self.frame(0x82, [UInt8](repeating: 1, count: 1_000))
         #expect(Self.decode(whole) == [.message(.binary([UInt8](repeating: 1, count: 1_000)))])
@@ -65,7 +66,7 @@ struct WebSocketDecoderTests {
     }
 
     @Test(
-        "What breaks a rule ends with its code",
+        "Protocol violations close with their code",
         arguments: [
             (frame(0xc1, []), 1002),  // A reserved bit.
             (frame(0x83, []), 1002),  // An unknown opcode.
@@ -86,7 +87,7 @@ struct WebSocketDecoderTests {
         #expect(close.code == code)
     }
 
-    @Test("A close frame gives its code and reason, and nothing is read after it")
+    @Test("A close frame gives its code and reason, and nothing after it is read")
     func close() {
         let bytes = Self.frame(0x88, [0x03, 0xe9] + Array("away".utf8)) + Self.frame(0x81, [0x61])
         #expect(Self.decode(bytes) == [.close(WebSocketClose(code: 1001, reason: "away"))])
@@ -104,7 +105,7 @@ struct WebSocketDecoderTests {
         #expect(length == count)
     }
 
-    @Test("Random bytes never trap, and whatever is read obeys the limit")
+    @Test("Random bytes never trap, and every decoded message obeys the limit")
     func noise() {
         var state: UInt64 = 1
         func next() -> UInt8 {

@@ -22,7 +22,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("Text and binary come back, in order, large and small, and fragmented")
+    @Test("Text and binary messages return in order, large and small, and fragmented")
     func echoes() async throws {
         try await ServerFixture.with(webSockets: [Self.echo]) { server in
             let client = try await WebSocketClient(port: server.port, "/echo/a?token=good")
@@ -42,7 +42,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("A refused client gets an HTTP answer and no upgrade")
+    @Test("A refused client gets an HTTP response and no upgrade")
     func refusal() async throws {
         try await ServerFixture.with(webSockets: [Self.echo]) { server in
             let client = try await WebSocketClient(port: server.port, "/echo/a?token=bad")
@@ -72,7 +72,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("Closing works from both sides")
+    @Test("Either side can close")
     func closing() async throws {
         try await ServerFixture.with(webSockets: [Self.echo]) { server in
             let client = try await WebSocketClient(port: server.port, "/echo/a?token=good")
@@ -144,7 +144,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("Pings without end close the socket with 1008, and so do fragments; some of either are welcome")
+    @Test("Endless pings or fragments close the socket with 1008; some of either are accepted")
     func controlFlood() async throws {
         try await ServerFixture.with(webSockets: [Self.echo]) { server in
             let client = try await WebSocketClient(port: server.port, "/echo/a?token=good")
@@ -167,7 +167,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("A broken connection ends the stream of messages with 1006")
+    @Test("A connection that is lost ends the stream of messages with 1006")
     func broken() async throws {
         let ended = Gate()
         let reason = Mutex<WebSocketClose?>(nil)
@@ -186,7 +186,7 @@ struct WebSocketTests {
         }
     }
 
-    @Test("stop says goodbye with 1001")
+    @Test("stop closes sockets with 1001")
     func stopping() async throws {
         let fixture = try await ServerFixture(webSockets: [Self.echo])
         let client = try await WebSocketClient(port: fixture.port, "/echo/a?token=good")

@@ -6,7 +6,7 @@ import Testing
 @Suite("Captured connectivity checks")
 struct CapturedCheckTests {
     @Test(
-        "Checks of real clients are answered and select their address, once it has answered the server's own",
+        "Captured checks are answered, and select their address once it has answered the server's own check",
         arguments: WireCapture.all)
     func answered(name: String) throws {
         let capture = try WireCapture.load(name)

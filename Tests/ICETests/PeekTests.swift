@@ -2,7 +2,7 @@ import ICE
 import TestSupport
 import Testing
 
-@Suite("The look at a stranger's datagram")
+@Suite("User name of a check from an unknown source")
 struct PeekTests {
     static func request(username: String, declared: Int? = nil) -> [UInt8] {
         let name = Array(username.utf8)
@@ -18,13 +18,13 @@ struct PeekTests {
             .map { String(decoding: datagram[$0], as: UTF8.self) }
     }
 
-    @Test("The part before the colon is the server's")
+    @Test("The fragment before the colon is the server's")
     func local() {
         #expect(ufrag(Self.request(username: "abcd:efgh")) == "abcd")
         #expect(ufrag(Self.request(username: "a:")) == "a")
     }
 
-    @Test("F8: what is no Binding request with a user name gives nothing")
+    @Test("F8: a datagram that is no Binding request with a user name yields none")
     func refused() {
         #expect(ufrag(Self.request(username: "abcdefgh")) == nil, "no colon")
         #expect(ufrag(Self.request(username: ":abcd")) == nil, "nothing before the colon")

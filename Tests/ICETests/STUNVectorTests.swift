@@ -30,14 +30,14 @@ struct STUNVectorTests {
     private let stun = STUNAgent(tieBreaker: 1)
     private let source = SocketAddress(ipv4: 0xc000_0201, port: 32_853)
 
-    @Test("The request's user name is found without digests")
+    @Test("The user name of the request is found without computing digests")
     func peek() {
         #expect(Self.request.withUnsafeBytes { STUNPeek.localUfrag(of: $0.bytes) } == 64..<68)
         #expect(Self.response4.withUnsafeBytes { STUNPeek.localUfrag(of: $0.bytes) } == nil)
         #expect(Self.response4.withUnsafeBytes { STUNPeek.isSTUN($0.bytes) })
     }
 
-    @Test("The request is authentic under its password only; as one of a controlled agent it meets a role conflict")
+    @Test("The request is authentic under its password only; as a controlled agent's it causes a role conflict")
     func request() {
         var output = OutboundBatch(datagrams: 4, bytes: 8_192)
         let right = ICECredential(ufrag: "evtj", password: Self.password)

@@ -131,7 +131,7 @@ def media_oddities(captured, dice):
 
 @pytest.mark.parametrize("place", ["from a stranger", "from the call's own address"])
 def test_malformed_datagrams_are_counted_and_change_nothing(server, place):
-    """Every kind of datagram, cut and changed, from an unknown port and from the very socket of the publisher."""
+    """Every kind of datagram, truncated and modified, from an unknown port and from the publisher's own socket."""
     async def run():
         dice = random.Random(SEED)
         async with call(server) as (sender, _):
@@ -215,8 +215,8 @@ def evil_rtcp(own, theirs, dice):
     yield packet(31, 203, dice.randbytes(124))  # goodbye of everybody
 
 
-def test_members_with_keys_can_hurt_nobody_but_themselves(server):
-    """RTP and RTCP that decrypt well and are nonsense, from a publisher and from a player of the same room."""
+def test_participants_with_valid_keys_can_harm_only_themselves(server):
+    """RTP and RTCP that decrypt correctly but are nonsense, from a publisher and from a player of the same room."""
     async def run():
         dice = random.Random(SEED)
         async with call(server) as (_, watched):
@@ -251,8 +251,8 @@ def test_members_with_keys_can_hurt_nobody_but_themselves(server):
     asyncio.run(run())
 
 
-def test_peers_that_only_begin_their_handshake_cost_little(server):
-    """Peers whose addresses are valid and who send nothing but broken DTLS and RTP: bounded memory, and the call goes on."""
+def test_peers_that_never_finish_their_handshake_cost_little(server):
+    """Peers with validated addresses that send only malformed DTLS and RTP: bounded memory, and the call continues."""
     async def run():
         dice = random.Random(SEED)
         async with call(server):
@@ -300,8 +300,8 @@ def problem(reply):
     return status, document["code"]
 
 
-def test_requests_that_are_wrong_are_told_why(server):
-    """Bodies, tokens, descriptions and paths: a status that fits, a stable code, and never a 500."""
+def test_invalid_requests_get_a_reason(server):
+    """Bodies, tokens, descriptions and paths: a fitting status, a stable code, and never a 500."""
     async def run():
         async with call(server):
             await asyncio.to_thread(check)
@@ -401,8 +401,8 @@ async def close_code(reader):
             return int.from_bytes(payload[:2])
 
 
-def test_frames_that_are_wrong_close_their_socket_with_a_code(server):
-    """Wrong messages are answered and the socket stays; wrong frames close it with the code of RFC 6455."""
+def test_invalid_frames_close_their_socket_with_a_code(server):
+    """Invalid messages are answered and the socket stays; invalid frames close it with the code of RFC 6455."""
     async def run():
         async with call(server):
             bearer = {"Authorization": f"Bearer {token('ws', 'call')}"}
@@ -440,8 +440,8 @@ def test_frames_that_are_wrong_close_their_socket_with_a_code(server):
     asyncio.run(run())
 
 
-def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(server):
-    """A socket that is never read: a bounded queue, then the end of it; others get their events at once, memory stays."""
+def test_a_slow_reader_is_disconnected_and_delays_no_other(server):
+    """A socket that is never read: its queue is bounded, then it is closed; others get their events at once, memory stays flat."""
     async def run():
         async with call(server), signal(server, token("eve", "call"), room="call", autoSubscribe=False) as eve:
             reader, writer = await bare_socket(server, Authorization=f"Bearer {token('slow', 'call')}")
@@ -473,8 +473,8 @@ def test_a_slow_reader_is_let_go_and_nobody_waits_for_it(server):
     asyncio.run(run())
 
 
-def test_slowloris_keeps_nobody_out(server):
-    """300 connections that send their request a byte at a time, and 300 that never read: others are served as before."""
+def test_slowloris_locks_nobody_out(server):
+    """300 connections that send their request byte by byte, and 300 that never read: others are served as before."""
     async def run():
         async with call(server), aiohttp.ClientSession() as http:
             async def fetch():
@@ -546,7 +546,7 @@ def limits(server):
 
 
 def test_idle_connections_cannot_take_the_last_descriptor():
-    """64 descriptors, three times 120 idle connections without a token: both ports answer during and after, and the log says why."""
+    """64 descriptors, three times 120 idle connections without a token: both ports answer during and after, and the log states the reason."""
     server = Server(nofile=64).start()
     try:
         def answers():
@@ -568,16 +568,16 @@ def test_idle_connections_cannot_take_the_last_descriptor():
         assert server.stop() == 0
 
 
-def test_too_few_descriptors_are_told_at_start():
-    """A limit that leaves no connection to serve ends the start with the number that is needed."""
+def test_too_few_descriptors_are_reported_at_start():
+    """A limit that leaves no connection to serve makes the start fail with the required number."""
     server = Server(nofile=40)
     with pytest.raises(RuntimeError, match="ulimit -n"):
         server.start()
     server.stop()
 
 
-def test_slow_bodies_keep_nobody_out(server):
-    """1,100 POSTs that send one byte of their body each, without a token and with one: others are served at once, a publisher too."""
+def test_slow_bodies_lock_nobody_out(server):
+    """1,100 POSTs that send one byte of their body each, without a token and with one: others are served at once, and so is a publisher."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192) if hard > 0 else 8192, hard))
 
@@ -610,7 +610,7 @@ def test_slow_bodies_keep_nobody_out(server):
     assert reached["address_bodies"] >= 1000 and reached["requests"] == 0 and slowest < 2
 
 
-def test_pings_without_end_close_their_socket(server):
+def test_endless_pings_close_their_socket(server):
     """A WebSocket that sends nothing but pings is closed with 1008 before it costs anything."""
     async def run():
         reader, writer = await bare_socket(server, Authorization=f"Bearer {token('pinger', 'call')}")
@@ -629,8 +629,8 @@ def test_pings_without_end_close_their_socket(server):
     asyncio.run(run())
 
 
-def test_requests_that_proxies_could_read_in_another_way_are_refused(server):
-    """Two lengths, two hosts, signs, folded lines and their kin (RFC 9112): 400, and the connection ends."""
+def test_requests_that_proxies_could_read_differently_are_refused(server):
+    """Two lengths, two hosts, signs, folded lines and the like (RFC 9112): 400, and the connection is closed."""
     line, fields = b"POST /whip/call HTTP/1.1\r\n", {
         "two lengths": b"Content-Length: 4\r\nContent-Length: 5\r\n", "a sign": b"Content-Length: +4\r\n",
         "two hosts": b"Host: b\r\n", "both framings": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
@@ -643,7 +643,7 @@ def test_requests_that_proxies_could_read_in_another_way_are_refused(server):
     assert server.metric("martlet_http_malformed_requests_total") == len(answers)
 
 
-def test_connections_are_kept_and_given_back(server):
+def test_connections_are_kept_alive_and_released(server):
     """Requests follow each other on one connection; after 3,000 connections the server has as many descriptors as before."""
     before = server.descriptors()
     one = http.client.HTTPConnection("127.0.0.1", server.http, timeout=5)

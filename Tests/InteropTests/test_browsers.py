@@ -22,7 +22,7 @@ async def packets_of_video(page):
     return sum(r["packetsReceived"] for r in await received(page) if r["kind"] == "video")
 
 
-def test_two_chromium_pages_see_and_hear_each_other(server):
+def test_two_chromium_pages_receive_each_other(server):
     """Decoded frames, moving pixels, audio energy; and a normal call leaves no warning in the log."""
     async def run():
         async with chromium() as browser:
@@ -56,8 +56,8 @@ def test_each_video_codec_goes_from_chromium_to_chromium(server, codec):
     asyncio.run(run())
 
 
-def test_firefox_and_chromium_see_and_hear_each_other(development_server):
-    """On a development server: Firefox reaches no ICE-lite server on loopback, so it must find the machine's other address."""
+def test_firefox_and_chromium_receive_each_other(development_server):
+    """On a development server: Firefox reaches no ICE-lite server on loopback, so it needs another address of the machine."""
     server = development_server
 
     async def run():
@@ -98,7 +98,7 @@ def test_a_screen_is_a_resource_of_its_own(server):
     asyncio.run(run())
 
 
-def test_muting_stops_the_packets_and_is_told(server):
+def test_muting_stops_the_packets_and_is_signalled(server):
     """C6, D13: the mute flag is visible to others and no packet of the track is forwarded."""
     async def run():
         async with chromium() as browser:
@@ -116,10 +116,10 @@ def test_muting_stops_the_packets_and_is_told(server):
     asyncio.run(run())
 
 
-def test_each_simulcast_layer_comes_on_request(server):
-    """Three sizes are received and the one that the viewer asks for is forwarded; a paused one is not.
+def test_each_simulcast_layer_is_sent_on_request(server):
+    """Three sizes are received and the one that the subscriber requests is forwarded; a paused one is not.
 
-    How soon the largest is affordable is the bandwidth estimate's to say, and on a busy machine that is careful.
+    When the largest is affordable depends on the bandwidth estimate, which is cautious on a busy machine.
     """
     async def run():
         async with chromium() as browser:
@@ -143,7 +143,7 @@ def test_each_simulcast_layer_comes_on_request(server):
 
 
 def test_speakers_are_marked(server):
-    """The generated tone comes and goes like speech; a muted microphone never speaks."""
+    """The generated tone comes and goes like speech; a muted microphone never counts as speaking."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "talk", "ada")
@@ -159,8 +159,8 @@ def test_speakers_are_marked(server):
     asyncio.run(run())
 
 
-def test_leaving_and_coming_back(server):
-    """D14: who stays alone is told so at once; who comes back sees and is seen."""
+def test_leaving_and_rejoining(server):
+    """D14: the last participant is notified at once; the one that rejoins receives and is received."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "again", "ada")

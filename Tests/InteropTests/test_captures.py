@@ -51,7 +51,7 @@ NAMES = sorted(path.stem for path in (VECTORS / "golden").glob("*.txt"))
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "av1" not in name])
 def test_GStreamer_decodes_as_many_frames_of_as_many_sizes_as_are_reported(name):
-    """Each stream alone; the last picture may be cut off, and what is ahead of the first keyframe is no picture to a decoder."""
+    """Each stream alone; the last frame may be cut off, and nothing ahead of the first keyframe is decodable."""
     reported, seen = streams(name), 0
     for (payload_type, _), sent in packets(name).items():
         wanted = next((value for key, value in reported.items() if key[1:] == (payload_type, len(sent))), None)
@@ -116,7 +116,7 @@ def units(sent):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "av1" in name])
 def test_dav1d_decodes_as_many_frames_as_are_reported(name):
-    """One picture for each time, however many spatial layers it has."""
+    """One frame per timestamp, however many spatial layers it has."""
     ((_, payload_type, count), (pictures, sizes)), = streams(name).items()
     sent = next(one for (kind, _), one in packets(name).items() if kind == payload_type and len(one) == count)
     decoder, frames, seen = av.CodecContext.create("libdav1d", "r"), 0, set()

@@ -14,8 +14,8 @@ JOINS = int(os.environ.get("CHURN_JOINS", 1500))
 WORKERS = 8
 
 
-def test_L4_memory_and_descriptors_are_given_back():
-    """WHIP publishers, each tenth a member over WebSocket, eight at a time; memory is compared after a third, when all pools have grown."""
+def test_L4_memory_and_descriptors_are_released():
+    """WHIP publishers, every tenth a participant over WebSocket, eight at a time; memory is compared after a third, when all pools have grown."""
     async def whip(http, name):
         headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(name, 'churn')}"}
         async with http.post(f"{server.url}/whip/churn", data=offer(), headers=headers) as reply:

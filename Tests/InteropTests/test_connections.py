@@ -19,8 +19,8 @@ SHARE = """(async () => {
 })()"""
 
 
-def test_D3_thirty_renegotiations_beside_living_media(server):
-    """Sections come and go 30 times; what is not touched keeps mid and SSRC, and nothing of it is lost."""
+def test_D3_thirty_renegotiations_during_media(server):
+    """Sections are added and removed 30 times; unchanged ones keep mid and SSRC, and lose nothing."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "again", "ada", simulcast=0)
@@ -50,8 +50,8 @@ def test_D3_thirty_renegotiations_beside_living_media(server):
     asyncio.run(run())
 
 
-def test_D5_D4_F3_a_second_connection_comes_and_goes(server):
-    """Candidates early, late, doubled, mDNS and malformed; bye ends this connection, the member and its other one go on."""
+def test_D5_D4_F3_a_second_connection_is_opened_and_closed(server):
+    """Candidates early, late, duplicate, mDNS and malformed; bye closes this connection, the participant and its other connection stay."""
     async def run():
         async with chromium() as browser:
             ada = await raw_member(browser, server, "two", "ada")
@@ -87,7 +87,7 @@ def test_D5_D4_F3_a_second_connection_comes_and_goes(server):
     asyncio.run(run())
 
 
-def test_C7_an_audio_only_member_is_never_offered_video_and_may_upgrade(server):
+def test_C7_an_audio_only_participant_is_never_offered_video_and_may_upgrade(server):
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "voice", "ada", simulcast=0)
@@ -109,7 +109,7 @@ def test_C7_an_audio_only_member_is_never_offered_video_and_may_upgrade(server):
 
 
 def test_C10_one_message_pauses_all_video_and_one_resumes_it(server):
-    """The server sends nothing of any video within 200 ms; audio goes on; afterwards frames come back."""
+    """After 200 ms the server sends nothing of any video; audio continues; on resume frames return."""
     async def run():
         async with chromium() as browser:
             for name in ("ada", "eve"):
@@ -139,7 +139,7 @@ def test_C10_one_message_pauses_all_video_and_one_resumes_it(server):
     asyncio.run(run())
 
 
-def test_D11_one_connection_that_sends_sound_and_receives_both(server):
+def test_D11_one_connection_that_sends_audio_and_receives_both(server):
     """sendrecv audio and recvonly video in one offer of the client's."""
     async def run():
         async with chromium() as browser:

@@ -12,8 +12,8 @@ def row(name):
     return f"[...document.querySelectorAll('#members tbody tr')].find((row) => row.querySelector('.who').textContent === '{name}')"
 
 
-def test_operators_see_mute_and_remove(development_server):
-    """Rooms and members live; muting and removing work, and whom they meet is told."""
+def test_operators_watch_mute_and_remove(development_server):
+    """Rooms and participants are live; muting and removing work, and those affected are notified."""
     async def run():
         async with chromium() as browser:
             ada = await join_by_form(browser, development_server, "studio", "Ada")
@@ -54,7 +54,7 @@ def test_operators_see_mute_and_remove(development_server):
     asyncio.run(run())
 
 
-def test_refusals_are_said_in_the_form(server):
+def test_refusals_are_shown_in_the_form(server):
     """C1, C12: connecting and joining fail distinctly, with the server's words."""
     server.api("POST", "/v1/rooms", {"name": "tiny", "policy": {"maxParticipants": 1}})
 
@@ -94,8 +94,8 @@ def test_a_newer_session_of_the_same_identity_replaces_the_older(server):
 
 
 @pytest.mark.parametrize("end", ["kill", "terminate"])
-def test_pages_rejoin_a_server_that_was_restarted(server, end):
-    """Server killed and restarted, clients rejoin; the camera and a shared screen come back."""
+def test_pages_rejoin_a_restarted_server(server, end):
+    """The server is killed and restarted, the pages rejoin; the camera and a shared screen return."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "phoenix", "ada")
@@ -114,8 +114,8 @@ def test_pages_rejoin_a_server_that_was_restarted(server, end):
     asyncio.run(run())
 
 
-def test_a_dropped_socket_is_resumed_without_touching_media(server):
-    """The session goes on with the events it missed; no connection is made anew, no frame is lost."""
+def test_a_dropped_socket_is_resumed_without_affecting_media(server):
+    """The session continues with the events that it missed; no connection is reopened, no frame is lost."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "drop", "ada")

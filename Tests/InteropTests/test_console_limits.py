@@ -32,8 +32,8 @@ SLOW = {
 
 
 @pytest.mark.parametrize("how", ["said", "measured"])
-def test_4_10_a_machine_that_is_the_limit_is_said_on_ones_own_tile(server, how):
-    """Not the network's fault: the page says so, with what it costs; and it is quiet again when that is over."""
+def test_4_10_an_overloaded_machine_is_shown_on_its_own_tile(server, how):
+    """The page says that the machine is the limit and not the network, and what that costs; the notice disappears when the overload is over."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "slow", "ada", simulcast=0, script=REPORTED)
@@ -54,8 +54,8 @@ def test_4_10_a_machine_that_is_the_limit_is_said_on_ones_own_tile(server, how):
     asyncio.run(run())
 
 
-def test_4_10_a_small_tile_of_layers_inside_one_stream_asks_for_its_size_too(server):
-    """VP9 with its layers in one stream: like simulcast, from the first decision on no more is sent than the tile shows."""
+def test_4_10_a_small_tile_of_a_scalable_stream_requests_its_size_too(server):
+    """VP9 with its layers in one stream: as with simulcast, from the first decision on no more is sent than the tile shows."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "inside", "ada", send="camera", codec="VP9", script=one_stream("L3T3_KEY"))
@@ -70,8 +70,8 @@ def test_4_10_a_small_tile_of_layers_inside_one_stream_asks_for_its_size_too(ser
     assert heights and max(heights) <= 360
 
 
-def test_4_10_tiles_ask_for_their_size_before_the_publisher_encodes(server):
-    """Who waits in the room asks as soon as a video is announced: ahead of the server's offer, so of its own and the publisher's media."""
+def test_4_10_tiles_request_their_size_before_the_publisher_encodes(server):
+    """A waiting participant requests the size as soon as a video is announced: ahead of the server's offer, and so of the media."""
     log = """(() => {
         window.messages = [];
         const send = WebSocket.prototype.send;
@@ -106,8 +106,8 @@ PROBLEM = "document.querySelector('#room-problem').textContent"
 HEARD = "martlet.received().then((all) => all.filter((one) => one.kind === 'audio' && one.packetsReceived > 10).length)"
 
 
-def test_3_32_tracks_of_a_participant_arrive_and_a_33rd_is_refused_in_words(server):
-    """Each of the 32 reaches a viewer. A screen beyond them is not captured in vain: the page says why nobody sees it, and shares it later."""
+def test_3_32_tracks_of_a_participant_arrive_and_a_33rd_is_refused_with_a_reason(server):
+    """Each of the 32 reaches a subscriber. A screen beyond them is not captured in vain: the page says why it is not shared, and shares it later."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "many", "ada", simulcast=0)
@@ -130,7 +130,7 @@ def test_3_32_tracks_of_a_participant_arrive_and_a_33rd_is_refused_in_words(serv
     asyncio.run(run())
 
 
-def test_3_tracks_that_wait_are_counted_beside_the_rooms_name(server):
+def test_3_waiting_tracks_are_counted_beside_the_room_name(server):
     """The event as the server sends it (Protocol.md); test_limits.py has the server's side."""
     async def run():
         async with chromium() as browser:

@@ -85,8 +85,8 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
     asyncio.run(run())
 
 
-def test_nothing_moves_when_something_has_to_be_said(development_server):
-    """A lost connection and a problem lie over the tiles: they, and whatever is under a person's pointer, stay where they are."""
+def test_notices_move_nothing(development_server):
+    """Notices of a lost connection and of a problem overlay the tiles: these, and whatever is under the pointer, stay in place."""
     places = """JSON.stringify([...document.querySelectorAll(".tile, .control, header, #room > .bar, #floor, .panel, #node > div")].map((one) => {
         const { x, y, width, height } = one.getBoundingClientRect();
         return [one.dataset.key || one.id || one.classList[0] || one.tagName, x, y, width, height];

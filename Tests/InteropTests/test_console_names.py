@@ -20,7 +20,7 @@ JOIN_WITHOUT_ROOM = """(() => {
 
 
 def test_4_1_the_page_shows_the_room_that_the_server_names(server):
-    """The token is for kitchen, the address says board-meeting: title, tab, address and link name the room that one is in."""
+    """The token is for kitchen, the address says board-meeting: title, tab, address and link name the joined room."""
     async def run():
         async with chromium() as browser:
             page = await open_room(browser, server, "board-meeting", "ada", token=token("ada", "kitchen"), script=JOIN_WITHOUT_ROOM)
@@ -39,7 +39,7 @@ def test_4_1_the_page_shows_the_room_that_the_server_names(server):
 
 
 def test_4_1_a_token_for_another_room_is_refused_in_the_form(server):
-    """Nobody joins a room that they did not name: the form says why, in the server's words, and no room is made."""
+    """Nobody joins a room other than the named one: the form shows the server's reason, and no room is created."""
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
@@ -62,7 +62,7 @@ def test_4_1_a_token_for_another_room_is_refused_in_the_form(server):
     ("kitchen", " ", "Your name is empty.", "your-name"),
     ("kitchen", "x" * 257, "Your name has 257 characters. At most 256 are allowed.", "your-name"),
 ])
-def test_4_5_a_name_that_cannot_be_used_is_said_before_anything_is_asked(development_server, room, name, says, field):
+def test_4_5_an_invalid_name_is_reported_before_any_request(development_server, room, name, says, field):
     async def run():
         async with chromium() as browser:
             page = await browser.new_page(bypass_csp=True)
@@ -81,7 +81,7 @@ def test_4_5_a_name_that_cannot_be_used_is_said_before_anything_is_asked(develop
 
 
 def test_4_5_names_at_the_limit_join(development_server):
-    """256 code points each, none of them one byte: the identity made of the name is within its own limit."""
+    """256 code points each, each of several bytes: the identity made from the name is within its own limit."""
     async def run():
         async with chromium() as browser:
             page = await open_form(browser, development_server, "ü" * 256, "\U0001f40b" * 256, send="nothing")
@@ -92,8 +92,8 @@ def test_4_5_names_at_the_limit_join(development_server):
     asyncio.run(run())
 
 
-def test_4_5_the_reason_of_a_server_that_issues_no_token_is_shown(development_server):
-    """Only a server without such an endpoint wants a token of one's own; any other refusal is said in the server's words."""
+def test_4_5_the_reason_for_a_refused_token_is_shown(development_server):
+    """Only a server without such an endpoint requires a token from the user; any other refusal is shown in the server's words."""
     async def run():
         async with chromium() as browser:
             page = await open_form(browser, development_server, "kitchen", "Ada", send="nothing")

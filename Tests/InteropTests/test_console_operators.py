@@ -20,8 +20,8 @@ def rooms_of(server):
     return sorted(room["name"] for room in server.api("GET", "/v1/rooms")[1]["rooms"])
 
 
-def test_4_5_closing_a_room_and_removing_a_member_ask_first(development_server):
-    """One click ends nothing: Escape and Cancel keep everything and give the focus back, only the named button acts."""
+def test_4_5_closing_a_room_and_removing_a_participant_ask_for_confirmation(development_server):
+    """One click ends nothing: Escape and Cancel change nothing and return the focus, only the confirming button acts."""
     server = development_server
 
     async def run():
@@ -57,7 +57,7 @@ def test_4_5_closing_a_room_and_removing_a_member_ask_first(development_server):
 
 
 def test_4_5_the_list_of_rooms_stays_in_place(development_server):
-    """Over several looks at the server, while rooms come and go: the same button keeps the focus, and a slow click counts."""
+    """Over several refreshes, while rooms are created and closed: the same button keeps the focus, and a slow click counts."""
     server = development_server
 
     async def run():
@@ -88,7 +88,7 @@ def test_4_5_the_list_of_rooms_stays_in_place(development_server):
 
 
 def test_4_2_no_entry_breaks_the_operators_tab(development_server):
-    """A room called `..`, which a path cannot carry, and names of every kind are listed; the others are shown and can be closed."""
+    """A room called `..`, which cannot be part of a path, and names of every kind are listed; the others are shown and can be closed."""
     server = development_server
     names = ["a/b", "100 % Füße & Ä?#", "<b>bold</b>"]
 
@@ -125,7 +125,7 @@ def test_4_2_no_entry_breaks_the_operators_tab(development_server):
     asyncio.run(run())
 
 
-def test_4_4_figures_of_a_server_that_is_away_are_not_shown(development_server):
+def test_4_4_figures_of_an_unreachable_server_are_not_shown(development_server):
     async def run():
         async with chromium() as browser:
             await open_room(browser, development_server, "gone", "ada", send="nothing")

@@ -76,8 +76,8 @@ async def choices_hold(page, other, chosen, server, room, name):
 
 
 @pytest.mark.parametrize("end", ["killed", "hangs"])
-def test_4_4_a_dead_server_does_not_look_alive(server, end):
-    """Large and plain: that the connection is lost and why; no figure, bar or speaking frame is left, and each video says how long it stands."""
+def test_4_4_a_dead_server_is_shown_as_disconnected(server, end):
+    """Large and plain: the connection is lost, and why; no figure, bar or speaking frame remains, and each video shows for how long it has been frozen."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "dead", "ada")
@@ -111,8 +111,8 @@ def test_4_4_a_dead_server_does_not_look_alive(server, end):
     asyncio.run(run())
 
 
-def test_4_4_a_video_that_stands_still_says_so_while_the_server_answers(server):
-    """The publisher's machine hangs: its tile, and no other, says for how long no frame came."""
+def test_4_4_a_frozen_video_is_marked_while_the_server_answers(server):
+    """The publisher's machine hangs: its tile, and no other, shows for how long no frame arrived."""
     async def run():
         async with chromium("--stops-later") as first, chromium() as second:
             await open_room(first, server, "still", "ada")
@@ -147,7 +147,7 @@ async def subject(kind, server, room, *, lab=None, flag="--stops-later"):
 
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
-def test_4_10_a_restart_of_the_server_is_said_and_survived(development_server, kind):
+def test_4_10_a_restart_of_the_server_is_shown_and_survived(development_server, kind):
     server = development_server
 
     async def run():
@@ -170,8 +170,8 @@ def test_4_10_a_restart_of_the_server_is_said_and_survived(development_server, k
 
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
-def test_4_10_a_lost_network_is_said_and_survived(kind):
-    """The interface is down for 20 s, longer than the server waits for a peer; a change made meanwhile holds."""
+def test_4_10_a_lost_network_is_shown_and_survived(kind):
+    """The interface is down for 20 s, longer than the server's timeout for a peer; a change made meanwhile takes effect."""
     async def run():
         with Lab("mcut", 2, "both", "delay", 5) as lab:
             server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
@@ -203,8 +203,8 @@ def test_4_10_a_lost_network_is_said_and_survived(kind):
 
 
 @pytest.mark.parametrize("kind", ["chromium", "firefox"])
-def test_4_10_a_machine_that_slept_is_said_and_survived(kind):
-    """All processes of the browser stand for 13 s, longer than the server keeps session and connections of a silent client."""
+def test_4_10_a_machine_that_slept_is_shown_and_survived(kind):
+    """All processes of the browser are stopped for 13 s, longer than the server keeps session and connections of a silent client."""
     patience = {"media": {"consent_timeout": 5, "bind": None}, "extra": "sessions:\n  keep_alive: 5\n  resume_window: 5\n"}
 
     async def run(server):

@@ -40,8 +40,8 @@ SEEN = """(() => {
 })()"""
 
 
-def test_a_turned_picture_arrives_turned(server):
-    """B6, D12: urn:3gpp:video-orientation is negotiated with both sides, and each value reaches the viewer's browser."""
+def test_rotated_video_arrives_rotated(server):
+    """B6, D12: urn:3gpp:video-orientation is negotiated with both sides, and each value reaches the subscriber's browser."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "turn", "ada", send="nothing", simulcast=0)
@@ -90,7 +90,7 @@ async def audio_packet_bytes(page, packets=150):
     return (after["bytesReceived"] - before["bytesReceived"]) / (after["packetsReceived"] - before["packetsReceived"])
 
 
-def test_redundant_audio_passes_and_is_stripped_for_whom_it_means_nothing(development_server):
+def test_redundant_audio_passes_and_is_stripped_for_clients_without_RED(development_server):
     """G7: Chromium sends Opus in RED (RFC 2198); Chromium receives both copies, Firefox (which has no RED) plain Opus."""
     server = development_server
     server.api("POST", "/v1/rooms", {"name": "red", "policy": {"audioCodecs": ["red", "opus"]}})

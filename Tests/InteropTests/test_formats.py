@@ -12,8 +12,8 @@ def reports(client):
     return [packet for compound in client.tap.rtcp for packet in rtp.RtcpPacket.parse(compound)]
 
 
-def test_rtcp_says_in_aiortc_what_was_sent(server):
-    """Receiver reports, sender reports and descriptions of sources: SSRCs, counts, sequence numbers, and media time that passes like the clock."""
+def test_rtcp_reports_in_aiortc_match_what_was_sent(server):
+    """Receiver reports, sender reports and source descriptions: SSRCs, counts, sequence numbers, and media time that advances with the clock."""
     async def run():
         sender = await Client().publish(f"{server.url}/whip/rtcp", token("phone", "rtcp"), MovingPicture(320, 180), Tone())
         await sender.connected()

@@ -60,7 +60,7 @@ async def size(client, height, timeout_s=10):
     return time.monotonic() - started
 
 
-def test_E5_who_comes_late_decodes_an_encoder_that_sent_its_sets_once(server, sets_once):
+def test_E5_a_late_subscriber_decodes_an_encoder_that_sent_its_parameter_sets_once(server, sets_once):
     async def run():
         sender = await publish(server, "once", Camera(640, 360))
         first = await player(server, "once", "first")
@@ -81,8 +81,8 @@ def test_E5_who_comes_late_decodes_an_encoder_that_sent_its_sets_once(server, se
     asyncio.run(run())
 
 
-def test_E6_viewers_go_on_when_the_parameter_sets_change(server, sets_once):
-    """640 by 360, 320 by 180, and back: the live viewer decodes each size, and so does who comes in between."""
+def test_E6_decoding_continues_when_the_parameter_sets_change(server, sets_once):
+    """640 by 360, 320 by 180, and back: the subscriber decodes each size, and so does one that joins in between."""
     async def run():
         camera = Camera(640, 360)
         sender = await publish(server, "resized", camera)

@@ -12,8 +12,8 @@ ice_servers:
 """
 
 
-def test_a_browser_joins_and_publishes_where_a_turn_server_is_configured():
-    """Chromium throws in the constructor of RTCPeerConnection where a TURN server has no credentials."""
+def test_a_browser_joins_and_publishes_with_a_turn_server_configured():
+    """The constructor of RTCPeerConnection in Chromium throws for a TURN server without credentials."""
     server = Server(extra=TURN).start()
 
     async def run():

@@ -41,14 +41,14 @@ def test_B4_the_room_comes_from_the_grant_then_the_request_then_the_default(serv
     assert reply["type"] == "joined" and reply["room"]["name"] == room
 
 
-def test_B4_an_empty_request_makes_a_room_with_a_name_of_its_own(server):
+def test_B4_an_empty_request_creates_a_room_with_a_generated_name(server):
     """The generated name is in the reply, and two of them differ."""
     names = {asyncio.run(joined(server, token("ada"), room=""))["room"]["name"] for _ in range(2)}
     assert len(names) == 2 and all(names) and "Broadcast" not in names
 
 
-def test_B4_another_room_than_the_token_is_for_is_refused_on_every_edge(server):
-    """403 room_mismatch in join, in the WebSocket's address, on WHIP, WHEP, the control API and resume; and no room is made."""
+def test_B4_another_room_than_the_tokens_is_refused_on_every_edge(server):
+    """403 room_mismatch in join, in the WebSocket's address, on WHIP, WHEP, the control API and resume; and no room is created."""
     kitchen, operator = token("ada", "kitchen"), token("op", "kitchen", roomAdmin=True, roomCreate=True, roomList=True)
     reply = asyncio.run(joined(server, kitchen, room="board"))
     assert (reply["type"], reply.get("code")) == ("error", "room_mismatch"), reply
@@ -81,7 +81,7 @@ def test_B4_another_room_than_the_token_is_for_is_refused_on_every_edge(server):
 
 
 @pytest.mark.parametrize("name", [".", "..", " ", "\u00a0", "a\nb", "a\u202eb", "a\u0000b", "x" * 257])
-def test_4_2_a_name_that_no_path_or_line_can_carry_makes_no_room(server, name):
+def test_4_2_a_name_unfit_for_a_path_or_a_line_creates_no_room(server, name):
     reply = asyncio.run(joined(server, token("ada"), room=name))
     assert (reply["type"], reply.get("code")) == ("error", "invalid_request"), reply
     status, problem = server.api("POST", "/v1/rooms", {"name": name})
@@ -90,7 +90,7 @@ def test_4_2_a_name_that_no_path_or_line_can_carry_makes_no_room(server, name):
 
 
 @pytest.mark.parametrize("name", ["a/b", "%2e%2e", "Füße & Ä?#", "...", "\U0001f469\u200d\U0001f467" * 85, "e\u0301"])
-def test_4_2_a_name_that_is_taken_can_be_addressed(server, name):
+def test_4_2_a_room_with_an_accepted_name_can_be_addressed(server, name):
     assert asyncio.run(joined(server, token("ada"), room=name))["room"]["name"] == name
     status, detail = server.api("GET", f"/v1/rooms/{quote(name, safe='')}")
     assert status == 200 and detail["room"]["name"] == name
@@ -127,7 +127,7 @@ def test_1_5_a_token_for_microphones_publishes_no_video(server):
     asyncio.run(run())
 
 
-def test_1_6_an_overheard_session_id_is_of_no_use(server):
+def test_1_6_a_stolen_session_id_is_useless(server):
     """Another identity, a token without roomJoin, other grants: no resume; the same bearer with a newer token resumes."""
     async def run():
         async with aiohttp.ClientSession() as http:
@@ -151,8 +151,8 @@ def test_1_6_an_overheard_session_id_is_of_no_use(server):
     asyncio.run(run())
 
 
-def test_4_8_what_an_operator_ended_stays_ended_for_older_tokens():
-    """A removed participant and a deleted room: older tokens are refused for rooms.closed_for, newer ones are good."""
+def test_4_8_older_tokens_do_not_return_after_an_operator_ended_the_session():
+    """A removed participant and a deleted room: older tokens are refused for rooms.closed_for, newer ones are accepted."""
     now = int(time.time())
     old = {name: token(name, "hall", issued_at=now - 60) for name in ("ada", "bob", "eve", "cam")}
 
@@ -178,7 +178,7 @@ def test_4_8_what_an_operator_ended_stays_ended_for_older_tokens():
         assert join(server, old["ada"]) == "joined"
 
 
-def test_1_7_no_other_page_gets_a_token_of_a_development_server(development_server):
+def test_1_7_no_page_of_another_origin_gets_a_token_of_a_development_server(development_server):
     server = development_server
 
     def ask(**headers):
@@ -194,8 +194,8 @@ def test_1_7_no_other_page_gets_a_token_of_a_development_server(development_serv
         assert ask(**headers) == 403, headers
 
 
-def test_C2_fifty_first_joins_at_once_make_one_room(server):
-    """Fifty sockets are open; all join a name that nobody has used, in the same moment."""
+def test_C2_fifty_first_joins_at_once_create_one_room(server):
+    """Fifty open sockets join a new room name at the same moment."""
     async def run():
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
             sockets = await asyncio.gather(*(

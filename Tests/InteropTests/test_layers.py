@@ -56,8 +56,8 @@ async def becomes(look, wanted, timeout=20):
         await asyncio.sleep(0.1)
 
 
-def test_H10_a_layer_that_nobody_wants_stops_and_comes_back(server):
-    """The publisher's page is told, its browser encodes and sends the layer no more, and begins again when somebody asks."""
+def test_H10_a_layer_without_demand_stops_and_resumes(server):
+    """The publisher's page is notified, its browser stops encoding and sending the layer, and resumes on new demand."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "hints", "ada", send="camera")
@@ -86,7 +86,7 @@ def test_H10_a_layer_that_nobody_wants_stops_and_comes_back(server):
     asyncio.run(run())
 
 
-def test_H10_firefox_stops_and_begins_layers_too(development_server):
+def test_H10_firefox_stops_and_resumes_layers_too(development_server):
     """The same in Firefox, which reaches no ICE-lite server on loopback, hence the development server."""
     server = development_server
 
@@ -111,8 +111,8 @@ def test_H10_firefox_stops_and_begins_layers_too(development_server):
     asyncio.run(run())
 
 
-def test_each_tile_says_what_is_shown_and_why(server):
-    """Layer, estimate and reason in words; a tile's controls reach the server, and what is hidden is not sent."""
+def test_each_tile_shows_its_layer_and_the_reason(server):
+    """Layer, estimate and reason in words; a tile's controls reach the server, and hidden video is not sent."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "why", "ada", send="camera")
@@ -146,8 +146,8 @@ def test_each_tile_says_what_is_shown_and_why(server):
     asyncio.run(run())
 
 
-def test_a_page_says_what_its_tiles_show_before_it_is_sent_anything(server):
-    """D9: a viewer that joins a running room is never sent more than its tile shows, to be taken back a second later."""
+def test_a_page_requests_tile_sizes_before_it_receives_media(server):
+    """D9: a subscriber that joins a running room is never sent more than its tile shows, only to be reduced a second later."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "small", "ada", send="camera")
@@ -169,7 +169,7 @@ def test_a_page_says_what_its_tiles_show_before_it_is_sent_anything(server):
 
 
 def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
-    """Three cameras are described, one is sent; another one on request, on the connection as it is."""
+    """Three cameras are described, one is sent; another one on request, on the same connection."""
     async def run():
         async with chromium() as browser:
             names = ["ada", "bea", "cleo"]
@@ -200,7 +200,7 @@ def test_C8_one_video_at_a_time_follows_the_pin_without_renegotiation(server):
 
 
 def test_B13_a_capped_publisher_settles_under_its_cap(server):
-    """One stream of a camera: half of what it takes by itself is allowed, and that is what it sends."""
+    """One stream of a camera: the cap is half of what it sends without one, and that is what it sends."""
     async def rate(page, seconds=1.0):
         count = "martlet.sent().then((all) => all.filter((one) => one.kind === 'video').reduce((sum, one) => sum + one.bytesSent, 0))"
         before, started = await page.evaluate(count), time.monotonic()
@@ -244,8 +244,8 @@ WITHOUT_RTX = """(() => {
 })()"""
 
 
-def test_a_viewer_without_rtx_gets_the_largest_layer(server):
-    """Its path is probed by padding between the pictures, in the stream itself; the browser decodes on as if there were none."""
+def test_a_subscriber_without_rtx_gets_the_largest_layer(server):
+    """Its path is probed by padding between the frames, in the stream itself; the browser decodes on as if there were none."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "bare", "ada", send="camera")

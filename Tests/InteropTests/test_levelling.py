@@ -23,7 +23,7 @@ async def enough_padding(server, wanted=10, timeout_s=90):
 
 @pytest.mark.parametrize("codec", ["VP8", "H264", "VP9"])
 def test_chromium_decodes_padded_packets(server, codec):
-    """Not AV1: the page's picture takes so few packets that hardly any is padded, so this would prove nothing."""
+    """Not AV1: the page's video takes so few packets that hardly any is padded, so this would prove nothing."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, codec, "ada", codec=codec)
@@ -44,7 +44,7 @@ def test_chromium_decodes_padded_packets(server, codec):
 
 @pytest.mark.parametrize("codec", ["VP8", "VP9"])
 def test_firefox_decodes_padded_packets(development_server, codec):
-    """Not H.264: Debian's Firefox has to fetch its decoder from the internet."""
+    """Not H.264: Debian's Firefox downloads its decoder from the internet."""
     server = development_server
 
     async def run():

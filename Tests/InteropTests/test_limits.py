@@ -39,8 +39,8 @@ def eventually(condition, timeout_s, what):
     return time.monotonic() - start
 
 
-def test_a_join_beyond_the_memory_is_refused_with_its_reason():
-    """Refused before anything is confirmed, the same over WHIP and WebSocket; who is in keeps what was promised."""
+def test_a_join_beyond_the_memory_limit_is_refused_with_a_reason():
+    """Refused before anything is confirmed, alike over WHIP and WebSocket; participants in the room keep their service."""
     server = Server(extra="rooms:\n  max_connections: 3\n").start()
 
     async def run():
@@ -75,7 +75,7 @@ def voices(count):
 
 
 def test_the_251st_track_waits_and_is_received_when_another_ends(server):
-    """A browser receives 250 tracks on one connection; one more waits, which the viewer is told, and is heard as soon as there is room."""
+    """A browser receives 250 tracks on one connection; one more waits, the subscriber is notified, and receives it as soon as there is room."""
     waiting = "raw.events.filter((one) => one.type === 'subscriptionsWaiting').map((one) => `${one.waiting} of ${one.limit}`).join()"
 
     async def run():
@@ -128,7 +128,7 @@ def stopped_thread(pid, name):
     ask(detach)
 
 
-def test_a_media_thread_that_hangs_is_found_named_and_waited_for_by_nobody():
+def test_a_media_thread_that_hangs_is_detected_named_and_blocks_nobody():
     server = Server(workers=2).start()
     for room in ("a", "b"):
         assert publish(server, room, "phone")[0] == 201
@@ -191,8 +191,8 @@ def hostile(dice):
     return "\r\n".join(lines) + "\r\n"
 
 
-def test_memory_is_given_back_when_hostile_offers_have_gone():
-    """2,400 offers, some hundreds of which are answered and held: when all sessions have ended the process is as small as before."""
+def test_memory_is_released_after_hostile_offers():
+    """2,400 offers, some hundreds of which are answered and kept: when all sessions have ended the process is as small as before."""
     server = Server().start()
     before = server.rss_bytes()
     statuses, sessions = [], []
@@ -271,8 +271,8 @@ ENCRYPTION = """(() => {
 })()"""
 
 
-def test_video_and_audio_encrypted_end_to_end_are_decoded_by_whom_they_are_for(server):
-    """G10: the server sees no byte of any frame in the clear; who has the key sees and hears, who has none does not."""
+def test_end_to_end_encrypted_media_is_decoded_with_the_key_only(server):
+    """G10: the server sees no frame unencrypted; clients with the key decode audio and video, clients without it do not."""
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "sealed", "ada", simulcast=0, script=ENCRYPTION)

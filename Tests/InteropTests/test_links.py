@@ -13,7 +13,7 @@ VIDEO = "martlet.received().then((all) => all.find((r) => r.kind === 'video') ??
 
 
 @pytest.mark.parametrize("codec, script", [("VP8", None), ("VP9", one_stream("L3T3_KEY"))], ids=["vp8-simulcast", "vp9-svc"])
-def test_H2_a_viewer_follows_its_link_down_and_up(codec, script):
+def test_H2_a_subscriber_follows_its_link_down_and_up(codec, script):
     """H2, G8: 3 Mbit/s, then 0.5, then 3 again. The row's times are measured by `make links`; here a busy machine gets ten times as long."""
     with Lab("mstep", 2, "both", "delay", 15) as lab:
         server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()

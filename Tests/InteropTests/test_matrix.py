@@ -17,7 +17,7 @@ def lab():
     ("Chromium VP9 L3T3_KEY", ["GStreamer", "aiortc"]), ("Chromium VP9 L3T3_KEY", ["Firefox"]),
 ], ids=lambda one: one if isinstance(one, str) else "+".join(one))
 def test_2_1_layers_inside_a_stream_reach_plain_players(lab, publisher, players):
-    """G8: without a dependency descriptor frames go on when layers are left out and come back; a player without the codec is said to have none."""
+    """G8: without a dependency descriptor frames continue when layers are dropped and return; a player without the codec is reported to have none."""
     cells = asyncio.run(play_row(lab, publisher, players))
     print("figures: " + "; ".join(f"{one.player}: {one.text}" for one in cells))
     assert not [f"{one.player}: {one.problem}" for one in cells if one.problem]

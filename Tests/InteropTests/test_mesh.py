@@ -87,7 +87,7 @@ def test_three_browsers_call_each_other_through_relayed_messages(server):
     asyncio.run(run())
 
 
-def test_relay_goes_to_one_member_within_its_limits_and_only_in_such_rooms(server):
+def test_relay_reaches_one_participant_within_its_limits_and_only_in_mesh_rooms(server):
     server.api("POST", "/v1/rooms", {"name": "mesh", "policy": {"topology": "peerToPeer"}})
 
     async def run():

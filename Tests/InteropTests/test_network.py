@@ -51,7 +51,7 @@ def lossy():
 def test_G3_five_percent_loss_each_way_is_repaired(lossy):
     """G3: 5 % of all packets are lost on each of the two links, each way, and 40 ms of round trip on each.
 
-    At least 99.9 % of the packets are there after repair, as far as decoded frames tell, and at least 99 % of the frames that were sent are
+    At least 99.9 % of the packets are received after repair, as far as decoded frames show, and at least 99 % of the frames that were sent are
     decoded. The simulator counts each packet.
     """
     lab, server = lossy
@@ -186,8 +186,8 @@ async def move(client):
     return moved
 
 
-def test_B21_clients_that_change_their_address_go_on(server):
-    """B21, F4: publisher and player move to other ports; media goes on to and from there, in the same streams."""
+def test_B21_clients_that_change_their_address_stay_connected(server):
+    """B21, F4: publisher and player move to other ports; media continues from and to those, in the same streams."""
     async def run():
         sender = await Client().publish(f"{server.url}/whip/nat", token("phone", "nat"), MovingPicture(320, 180), Tone())
         await sender.connected()
@@ -252,7 +252,7 @@ async def call(server, room):
     return sender, player
 
 
-def test_a_check_from_an_address_that_answers_nothing_draws_next_to_nothing(server):
+def test_a_check_from_an_unresponsive_address_elicits_next_to_nothing(server):
     """RFC 7675: the player's own valid checks, from an address that is not the player's. Its media stays where it is."""
     async def run():
         sender, player = await call(server, "mute")
@@ -273,8 +273,8 @@ def test_a_check_from_an_address_that_answers_nothing_draws_next_to_nothing(serv
     asyncio.run(run())
 
 
-def test_a_captured_check_that_is_sent_again_from_elsewhere_takes_nobodys_media(server):
-    """RFC 8489: one recorded check, repeated five times a second for 6 s."""
+def test_a_replayed_check_from_another_address_redirects_no_media(server):
+    """RFC 8489: one captured check, repeated five times per second for 6 s."""
     async def run():
         sender, player = await call(server, "replay")
         captured, address = own_check(player)
@@ -298,8 +298,8 @@ def test_a_captured_check_that_is_sent_again_from_elsewhere_takes_nobodys_media(
     asyncio.run(run())
 
 
-def test_a_sender_that_answers_no_checks_stays_while_it_sends_and_is_gone_when_it_does_not():
-    """ffmpeg's muxer hears nobody while it sends: its media keeps it, and a viewer sees it for three times the consent timeout."""
+def test_a_sender_that_answers_no_checks_stays_connected_only_while_it_sends():
+    """ffmpeg's muxer receives nothing while it sends: its media keeps it connected, and a subscriber receives it for three times the consent timeout."""
     server = Server(media={"consent_timeout": 5}).start()
     command = [
         imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-loglevel", "error", "-re", "-f", "lavfi", "-i", "sine=frequency=440",
@@ -333,8 +333,8 @@ def test_a_sender_that_answers_no_checks_stays_while_it_sends_and_is_gone_when_i
         server.stop()
 
 
-def test_F8_checks_for_one_known_user_name_cost_others_nothing(server):
-    """F8: a flood names a fragment that exists, under a wrong password. Everybody else joins as ever, and so does its owner."""
+def test_F8_checks_for_one_existing_user_name_cost_others_nothing(server):
+    """F8: a flood names an existing fragment, with a wrong password. Everyone else joins as before, and so does its owner."""
     async def run():
         victim = BarePeer(server, "known", "victim")
         attack = asyncio.create_task(flood(server, "stun", 40_000, 20, ufrag=victim.remote_ufrag))
@@ -370,7 +370,7 @@ def test_F8_checks_for_one_known_user_name_cost_others_nothing(server):
 
 
 def test_a_second_session_from_the_same_source_port_connects_at_once(server):
-    """A client that died is still known for 15 s; the next one behind its port need not wait for that."""
+    """A client that died is kept for 15 s; the next one from its port need not wait for that."""
     async def run():
         loop = asyncio.get_running_loop()
         open_endpoint, port = loop.create_datagram_endpoint, free_ports(1)[0]
@@ -399,8 +399,8 @@ def test_a_second_session_from_the_same_source_port_connects_at_once(server):
     asyncio.run(run())
 
 
-def test_what_waited_while_the_server_stood_still_is_not_sent_late(server):
-    """The process is stopped for 5 s, as by a snapshot of its machine: media of then is dropped, media of now goes on."""
+def test_media_that_waited_while_the_server_was_stopped_is_not_sent_late(server):
+    """The process is stopped for 5 s, as by a snapshot of its machine: media from then is dropped, current media continues."""
     async def run():
         sender, player = await call(server, "stopped")
         sent, protect = 0, sender.dtls._send_rtp
@@ -449,8 +449,8 @@ def drops(server):
         r'^martlet_packets_dropped_total\{reason="(\w+)"\} (\S+)$', page, re.MULTILINE)}
 
 
-def test_F8_floods_from_strangers_cost_bounded_work_and_nothing_else(server):
-    """F8, F5: garbage, checks for nobody and ClientHellos from unknown ports. A call that is up loses nothing, memory is flat.
+def test_F8_floods_from_unknown_sources_cost_bounded_work_and_nothing_else(server):
+    """F8, F5: garbage, checks for unknown user names and ClientHellos from unknown ports. An established call loses nothing, memory is flat.
 
     50,000 packets/s for 20 s. The two cores here carry the flood, the server, and two clients in Python.
     """
@@ -546,7 +546,7 @@ def test_F2_an_IPv6_peer_connects_and_plays():
 
 
 def test_F2_announced_addresses_appear_and_nothing_else():
-    """F2: behind 1:1 NAT; the machine's own addresses stay its own."""
+    """F2: behind 1:1 NAT; the machine's own addresses are not advertised."""
     announced = ["192.0.2.10", "2001:db8::10"]
     server = Server(media={"bind": None, "announced_addresses": '["192.0.2.10", "2001:db8::10"]'}).start()
     try:
@@ -564,8 +564,8 @@ def test_F2_announced_addresses_appear_and_nothing_else():
         assert server.stop() == 0
 
 
-def test_F5_handshakes_go_through_while_others_flood(server):
-    """F5: ClientHellos, RTP and checks from other ports, with handshakes going on: every legitimate one ends well."""
+def test_F5_handshakes_complete_during_floods(server):
+    """F5: ClientHellos, RTP and checks from other ports during handshakes: every legitimate one completes."""
     async def run():
         attack = asyncio.create_task(flood(server, "mixed", 30_000, 8))
         await asyncio.sleep(0.3)

@@ -36,7 +36,7 @@ async def text_until_closed(session):
     return [event for _, event in session.events]
 
 
-def test_K2_members_are_told_and_the_process_ends_well():
+def test_K2_participants_are_notified_and_the_process_exits_cleanly():
     server = Server().start()
 
     async def run():
@@ -54,7 +54,7 @@ def test_K2_members_are_told_and_the_process_ends_well():
     server.stop()
 
 
-def test_K2_a_draining_server_is_alive_and_not_ready_and_lets_calls_end():
+def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
     server = Server(extra="sessions: {drain: 20}\n").start()
 
     async def run():
@@ -79,7 +79,7 @@ def test_K2_a_draining_server_is_alive_and_not_ready_and_lets_calls_end():
     server.stop()
 
 
-def test_K4_metrics_are_what_prometheus_wants(server):
+def test_K4_prometheus_accepts_the_metrics(server):
     peer = BarePeer(server, "ops", "encoder")
     peer.check()
     assert server.api("GET", "/v1/rooms/none")[0] == 404
@@ -123,7 +123,7 @@ def martlet(*arguments, environment=None):
     return done.returncode, done.stdout, done.stderr
 
 
-def test_commands_say_what_where_and_what_to_do(server, tmp_path):
+def test_commands_report_what_where_and_what_to_do(server, tmp_path):
     assert martlet("version")[:2] == (0, f"martlet {server.api('GET', '/v1/node')[1]['server'].split('/')[1]}\n")
     good = tmp_path / "good.yaml"
     good.write_text(f"keys: {{app: {'k' * 32}}}\n")

@@ -45,7 +45,7 @@ def report_blocks(compound):
     return about
 
 
-def test_B1_B2_B3_a_broadcaster_receives_no_media_and_next_to_no_control(server):
+def test_B1_B2_B3_a_publish_only_participant_receives_no_media_and_next_to_no_control(server):
     """B1: 0 RTP packets. B2: at most 5 kbit/s of control, none of it about others. B3: no downlink state."""
     async def run():
         async with chromium() as browser, contextlib.AsyncExitStack() as stack:
@@ -88,7 +88,7 @@ def cpu_share(server, before, seconds):
 
 
 def test_B2_feedback_to_a_browser_stays_small_while_it_sends_much(server):
-    """B2: with transport-wide feedback, which grows with what is sent, all that comes down stays within 5 kbit/s."""
+    """B2: with transport-wide feedback, which grows with what is sent, all downlink traffic stays within 5 kbit/s."""
     async def run():
         async with chromium() as browser:
             page = await open_whip(browser, server, f"{server.url}/whip/busy", token("desk", "busy"), shapes=150)
@@ -113,8 +113,8 @@ def test_B2_feedback_to_a_browser_stays_small_while_it_sends_much(server):
     asyncio.run(run())
 
 
-def test_B3_a_broadcaster_costs_the_server_less_than_a_full_member(server):
-    """B3: memory of a peer that only publishes, beside its tracks' history, against one that also receives from 8 others."""
+def test_B3_a_publish_only_participant_costs_the_server_less_than_a_full_one(server):
+    """B3: memory of a peer that only publishes, apart from its tracks' history, against one that also receives 8 others."""
     async def run():
         phone = await Client().publish(f"{server.url}/whip/cost", token("phone", "cost"), MovingPicture(320, 180), Tone())
         others = [await Client().publish(f"{server.url}/whip/cost", token(f"o{n}", "cost"), Tone()) for n in range(3)]
@@ -129,8 +129,8 @@ def test_B3_a_broadcaster_costs_the_server_less_than_a_full_member(server):
     asyncio.run(run())
 
 
-def test_B20_the_answers_that_a_broadcaster_gets_are_small(server):
-    """B20: a publish-only member of a room of 50 gets at most 16 KB, over the socket as over WHIP; a full member gets the roster."""
+def test_B20_the_replies_to_a_publish_only_participant_are_small(server):
+    """B20: a publish-only participant in a room of 50 gets at most 16 KB, over the socket as over WHIP; a full participant gets the roster."""
     async def run():
         async with contextlib.AsyncExitStack() as stack:
             for n in range(50):
@@ -179,8 +179,8 @@ def test_B15_app_and_extension_of_one_person_are_two_participants(server):
     asyncio.run(run())
 
 
-def test_B17_goodbye_is_prompt_and_told_once(server):
-    """B17: acknowledged within 200 ms, told once, everything freed within 1 s."""
+def test_B17_leaving_is_acknowledged_promptly_and_reported_once(server):
+    """B17: acknowledged within 200 ms, reported once, everything freed within 1 s."""
     async def run():
         async with chromium() as browser, signal(server, token("eve", "bye"), room="bye", autoSubscribe=False) as eve:
             bob = await open_room(browser, server, "bye", "bob", send="nothing")
@@ -232,8 +232,8 @@ def test_B18_a_new_session_replaces_the_ghost_of_the_same_identity(server):
     asyncio.run(run())
 
 
-def test_B18_F4_a_killed_client_is_gone_within_the_consent_timeout():
-    """F4, B18: kill -9, no goodbye. The others are told within the configured time (15 s by default), and the transport is freed."""
+def test_B18_F4_a_killed_client_is_disconnected_within_the_consent_timeout():
+    """F4, B18: kill -9, without leaving. The others are notified within the configured time (15 s by default), and the transport is freed."""
     servers = {5: Server(media={"consent_timeout": 5}).start(), 15: Server().start()}
 
     async def kill_one(server, limit):

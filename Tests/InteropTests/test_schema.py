@@ -7,8 +7,8 @@ import sys
 from support.tokens import admin_token
 
 
-def test_I9_schemathesis_finds_nothing_that_the_document_does_not_say(server, tmp_path):
-    """Requests that the schemas allow are accepted, those that they forbid refused, and every answer is as described."""
+def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tmp_path):
+    """Requests that the schemas allow are accepted, those that they forbid are refused, and every response is as described."""
     document = tmp_path / "openapi.json"
     document.write_text(server.request("GET", "/openapi.json")[2])
     # A tag that is well-formed and another one than the policy's is refused, as it must be.

@@ -39,8 +39,8 @@ def roster(session):
             for sid, one in people.items()}
 
 
-def test_C9_C17_D1_every_view_is_the_roster_and_no_number_is_missing(server):
-    """200 random joins, leaves, publications and mutes; whenever all is quiet, every client knows what the server knows."""
+def test_C9_C17_D1_every_view_matches_the_roster_and_no_event_is_missing(server):
+    """200 random joins, leaves, publications and mutes; whenever all is quiet, every client's view matches the server's."""
     dice = random.Random(7)
 
     async def run():
@@ -84,8 +84,8 @@ def test_C9_C17_D1_every_view_is_the_roster_and_no_number_is_missing(server):
     asyncio.run(run())
 
 
-def test_D14_C6_who_stays_is_told_soon(server):
-    """D14: the last person learns of the room's size within 300 ms; C6: a mute reaches the others within 300 ms. Medians of five."""
+def test_D14_C6_remaining_participants_are_notified_soon(server):
+    """D14: the last participant is notified of the room's size within 300 ms; C6: a mute reaches the others within 300 ms. Medians of five."""
     async def come_and_go(ada):
         """Bob joins, mutes himself and leaves; how long ada waited to be told of the mute, the leave and the room's size."""
         async with signal(server, token("bob", "soon")) as bob:
@@ -121,8 +121,8 @@ def test_D14_C6_who_stays_is_told_soon(server):
     asyncio.run(run())
 
 
-def test_D6_silence_ends_a_session_and_pings_keep_one():
-    """No ping for the time that the server says: the member is gone, and the others are told once."""
+def test_D6_silence_ends_a_session_and_pings_keep_it():
+    """No ping for the time that the server states: the participant is removed, and the others are notified once."""
     async def run(server):
         async with signal(server, token("ada", "quiet")) as ada:
             async with aiohttp.ClientSession() as http, http.ws_connect(address(server, token("bob", "quiet"))) as socket:
@@ -152,7 +152,7 @@ def test_D6_silence_ends_a_session_and_pings_keep_one():
         asyncio.run(run(server))
 
 
-def test_D2_limits_and_nonsense(server):
+def test_D2_limits_and_invalid_messages(server):
     """Unknown types are answered and the socket stays; an oversize frame closes it with 1009, a binary one with 1003."""
     async def run():
         async with aiohttp.ClientSession() as http:
@@ -184,7 +184,7 @@ def test_D2_limits_and_nonsense(server):
 
 
 def test_C1_a_dropped_socket_is_resumed_without_a_gap(server):
-    """Connect and join are two steps; a session outlives its socket, and what happened meanwhile is told in order."""
+    """Connect and join are two steps; a session outlives its socket, and missed events are delivered in order."""
     async def run():
         async with signal(server, token("ada", "again")) as ada, aiohttp.ClientSession() as http:
             socket = await http.ws_connect(address(server, token("bob", "again")))

@@ -36,8 +36,8 @@ async def packets_of_a_phone(server):
     return track["layers"][0]["packetsReceived"], sent.packetsSent
 
 
-def test_I6_the_servers_counts_are_the_browsers(server):
-    """Packets, bytes, frames, keyframes, requests and sizes of a publisher and a viewer, within 2 %."""
+def test_I6_the_servers_counts_match_the_browsers(server):
+    """Packets, bytes, frames, keyframes, requests and sizes of a publisher and a subscriber, within 2 %."""
     async def run():
         async with chromium() as browser:
             ada = await open_room(browser, server, "counts", "ada", simulcast=0)
@@ -86,8 +86,8 @@ def test_I6_the_servers_counts_are_the_browsers(server):
     asyncio.run(run())
 
 
-def test_I7_quality_falls_with_losses_and_comes_back():
-    """15 % of what is sent to bob is lost: he and ada are told that his network is bad, and that it is good again."""
+def test_I7_quality_falls_with_loss_and_recovers():
+    """15 % of what is sent to bob is lost: he and ada are notified that his network is bad, and later that it is good again."""
     def shows(tile, condition):
         return f"(() => {{ const q = Number(document.querySelector('{tile} .quality')?.dataset.quality); return {condition}; }})()"
 

@@ -55,7 +55,7 @@ def test_aiortc_publishes_and_plays(server):
 
 
 def test_follow_mode_plays_the_dominant_speaker_without_renegotiation(server):
-    """The speaker changes: the picture changes, in the same two streams, and nobody offers anything."""
+    """The speaker changes: the video changes, in the same two streams, without renegotiation."""
     async def run():
         ada_voice, bob_voice = Tone(12000), Tone(0)
         ada = await Client().publish(
@@ -85,7 +85,7 @@ def test_follow_mode_plays_the_dominant_speaker_without_renegotiation(server):
     asyncio.run(run())
 
 
-def test_follow_mode_waits_for_somebody_to_play(server):
+def test_follow_mode_waits_for_a_publisher(server):
     async def run():
         player = await Client().play(f"{server.url}/whep/empty", token("tv", "empty"))
         sender = await Client().publish(f"{server.url}/whip/empty", token("ada", "empty"), MovingPicture(320, 180), Tone())
@@ -242,7 +242,7 @@ def test_a_room_comes_from_the_token_or_is_the_default_one(edge):
         edge.request("DELETE", headers["Location"])
 
 
-def test_patch_trickles_restarts_and_insists_on_the_etag(edge):
+def test_patch_trickles_restarts_and_requires_the_etag(edge):
     status, headers, answer = post(edge, "/whip/trickle", bare.offer("aaaa"), token("cam", "trickle"))
     location, etag = headers["Location"], headers["ETag"]
     fragment = "application/trickle-ice-sdpfrag"
@@ -318,7 +318,7 @@ def test_refusals_are_problem_documents_with_stable_codes(edge):
     assert SECRET not in edge.log()
 
 
-def test_options_and_cors_let_pages_of_other_origins_in(edge):
+def test_options_and_cors_allow_pages_of_other_origins(edge):
     preflight = {"Origin": "https://app.example.org", "Access-Control-Request-Method": "POST",
                  "Access-Control-Request-Headers": "authorization, content-type"}
     status, headers, _ = edge.request("OPTIONS", "/whip/desk", headers=preflight)
@@ -336,7 +336,7 @@ def test_options_and_cors_let_pages_of_other_origins_in(edge):
 
 
 def test_B21_a_browser_trickles_and_restarts_ice_by_patch(server):
-    """B21: new credentials and a new port; the viewer misses at most 1.5 s, in the same streams, and nobody joins anew."""
+    """B21: new credentials and a new port; the subscriber is without media for at most 1.5 s, in the same streams, and no participant joins anew."""
     async def run():
         async with chromium() as browser, signal(server, token("eve", "move"), room="move", autoSubscribe=False) as eve:
             page = await open_whip(browser, server, f"{server.url}/whip/move", token("ada", "move"))
@@ -380,7 +380,7 @@ def test_F6_a_client_with_AES_CM_only_connects(server):
     asyncio.run(run())
 
 
-def test_F6_a_certificate_that_is_not_the_promised_one_is_refused_with_a_named_reason(server):
+def test_F6_a_certificate_that_does_not_match_the_fingerprint_is_refused_with_a_named_reason(server):
     def mangle(sdp):
         def other(line):
             return line[:-2] + ("00" if line[-2:] != "00" else "FF") if line.startswith("a=fingerprint:sha-256") else line
@@ -404,7 +404,7 @@ def test_F6_a_certificate_that_is_not_the_promised_one_is_refused_with_a_named_r
 
 
 def test_A3_stereo_music_keeps_its_parameters_and_its_bytes(server):
-    """A3: what the publisher says of its Opus is what every subscriber is told, and no byte of a payload changes."""
+    """A3: every subscriber's description contains the publisher's Opus parameters, and no byte of a payload changes."""
     wanted = {"stereo=1", "sprop-stereo=1", "maxaveragebitrate=128000"}
 
     def mangle(sdp):
@@ -446,7 +446,7 @@ def test_A3_stereo_music_keeps_its_parameters_and_its_bytes(server):
 
 
 def test_A10_slides_are_a_screen(edge):
-    """A10: `a=content:slides`, or a token that permits nothing else, makes a video track a screen, and tells everybody so."""
+    """A10: `a=content:slides`, or a token that permits nothing else, makes a video track a screen for all participants."""
     video = bare.offer().replace("m=audio 9 UDP/TLS/RTP/SAVPF 111", "m=video 9 UDP/TLS/RTP/SAVPF 96").replace(
         "a=rtpmap:111 opus/48000/2", "a=rtpmap:96 VP8/90000")
     for body, grants, source in [

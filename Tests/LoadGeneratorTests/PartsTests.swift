@@ -4,7 +4,7 @@ import Testing
 
 @testable import LoadGenerator
 
-@Suite("The load generator's parts")
+@Suite("Parts of the load generator")
 struct PartsTests {
     @Test("A histogram's quantiles are within 1/32 of the values", arguments: [100, 5_000, 1_000_000, 3_000_000_000])
     func quantiles(_ largest: Int64) {
@@ -17,7 +17,7 @@ struct PartsTests {
         #expect(histogram.maximum == largest && histogram.count == 1_000)
     }
 
-    @Test("Timers fire once, in their millisecond, in any order of setting")
+    @Test("Timers fire once, in their millisecond, whatever the order in which they were set")
     func timers() {
         var wheel = TimingWheel(now: 0)
         let times: [Int64] = [5_000_000, 1_200_000, 900_000_000, 5_100_000]
@@ -34,7 +34,7 @@ struct PartsTests {
         #expect(due == [2])
     }
 
-    @Test("A trace reads back, and no flipped bit of it goes unseen")
+    @Test("A trace is read back, and every flipped bit of it is detected")
     func traces() {
         let trace = Trace(stream: 7, counter: 123_456, time: 1 << 50)
         var bytes = [UInt8](repeating: 0, count: Trace.length)
@@ -47,7 +47,7 @@ struct PartsTests {
         }
     }
 
-    @Test("Video is cut into payloads that fit, with the trace whole in the last one; it starts with a keyframe")
+    @Test("Video is packetized into payloads that fit, with the trace whole in the last one; it starts with a keyframe")
     func videoLoop() throws {
         let encoded = try EncodedLoop.video(
             .vp8, width: 320, height: 180, framesPerSecond: 15, kilobitsPerSecond: 500, seconds: 2)
@@ -69,7 +69,7 @@ struct PartsTests {
         #expect((350...650).contains(rate), "\(rate) kbit/s for 500")
     }
 
-    @Test("H.264 goes out in the forms of RFC 6184 and comes back as a stream that OpenH264 shows, trace and all")
+    @Test("H.264 is packetized by RFC 6184 and depacketized to a stream that OpenH264 decodes, trace included")
     func h264Loop() throws {
         let encoded = try EncodedLoop.video(
             .h264, width: 640, height: 360, framesPerSecond: 30, kilobitsPerSecond: 1_000, seconds: 1)
@@ -97,7 +97,7 @@ struct PartsTests {
         #expect(assembler.frames == 30 && assembler.decoded == 30 && assembler.broken == 0)
     }
 
-    @Test("Sound stays an Opus packet of one frame with padding (RFC 6716 section 3.2.5)")
+    @Test("Audio stays an Opus packet of one frame with padding (RFC 6716 section 3.2.5)")
     func audioLoop() throws {
         let loop = PacketLoop(opus: try .opus(kilobitsPerSecond: 32, seconds: 1))
         #expect(loop.packets.count == 50)
@@ -107,7 +107,7 @@ struct PartsTests {
         }
     }
 
-    @Test("Every scenario file loads, and says what it is")
+    @Test("Every scenario file loads and has a description")
     func scenarios() throws {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("LoadTests/Scenarios").path
@@ -119,7 +119,7 @@ struct PartsTests {
         }
     }
 
-    @Test("Options override any number of a scenario; a name that does not exist is refused")
+    @Test("Options override any number of a scenario; an unknown name is refused")
     func overrides() throws {
         let scenario = try Scenario.load(
             file: nil, overrides: [("video.kbps", "300"), ("subscribers", "7"), ("video.simulcast", "true")])
@@ -128,7 +128,7 @@ struct PartsTests {
         #expect(throws: LoadError.self) { try Scenario.load(file: nil, overrides: [("video.kpbs", "300")]) }
     }
 
-    @Test("Our own offer reads as what it offers, and is answered with the same numbers")
+    @Test("The load generator's offer is read with all that it offers, and answered with the same payload types")
     func descriptions() throws {
         let print = (0..<32).map { _ in "AB" }.joined(separator: ":")
         let place = PeerPlace(index: 0, address: SocketAddress(ipv4: 0xc000_0201, port: 7_900))

@@ -1,9 +1,9 @@
 import LoadGenerator
 import Testing
 
-@Suite("The load generator is honest", .serialized)
+@Suite("Self-test of the load generator", .serialized)
 struct SelfTestTests {
-    @Test("Injected loss, corruption, duplicates, reordering, damage, jumps and delay are reported as they are")
+    @Test("Injected loss, corruption, duplicates, reordering, damage, jumps and delay are reported as injected")
     func reportsWhatHappens() async throws {
         // The tolerance is for a machine that is busy with other tests; the counts have none.
         var test = SelfTest(seconds: 4)

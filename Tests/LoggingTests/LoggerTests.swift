@@ -17,7 +17,7 @@ struct LoggerTests {
         }
     }
 
-    @Test("A line below the level costs no evaluation and writes nothing")
+    @Test("A line below the level is not evaluated and not written")
     func levels() {
         let lines = Lines()
         let logger = Logger("test", output: lines.output(level: .warning))
@@ -38,7 +38,7 @@ struct LoggerTests {
             ])
     }
 
-    @Test("Text lines quote what would not be one word, and no value begins a line of its own")
+    @Test("Text lines quote values that are not one word, and no value starts a line of its own")
     func text() {
         let formatter = LogFormatter(format: .text, showAddresses: false)
         let line = formatter.line(
@@ -48,7 +48,7 @@ struct LoggerTests {
             line == #"2025-12-31T23:59:59.007Z info http: a\nb n=42 s="two words" q="a\"b" e="" r=0.5 f=true l="x\ny""#)
     }
 
-    @Test("JSON lines are JSON, whatever is in them")
+    @Test("JSON lines are valid JSON, whatever they contain")
     func json() {
         let formatter = LogFormatter(format: .json, showAddresses: false)
         let line = formatter.line(
@@ -60,7 +60,7 @@ struct LoggerTests {
         #expect(line == expected)
     }
 
-    @Test("Addresses are shortened unless asked for")
+    @Test("Addresses are redacted unless configured otherwise")
     func addresses() {
         let address = SocketAddress(ipv4: 0xc000_0207, port: 5)
         let lines = Lines()
@@ -71,7 +71,7 @@ struct LoggerTests {
     }
 
     @Test(
-        "What is left of an address",
+        "What remains of a redacted address",
         arguments: [
             ("192.0.2.7", "192.0.x.x"), ("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("2001:db8::1", "2001:db8:x"),
             ("example.org", "x"), ("", "x"),
@@ -80,14 +80,14 @@ struct LoggerTests {
         #expect(redactedHost(host) == shown)
     }
 
-    @Test("Levels have words, and words have levels")
+    @Test("Each level has a name, and each name is a level")
     func words() {
         for level in LogLevel.allCases { #expect(LogLevel(word: level.word) == level) }
         #expect(LogLevel(word: "loud") == nil)
         #expect(LogLevel.debug < .error)
     }
 
-    @Test("Lines of many tasks stay whole")
+    @Test("Lines of concurrent tasks stay whole")
     func threads() async {
         let lines = Lines()
         let logger = Logger("t", output: lines.output())

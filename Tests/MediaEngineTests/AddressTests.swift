@@ -5,9 +5,10 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("Whose an address is")
+@Suite("Ownership of addresses")
 struct AddressTests {
-    @Test("A second session from the source port of one that died connects at once; the dead one ends in its own time")
+    @Test(
+        "A second session from the source port of a dead one connects at once; the dead one expires after its timeout")
     func sameSourcePort() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -29,7 +30,7 @@ struct AddressTests {
         #expect(viewer.rtp.count == 3)
     }
 
-    @Test("A peer whose own check comes from another's address takes nothing from it")
+    @Test("A peer whose check comes from another peer's address takes nothing from it")
     func foreignAddress() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(5, keyframeFirst: true)
@@ -49,7 +50,7 @@ struct AddressTests {
         #expect(!stage.harness.events.contains { if case .peerEnded = $0 { true } else { false } })
     }
 
-    @Test("A viewer that stops answering checks is sent nothing, and begins with a keyframe when it answers again")
+    @Test("A subscriber that stops answering checks is sent nothing, and starts with a keyframe when it answers again")
     func interrupted() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))

@@ -15,7 +15,7 @@ struct CapacityTests {
             feedbackSSRC: 1)
     }
 
-    @Test("After five thousand peers the next one connects as well")
+    @Test("After five thousand peers the next one connects, too")
     func tablesGrow() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -26,7 +26,7 @@ struct CapacityTests {
         #expect(harness.engine.statistics.commandsIgnored == 0)
     }
 
-    @Test("A peer beyond the engine's bound ends at once, and its owner is told")
+    @Test("A peer beyond the engine's limit is closed at once, and its owner is notified")
     func bound() throws {
         var configuration = EngineConfiguration()
         configuration.maximumPeers = 2
@@ -39,7 +39,8 @@ struct CapacityTests {
         #expect(harness.engine.statistics.peers == 2)
     }
 
-    @Test("All 32 tracks that a participant may publish on one connection are forwarded, with layers and repeats")
+    @Test(
+        "All 32 tracks that a participant may publish on one connection are forwarded, with layers and retransmissions")
     func tracks() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))

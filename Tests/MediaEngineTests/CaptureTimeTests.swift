@@ -11,7 +11,7 @@ struct CaptureTimeTests {
     enum Shaken: CaseIterable { case media, wall }
 
     @Test(
-        "A14: frames that are uneven by 8 ms in media time or in wall time keep their timestamps, and sender reports stay on one line within 5 ms",
+        "A14: frames with 8 ms of jitter in media time or in wall time keep their timestamps, and sender reports stay on one line within 5 ms",
         arguments: Shaken.allCases)
     func uneven(shaken: Shaken) throws {
         let harness = try EngineHarness()
@@ -58,7 +58,8 @@ struct CaptureTimeTests {
         #expect(spread <= 0.005)
     }
 
-    @Test("B6: who did not negotiate the orientation of a track that carries it is reported, and nobody else")
+    @Test(
+        "B6: a subscriber that did not negotiate the orientation of a track that carries it is reported, and no other")
     func withoutOrientation() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))

@@ -213,7 +213,7 @@ final class EngineHarness {
             for client in clients { next = min(next, client.transport.nextDeadline) }
             guard next <= end else { break }
             now = max(now, next)
-            while let due = planned.take(until: now) { due.event() }
+            while let due = planned.next(until: now) { due.event() }
             for client in clients where client.transport.nextDeadline <= now {
                 client.transport.advance(to: now, into: &clientBatch)
                 deliver(from: client)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("An hour of estimates")
+@Suite("Log of estimates")
 struct EstimateLogTests {
-    @Test("I5: lowest and highest of each twenty seconds, gaps left out, nothing older than an hour")
+    @Test("I5: lowest and highest of every twenty seconds, without gaps, nothing older than an hour")
     func hour() {
         var log = EstimateLog()
         let start = MonotonicTime(nanoseconds: 0) + .seconds(40)
@@ -30,7 +30,7 @@ struct EstimateLogTests {
             ])
     }
 
-    @Test("I5: a day of noting keeps an hour")
+    @Test("I5: after a day of estimates one hour is kept")
     func day() {
         var log = EstimateLog()
         let seconds = 24 * 3_600

@@ -6,7 +6,7 @@ import Testing
 @testable import Forwarding
 @testable import MediaEngine
 
-@Suite("Feedback that asks for more than it costs")
+@Suite("Feedback that requests more than its sender received")
 struct FeedbackFloodTests {
     typealias Stage = FeedbackTests.Stage
 
@@ -39,7 +39,7 @@ struct FeedbackFloodTests {
         return downlink
     }
 
-    @Test("F8: feedback makes the engine look up 8,192 numbers at most, and then eight for each packet sent")
+    @Test("F8: feedback makes the engine look up at most 8,192 numbers, and then eight per packet sent")
     func lookups() throws {
         let stage = try Stage(viewers: 1)
         let viewer = stage.viewers[0]
@@ -62,7 +62,7 @@ struct FeedbackFloodTests {
         #expect(drops(.rtcpUnexpected) + drops(.rtcpMalformed) == before)
     }
 
-    @Test("G3: without an estimate repeats are as many as packets, and a second's at once")
+    @Test("G3: without an estimate there are as many retransmissions as packets, and at most a second's at once")
     func repeats() throws {
         let stage = try Stage(viewers: 1)
         let viewer = stage.viewers[0]

@@ -42,7 +42,7 @@ struct FeedbackTests {
         private var lastKeyframe = MonotonicTime.zero
     }
 
-    @Test("G3: a NACK is answered in the turn in which it came, by RTX; a second one within the round trip is not")
+    @Test("G3: a NACK is answered by RTX in its own turn; a second one within the round trip is not")
     func nack() throws {
         let stage = try Stage(viewers: 1)
         let viewer = stage.viewers[0]
@@ -67,7 +67,7 @@ struct FeedbackTests {
         #expect(statistics.drops[.retransmissionThrottled] == 2)
     }
 
-    @Test("Without RTX the packet is repeated on its own stream, where the SRTP profile allows it")
+    @Test("Without RTX the packet is retransmitted on its own stream, where the SRTP profile allows it")
     func nackWithoutRTX() throws {
         let stage = try Stage(viewers: 1, rtx: false, profiles: "SRTP_AES128_CM_SHA1_80")
         let viewer = stage.viewers[0]
@@ -83,7 +83,7 @@ struct FeedbackTests {
         #expect(stage.harness.engine.statistics.packetsSent == sent + 1)
     }
 
-    @Test("G5: 100 joins in 100 ms cost the publisher at most two keyframes")
+    @Test("G5: 100 joins in 100 ms cause at most two keyframes of the publisher")
     func manyJoins() throws {
         let stage = try Stage(viewers: 0)
         stage.film(90, keyframeFirst: true)
@@ -104,7 +104,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("G5: keyframe requests of all viewers together become one each 500 ms")
+    @Test("G5: keyframe requests of all subscribers together become one every 500 ms")
     func manyRequests() throws {
         let stage = try Stage(viewers: 20)
         stage.film(30, keyframeFirst: true)
@@ -123,7 +123,7 @@ struct FeedbackTests {
         #expect(stage.harness.engine.statistics.keyframeRequestsReceived == 200)
     }
 
-    @Test("A batch that is too small for the turn is flushed as often as needed; nobody misses a packet")
+    @Test("A batch that is too small for the turn is flushed as often as needed; no subscriber misses a packet")
     func smallBatch() throws {
         let stage = try Stage(viewers: 30, batchDatagrams: 24)
         stage.film(30, keyframeFirst: true)
@@ -136,7 +136,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("The packets of one subscriber lie back to back in the batch")
+    @Test("The packets of one subscriber are contiguous in the batch")
     func backToBack() throws {
         let stage = try Stage(viewers: 3)
         stage.film(5, keyframeFirst: true)
@@ -147,7 +147,7 @@ struct FeedbackTests {
         }
     }
 
-    @Test("Sender reports: sound and picture of one publisher stay in step, and the round trip is measured")
+    @Test("Sender reports keep audio and video of one publisher in sync, and measure the round trip")
     func senderReports() throws {
         let stage = try Stage(viewers: 1)
         let viewer = stage.viewers[0], harness = stage.harness
@@ -199,7 +199,7 @@ struct FeedbackTests {
         #expect(statistics.subscriptions.first { $0.subscription == SubscriptionID(1) }?.fractionLost == 0.25)
     }
 
-    @Test("Loss on the way in is asked for, and the repair reaches the viewer under the number left free")
+    @Test("Loss on the uplink is requested again, and the repair reaches the subscriber under its reserved number")
     func uplinkLoss() throws {
         let stage = try Stage(viewers: 1)
         stage.film(5, keyframeFirst: true)
@@ -214,7 +214,7 @@ struct FeedbackTests {
         #expect(Set(numbers) == Set((0..<18).map { numbers[0] &+ UInt16($0) }))
     }
 
-    @Test("Transport-wide numbers count over all sections of a subscriber, and its feedback is taken")
+    @Test("Transport-wide numbers count over all sections of a subscriber, and its feedback is accepted")
     func transportWide() throws {
         let stage = try Stage(viewers: 1)
         let viewer = stage.viewers[0], harness = stage.harness

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Media through an engine, with real transports in virtual time")
 struct ForwardingEndToEndTests {
-    @Test("Sound goes from one to another with the subscriber's SSRC, payload type and extensions")
-    func sound() throws {
+    @Test("Audio reaches the subscriber under its own SSRC, payload type and extension ids")
+    func audio() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
         let alice = harness.addClient(room: Session.room), bob = harness.addClient(room: Session.room)
@@ -32,7 +32,7 @@ struct ForwardingEndToEndTests {
         #expect(harness.events.contains(.trackStarted(TrackID(1), .opus)))
     }
 
-    @Test("E4: video starts at a keyframe, which is asked for; then every packet follows")
+    @Test("E4: video starts at a requested keyframe; then every packet follows")
     func video() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))

@@ -6,9 +6,9 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("Media that waited while the process stood still")
+@Suite("Media that waited while the process was stopped")
 struct LateMediaTests {
-    @Test("It is dropped and counted; video goes on with a keyframe, nothing of the past is asked for again")
+    @Test("Late media is dropped and counted; video continues with a keyframe, and no NACK is sent for it")
     func dropped() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(30, keyframeFirst: true)

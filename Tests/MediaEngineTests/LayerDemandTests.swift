@@ -3,11 +3,11 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("What subscribers want of a video's layers, as its publisher learns it")
+@Suite("Demand for layers, as the publisher learns it")
 struct LayerDemandTests {
     private func at(_ milliseconds: Int64) -> MonotonicTime { .zero + .milliseconds(milliseconds) }
 
-    @Test("A layer that nobody wants any more is announced after two seconds, once")
+    @Test("A layer without demand is announced once, after two seconds")
     func drop() {
         var demand = LayerDemand()
         #expect(demand.update(to: 0b001, of: 0b111, at: at(1_000)) == nil)
@@ -19,7 +19,7 @@ struct LayerDemandTests {
         #expect(demand.update(to: 0b001, of: 0b111, at: at(3_100)) == nil && demand.deadline == .distantFuture)
     }
 
-    @Test("A layer that is wanted again is announced at once, beside those whose time has not come")
+    @Test("A layer with new demand is announced at once, apart from those whose two seconds still run")
     func rise() {
         var demand = LayerDemand()
         _ = demand.update(to: 0b001, of: 0b111, at: at(0))
@@ -29,7 +29,7 @@ struct LayerDemandTests {
         #expect(demand.expire(with: 0b100, of: 0b111) == 0b100)
     }
 
-    @Test("A want that comes back within the two seconds leaves no deadline and announces nothing")
+    @Test("Demand that returns within the two seconds leaves no deadline and announces nothing")
     func waver() {
         var demand = LayerDemand()
         _ = demand.update(to: 0b001, of: 0b111, at: at(0))
@@ -38,7 +38,7 @@ struct LayerDemandTests {
         #expect(demand.expire(with: 0b111, of: 0b111) == nil)
     }
 
-    @Test("A layer that the publisher adds later counts as known to be wanted")
+    @Test("The publisher assumes demand for a layer that it adds later")
     func newLayer() {
         var demand = LayerDemand()
         #expect(demand.update(to: 0b1, of: 0b1, at: at(0)) == nil && demand.deadline == .distantFuture)

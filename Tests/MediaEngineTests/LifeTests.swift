@@ -6,9 +6,9 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("Lives of peers, tracks and subscriptions")
+@Suite("Lifecycle of peers, tracks and subscriptions")
 struct LifeTests {
-    @Test("B1, B2, B3: a publish-only member gets no media and next to no control, and has no downlink state")
+    @Test("B1, B2, B3: a publish-only peer gets no media and next to no control traffic, and has no downlink state")
     func publishOnly() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -38,7 +38,7 @@ struct LifeTests {
         #expect(statistics.peers.first { $0.peer == other.id }!.downlinkStateBytes > 0)
     }
 
-    @Test("A server confined to its own machine answers nobody from elsewhere, not even with the right credentials")
+    @Test("A server confined to its own machine answers no other machine, not even with valid credentials")
     func confined() throws {
         var configuration = EngineConfiguration()
         configuration.admittedHosts = [SocketAddress(ipv4: 0x0a00_0001, port: 0)]
@@ -51,7 +51,7 @@ struct LifeTests {
         #expect(stranger.datagrams == 0 && !stranger.transport.isConnected)
     }
 
-    @Test("C6: a muted track stops within the turn; unmuted video comes back with a keyframe in one stream")
+    @Test("C6: a muted track stops within the turn; unmuted video resumes with a keyframe in the same stream")
     func mute() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(10, keyframeFirst: true)
@@ -74,7 +74,7 @@ struct LifeTests {
         #expect(viewer.rtp[30].payload.dropFirst(6).first == 0)
     }
 
-    @Test("C6: an unmuted camera is asked for keyframes of the layers that it sent, not of one that had stopped")
+    @Test("C6: after an unmute keyframes are requested of the layers that were sent, not of a stopped one")
     func unmuteAfterStop() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -106,7 +106,7 @@ struct LifeTests {
         #expect(asked == [0x100])
     }
 
-    @Test("C10: all video paused and resumed asks each publisher once")
+    @Test("C10: resuming all paused video requests one keyframe of each publisher")
     func pauseAll() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -143,7 +143,7 @@ struct LifeTests {
         #expect(viewer.rtp.count == 450 + 150)
     }
 
-    @Test("C8: follow mode puts another publisher behind the section; one SSRC, dense numbers, a keyframe first")
+    @Test("C8: follow mode forwards another publisher in the same section: one SSRC, dense numbers, a keyframe first")
     func follow() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         let viewer = stage.viewers[0]
@@ -175,7 +175,8 @@ struct LifeTests {
         #expect(viewer.rtp.count == count)
     }
 
-    @Test("B18, F4: a killed peer is gone within the consent timeout, told once, and its track with it")
+    @Test(
+        "B18, F4: a killed peer is disconnected within the consent timeout and reported once, and its track is removed")
     func killed() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(30, keyframeFirst: true)
@@ -198,7 +199,7 @@ struct LifeTests {
         #expect(statistics.subscriptions == 1)
     }
 
-    @Test("B17: a peer that says goodbye is gone at once; so is one that the control plane removes")
+    @Test("B17: a peer that sends close_notify is disconnected at once; so is one that the control plane removes")
     func goodbye() throws {
         let stage = try FeedbackTests.Stage(viewers: 2)
         stage.film(3, keyframeFirst: true)
@@ -221,7 +222,7 @@ struct LifeTests {
         #expect(stage.harness.engine.statistics.commandsIgnored == 0)
     }
 
-    @Test("D8: 300 joins, publications and leaves in any order leave nothing behind")
+    @Test("D8: 300 joins, publications and leaves in any order leave no state behind")
     func churn() throws {
         let harness = try EngineHarness()
         var random = RandomSource(seed: 11)
@@ -276,7 +277,7 @@ struct LifeTests {
         #expect(engine.statistics.drops[.protectFailed] == 0)
     }
 
-    @Test("B21: a peer's address changes; media goes on in both directions")
+    @Test("B21: after a peer's address changed media continues in both directions")
     func rebinding() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(10, keyframeFirst: true)
@@ -290,7 +291,7 @@ struct LifeTests {
         #expect(viewer.rtp.count >= 30 + 84)
     }
 
-    @Test("A15: a publisher that replaces its source 300 times mid-track is never refused, nor an old source later")
+    @Test("A15: a publisher that replaces its source 300 times is never refused, nor is an old source that returns")
     func manySources() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(3, keyframeFirst: true)
@@ -313,8 +314,8 @@ struct LifeTests {
         #expect(stage.harness.engine.statistics.drops[.tooManyStreams] == 0)
     }
 
-    @Test("F8: strangers' datagrams are counted, bounded and change nothing")
-    func strangers() throws {
+    @Test("F8: datagrams from unknown sources are counted, bounded and change nothing")
+    func unknownSources() throws {
         let stage = try FeedbackTests.Stage(viewers: 1)
         stage.film(3, keyframeFirst: true)
         var random = RandomSource(seed: 5)
@@ -339,7 +340,7 @@ struct LifeTests {
         #expect(stage.viewers[0].rtp.count == 39)
     }
 
-    @Test("A8: a subscriber without the track's codec is told once and gets nothing")
+    @Test("A8: a subscriber without the track's codec is notified once and gets no media")
     func noCommonCodec() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -357,7 +358,7 @@ struct LifeTests {
         #expect(harness.events.filter { $0 == .subscriptionHasNoCommonCodec(SubscriptionID(1)) }.count == 1)
     }
 
-    @Test("A subscriber who connects late is served from the moment it is connected")
+    @Test("A subscriber that connects late is served as soon as it is connected")
     func subscribedBeforeConnected() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))

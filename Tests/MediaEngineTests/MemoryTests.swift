@@ -62,7 +62,7 @@ struct MemoryTests {
     /// MARTLET_ROUNDS=1000 plays the whole number; by default a quarter, each join being a handshake of an unoptimised build.
     private static let churns = getenv("MARTLET_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 250
 
-    @Test("D8: joins and leaves of ten peers: a thousand cost at most 1 MB of memory", isCounting)
+    @Test("D8: a thousand joins and leaves of ten peers take at most 1 MB of memory", isCounting)
     func churn() throws {
         let churn = try Churn()
         // Tables and buffers grow to what ten peers need at once.
@@ -78,7 +78,7 @@ struct MemoryTests {
     /// MARTLET_HOURS=24 plays a day; by default a tenth of an hour.
     private static let hours = getenv("MARTLET_HOURS").flatMap { Double(String(cString: $0)) } ?? 0.1
 
-    @Test("L5: a call that goes on and on takes no more memory", isCounting)
+    @Test("L5: a long call takes no more memory over time", isCounting)
     func longCall() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))
@@ -146,7 +146,7 @@ struct MemoryTests {
     }
 
     /// Not met: most of it are the histories of what it sends, which a full member has as well.
-    @Test("B3: a publish-only member takes at most half of the memory of one who receives nine others", isCounting)
+    @Test("B3: a publish-only peer takes at most half of the memory of one that receives nine others", isCounting)
     func publishOnly() throws {
         let lean = try Self.bytes(perMemberOf: 10, .publishOnly), full = try Self.bytes(perMemberOf: 10, .full)
         print("memory of a publish-only member \(Int(lean / 1_000)) kB, of a full one \(Int(full / 1_000)) kB")

@@ -6,7 +6,7 @@ import Testing
 @testable import MediaEngine
 
 /// The moments at which a track's subscribers may change to another size.
-@Suite("Changes of size of one track")
+@Suite("Size changes of one track")
 struct SizeChangesTests {
     private static let office = SubscriberNetwork(SocketAddress(ipv4: 0xc000_0201, port: 40_000))
     private static let home = SubscriberNetwork(SocketAddress(ipv4: 0xc000_0202, port: 40_000))
@@ -32,13 +32,13 @@ struct SizeChangesTests {
         }
     }
 
-    @Test("After a change the next is admitted 2 s later; others in the same turn are admitted with it")
+    @Test("The next change is admitted 2 s after a change; others in the same turn are admitted with it")
     func moments() {
         let falls = [10_000, 10_000, 10_001, 11_999, 12_000, 13_000].map { Attempt.fall($0) }
         #expect(Self.admitted(falls) == [true, true, false, false, true, false])
     }
 
-    @Test("Of five subscribers in a network one becomes larger in 4 s, of forty ten; becoming smaller is not limited")
+    @Test("Of five subscribers in a network one is raised within 4 s, of forty ten; lowering is not limited")
     func raises() {
         let mixed: [Attempt] = [
             .raise(10_000), .raise(10_000), .fall(10_000), .fall(10_000), .raise(12_000), .fall(12_000), .raise(14_000),
@@ -48,7 +48,7 @@ struct SizeChangesTests {
         #expect(Self.admitted(many).count { $0 } == 10)
     }
 
-    @Test("Subscribers in different networks, alone in theirs or of unknown address become larger at one moment")
+    @Test("Subscribers in different networks, alone in theirs or of unknown address are raised at the same moment")
     func networks() {
         let attempts: [Attempt] = [
             .raise(10_000), .raise(10_000, in: Self.home), .raise(10_000, of: 1), .raise(10_000, in: nil, of: 0),
@@ -66,12 +66,12 @@ struct SizeChangesTests {
         #expect(first != SubscriberNetwork(SocketAddress(high: prefix + 1, low: 1, port: 1)))
     }
 
-    @Test("A raise that is refused is no change: a smaller size is admitted right after it")
+    @Test("A refused raise is no change: a lowering is admitted right after it")
     func refused() {
         #expect(Self.admitted([.raise(10_000), .raise(12_500), .fall(12_600)]) == [true, false, true])
     }
 
-    @Test("A keyframe that is necessary at once opens the moment for all")
+    @Test("A keyframe that is necessary at once admits the changes of all")
     func opened() {
         var changes = SizeChanges()
         let moments = (0..<4).map { MonotonicTime.zero + .milliseconds(10_000 + $0 * 500) }
@@ -83,7 +83,7 @@ struct SizeChangesTests {
 }
 
 /// What a video does until it may change its size.
-@Suite("A postponed change of size")
+@Suite("Postponed size changes")
 struct PostponedChangeTests {
     private static let start = MonotonicTime.zero + .seconds(100)
     private static let short = DecisionReason.bandwidth(
@@ -119,7 +119,7 @@ struct PostponedChangeTests {
         return isPostponed ? decision : nil
     }
 
-    @Test("A larger size waits in the layer that is sent and stays the next step")
+    @Test("A postponed raise keeps the current layer and stays the next step")
     func raise() {
         var video = Self.video(in: Self.offer(1, 1, 500), because: Self.short)
         let decision = Self.outcome(of: &video, to: Self.offer(2, 1, 1_500), because: .best)
@@ -129,7 +129,7 @@ struct PostponedChangeTests {
         #expect(!video.isAboutToShrink)
     }
 
-    @Test("A smaller size waits in the fewest frames of the size that is sent")
+    @Test("A postponed lowering keeps the current size with the fewest frames")
     func fall() {
         var video = Self.video(in: Self.offer(1, 1, 500), because: .best)
         let decision = Self.outcome(of: &video, to: Self.offer(0, 1, 150), because: Self.short)
@@ -137,7 +137,7 @@ struct PostponedChangeTests {
         #expect(video.isAboutToShrink)
     }
 
-    @Test("Without temporal layers, in its first 3 s, or by the subscriber's preference a change is made at once")
+    @Test("Without temporal layers, in its first 3 s, or by the subscriber's preference a change is immediate")
     func immediate() {
         var whole = Self.video(in: Self.offer(2, 1, 1_500), because: .best)
         #expect(Self.outcome(of: &whole, to: Self.offer(1, 1, 500), because: Self.short) == nil)

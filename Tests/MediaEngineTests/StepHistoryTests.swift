@@ -5,7 +5,7 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("What is remembered of one video's rises and falls")
+@Suite("History of one video's raises and falls")
 struct StepHistoryTests {
     private let low = LayerPoint(spatial: 0, temporal: 2)
     private let high = LayerPoint(spatial: 1, temporal: 2)
@@ -28,7 +28,7 @@ struct StepHistoryTests {
         return history
     }
 
-    @Test("After a fall for want of bandwidth it may rise again after 5 s, at once where the fall was not for that")
+    @Test("After a fall for lack of bandwidth a raise is allowed after 5 s, after any other fall at once")
     func settling() {
         var history = StepHistory()
         history.note(change(nil, high), isFirst: true, at: at(1))
@@ -42,7 +42,9 @@ struct StepHistoryTests {
         #expect(other.mayRise(on: .kilobitsPerSecond(500), at: at(20)))
     }
 
-    @Test("A step left within 15 s of the rise is barred for 10 s, then for 20 s, and forgotten after three such waits")
+    @Test(
+        "A step that is left within 15 s of the raise is barred for 10 s, then for 20 s, and allowed again after three such periods"
+    )
     func failedStep() {
         var history = risen()
         history.note(change(high, low), isFirst: false, at: at(15))
@@ -58,7 +60,7 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(50.1))?.isBarred == false)
     }
 
-    @Test("A path that carries twice as much as at the fall forgets the failed step")
+    @Test("A path with twice the bandwidth of the fall clears the failed step")
     func otherPath() {
         var history = risen()
         history.note(change(high, low, estimate: 500), isFirst: false, at: at(15))
@@ -66,7 +68,9 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(1_000), at: at(16)) == nil)
     }
 
-    @Test("A path that carries eight times what it did was interrupted: nothing waits, unless the step failed before")
+    @Test(
+        "A path with eight times its former bandwidth was interrupted: raises need not wait, unless the step failed before"
+    )
     func interruption() {
         var history = StepHistory()
         history.note(change(nil, high), isFirst: true, at: at(1))
@@ -78,7 +82,7 @@ struct StepHistoryTests {
         #expect(!again.mayRise(on: .kilobitsPerSecond(800), at: at(15.5)))
     }
 
-    @Test("A fall for a stall that was over at once is forgiven, one at another time is not")
+    @Test("A fall for a stall that ended at once is ignored, one at another time is not")
     func forgiveness() {
         var history = risen()
         history.note(change(high, low), isFirst: false, at: at(15))
@@ -89,7 +93,7 @@ struct StepHistoryTests {
         #expect(history.failedStep(on: .kilobitsPerSecond(500), at: at(16)) == nil)
     }
 
-    @Test("For two seconds after a rise the layer costs no more than a tenth beyond what was allocated for it")
+    @Test("For two seconds after a raise the layer counts with at most 110 % of its allocation")
     func costAfterRise() {
         let history = risen()
         #expect(history.cost(.kilobitsPerSecond(900), at: at(11)) == .kilobitsPerSecond(440))
@@ -97,7 +101,7 @@ struct StepHistoryTests {
         #expect(history.cost(.kilobitsPerSecond(900), at: at(12)) == .kilobitsPerSecond(900))
     }
 
-    @Test("In its first three seconds a video is being fitted in: coming down then is no fall")
+    @Test("A lowering in the first three seconds of a video is no fall")
     func fittingIn() {
         var history = StepHistory()
         history.note(change(nil, high), isFirst: true, at: at(1))

@@ -10,7 +10,7 @@ import Testing
 /// optimised build, because without the optimiser Swift boxes what it otherwise keeps in registers. Sanitizers bring an allocator of their own, which counts nothing.
 private let isCounting = ConditionTrait.enabled(if: cinstruments_is_counting() == 1, "this build's allocator counts")
 
-@Suite("Stillness", .serialized)
+@Suite("Forwarding without locks", .serialized)
 struct StillnessTests {
     /// What a debug build forwards in a few seconds.
     static let packets = 120_000
@@ -83,7 +83,7 @@ struct StillnessTests {
         }
     }
 
-    @Test("No lock in forwarded packets, with reports, feedback and consent going on", isCounting)
+    @Test("Forwarding takes no lock, with reports, feedback and consent going on", isCounting)
     func nothingIsLocked() throws {
         let room = try QuietRoom(receivers: Self.receivers)
         // Histories and rings grow to a second's packets, and every report is written once.
@@ -100,7 +100,7 @@ struct StillnessTests {
         #expect(after.locks - before.locks == 0)
     }
 
-    @Test("The counter counts: arrays, objects and locks of the runtime are seen", isCounting)
+    @Test("The counter counts arrays, objects and locks of the runtime", isCounting)
     func countsAtAll() {
         let before = cinstruments_read()
         var arrays: [[UInt8]] = []

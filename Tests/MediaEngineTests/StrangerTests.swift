@@ -6,7 +6,7 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("F8: floods of checks for a user name that exists")
+@Suite("F8: floods of checks for an existing user name")
 struct StrangerTests {
     /// Checks that name the fragment of `peer` under a wrong password.
     private func forged(for peer: PeerID, _ harness: EngineHarness) -> [UInt8] {
@@ -21,7 +21,7 @@ struct StrangerTests {
     }
 
     @Test(
-        "40,000 a second cost nobody else anything; from one address they do not keep their victim out either",
+        "40,000 per second delay no other peer; from one address they do not keep their victim out either",
         arguments: [true, false])
     func knownFragment(fromOneAddress: Bool) throws {
         let harness = try EngineHarness()
@@ -54,7 +54,7 @@ struct StrangerTests {
         #expect(drops[.stunUnauthorized] <= (fromOneAddress ? 4 * 20 : 3 * 20_000 + 2_000 + 100))
     }
 
-    @Test("Whoever shares an address with an attacker is not blocked with him")
+    @Test("A peer that shares an address with an attacker is not blocked with it")
     func sharedAddress() throws {
         let harness = try EngineHarness()
         harness.apply(.addRoom(Session.room))

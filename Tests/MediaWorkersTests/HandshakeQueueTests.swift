@@ -3,7 +3,7 @@ import Testing
 
 @testable import MediaWorkers
 
-@Suite("Handshakes that wait")
+@Suite("Queue of waiting handshakes")
 struct HandshakeQueueTests {
     private static let source = SocketAddress(ipv4: 0x7f00_0001, port: 9)
 
@@ -12,7 +12,7 @@ struct HandshakeQueueTests {
         return bytes.withUnsafeMutableBytes { queue.push($0, from: Self.source) }
     }
 
-    @Test("The first in is the first out, round and round; what does not fit is refused and nothing is lost")
+    @Test("The queue is first in, first out across the wrap; what does not fit is refused, and nothing is lost")
     func order() {
         var queue = HandshakeQueue()
         var pushed = 0, taken = 0
@@ -35,7 +35,7 @@ struct HandshakeQueueTests {
         #expect(!push([UInt8](repeating: 22, count: 1_501), &queue))
     }
 
-    @Test("RFC 7983: DTLS is told by its first byte")
+    @Test("RFC 7983: DTLS is recognized by its first byte")
     func firstByte() {
         for first in UInt8.min...UInt8.max {
             var bytes = [first]

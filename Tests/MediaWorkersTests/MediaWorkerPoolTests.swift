@@ -28,7 +28,7 @@ struct MediaWorkerPoolTests {
             id: PeerID(id), room: room, profile: .full, localICE: local, remote: nil, feedbackSSRC: 1)
     }
 
-    @Test("Each worker has its port, its thread and its turn; stop ends them")
+    @Test("Each worker has its port and its thread, and takes turns; stop ends all of them")
     func lifecycle() async throws {
         let pool = try Self.pool(workers: 3)
         #expect(Set(pool.workers.map(\.port)).count == 3)
@@ -48,7 +48,7 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("Commands are carried out in order, before the next call looks")
+    @Test("Commands are executed in order, before the next query")
     func commands() async throws {
         let pool = try Self.pool(workers: 1)
         let worker = try #require(pool.leastLoadedWorker())
@@ -62,7 +62,7 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("What is told of a room of hundreds is whole, although it is gathered in parts")
+    @Test("The statistics of a room of hundreds are complete, although they are gathered in parts")
     func largeRoom() async throws {
         let pool = try Self.pool(workers: 1)
         let worker = try #require(pool.leastLoadedWorker())
@@ -75,7 +75,7 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("Many tasks may command one worker at once")
+    @Test("Many tasks may send commands to one worker at once")
     func concurrency() async throws {
         let pool = try Self.pool(workers: 2)
         await withTaskGroup(of: Void.self) { group in
@@ -92,7 +92,7 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("Rooms go to the worker with the least to do, and spread before they have members")
+    @Test("Rooms are placed on the worker with the least load, and spread before they have participants")
     func placement() async throws {
         let pool = try Self.pool(workers: 3)
         #expect(Set((0..<3).map { _ in pool.leastLoadedWorker()?.index }) == [0, 1, 2])
@@ -102,8 +102,8 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("Datagrams from strangers are fetched and counted")
-    func strangers() async throws {
+    @Test("Datagrams from unknown sources are received and counted")
+    func unknownSources() async throws {
         let pool = try Self.pool(workers: 1)
         let worker = pool.workers[0]
         var client = try UDPSocket(UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0))
@@ -123,7 +123,7 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("The loop wakes for the engine's deadlines and tells what happened")
+    @Test("The loop wakes at the engine's deadlines and delivers its events")
     func deadlines() async throws {
         let pool = try Self.pool(workers: 2) { $0.engine.setupTimeout = .milliseconds(20) }
         let room = RoomID(1)
@@ -137,7 +137,9 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("An announced address with a port names the first worker's, the others' follow; one without the bound ones")
+    @Test(
+        "An announced address with a port names the first worker's, the others count up; one without a port uses the bound ports"
+    )
     func announcedPorts() async throws {
         let pool = try Self.pool(workers: 3) {
             $0.advertisedAddresses = [
@@ -150,7 +152,7 @@ struct MediaWorkerPoolTests {
         await pool.stop()
     }
 
-    @Test("A taken port is told with the worker's number")
+    @Test("A port in use is reported with the worker's number")
     func takenPort() async throws {
         let holder = try UDPSocket(UDPSocketConfiguration(address: SocketAddress(ipv4: 0x7f00_0001, port: 0), port: 0))
         do {
@@ -162,7 +164,7 @@ struct MediaWorkerPoolTests {
         }
     }
 
-    @Test("Workers whose ports would be above 65535 are refused before any is opened")
+    @Test("Workers whose ports would be above 65535 are refused before any port is opened")
     func portsAboveTheLast() throws {
         let error = #expect(throws: MediaWorkerError.self) {
             _ = try Self.pool(workers: 8) { $0.udpBasePort = 65_535 }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import MediaWorkers
 
-@Suite("A process that stood still")
+@Suite("A process that was stopped")
 struct StandstillTests {
     @Test(
-        "What waits is late where the socket was last found empty more than half a second ago, and until it is empty again"
+        "Datagrams are late if the socket was last empty more than half a second ago, and until it is empty again"
     )
     func late() {
         var standstill = Standstill()

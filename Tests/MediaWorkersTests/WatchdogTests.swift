@@ -12,7 +12,7 @@ struct WatchdogTests {
         MonotonicTime(milliseconds: 10_000 + seconds * 1_000)
     }
 
-    @Test("A loop that has not turned for five seconds hangs, and is back with its next turn; the others are not meant")
+    @Test("A loop without a turn for five seconds hangs, and recovers with its next turn; other loops are not affected")
     func patience() {
         var watchdog = Watchdog(loops: 2)
         var changes: [[Watchdog.Change]] = []
@@ -26,7 +26,7 @@ struct WatchdogTests {
         #expect(watchdog.hung.isEmpty)
     }
 
-    @Test("A process that was stopped accuses no loop: time without looks does not count")
+    @Test("No loop hangs because the process was stopped: time between checks does not count")
     func stoppedProcess() {
         var watchdog = Watchdog(loops: 1)
         for second in [0, 1, 60, 120] as [Int64] { #expect(watchdog.look([7], at: Self.second(second)).isEmpty) }
@@ -58,7 +58,8 @@ struct WatchdogTests {
         }
     }
 
-    @Test("Who waits for a worker that hangs learns it, who asks later at once; what it was told is done afterwards")
+    @Test(
+        "Callers that wait for a hanging worker get an error, later callers at once; commands are executed afterwards")
     func hungWorker() async throws {
         let pool = try MediaWorkerPoolTests.pool(workers: 2)
         try await pool.apply([.addRoom(RoomID(1))], on: 0)
@@ -92,7 +93,7 @@ struct WatchdogTests {
         await pool.stop()
     }
 
-    @Test("Where every worker hangs no room is placed, and the pool stops without them")
+    @Test("If every worker hangs no room is placed, and the pool stops without them")
     func allHang() async throws {
         let pool = try MediaWorkerPoolTests.pool(workers: 1)
         let block = Block()
@@ -103,7 +104,7 @@ struct WatchdogTests {
         block.release()
     }
 
-    @Test("An idle loop turns at least once a second, so that it is not taken for one that hangs")
+    @Test("An idle loop takes a turn at least every second, so that it does not seem to hang")
     func idle() async throws {
         let pool = try MediaWorkerPoolTests.pool(workers: 1)
         let turns = pool.workers[0].loopTurns

@@ -27,14 +27,14 @@ struct AddressFilterTests {
         #expect(prefix.contains(address) == isInside)
     }
 
-    @Test("F2: a network has no more bits than its addresses")
+    @Test("F2: a prefix is no longer than its address")
     func bounds() {
         #expect(AddressPrefix(Self.v4(10, 0, 0, 0), bits: 33) == nil)
         #expect(AddressPrefix(Self.v4(10, 0, 0, 0), bits: -1) == nil)
         #expect(AddressPrefix(Self.v6, bits: 129) == nil)
     }
 
-    @Test("F2: interfaces by name or by the beginning of it; both conditions must hold")
+    @Test("F2: interfaces by name or prefix of the name; both conditions must hold")
     func interfaces() throws {
         let ten = try #require(AddressPrefix(Self.v4(10, 0, 0, 0), bits: 8))
         let filter = AddressFilter(interfaces: ["eth*", "wg0"], networks: [ten])

@@ -11,7 +11,7 @@ struct LoopTests {
         #expect(ready == expected, sourceLocation: sourceLocation)
     }
 
-    @Test("A mailbox wakes its owner once, keeps the order, and refuses when closed")
+    @Test("A mailbox wakes its owner once, keeps the order, and refuses elements when closed")
     func mailbox() throws {
         let wake = try WakeSignal()
         let mailbox = Mailbox<Int>(wake: wake)
@@ -25,18 +25,18 @@ struct LoopTests {
         wake.clear()
         expect(poller.wait(until: .zero, now: .zero), 0)
         var taken: [Int] = []
-        mailbox.take(into: &taken)
+        mailbox.drain(into: &taken)
         #expect(taken == [0, 1, 2])
         #expect(mailbox.post(3))
         expect(poller.wait(until: .zero, now: .zero), 1)
         mailbox.close()
         #expect(!mailbox.post(4))
         taken = []
-        mailbox.take(into: &taken)
+        mailbox.drain(into: &taken)
         #expect(taken == [3])
     }
 
-    @Test("What is put back comes first again, and wakes the owner")
+    @Test("Elements that are put back come first again, and wake the owner")
     func putBack() throws {
         let wake = try WakeSignal()
         let mailbox = Mailbox<Int>(wake: wake)
@@ -45,17 +45,17 @@ struct LoopTests {
         for number in 0..<4 { #expect(mailbox.post(number)) }
         wake.clear()
         var taken: [Int] = []
-        mailbox.take(into: &taken)
+        mailbox.drain(into: &taken)
         #expect(mailbox.post(4))
         wake.clear()
         mailbox.putBack(&taken, from: 2)
         #expect(taken.isEmpty)
         expect(poller.wait(until: .zero, now: .zero), 1)
-        mailbox.take(into: &taken)
+        mailbox.drain(into: &taken)
         #expect(taken == [2, 3, 4])
     }
 
-    @Test("A sleeper wakes at its deadline, not before")
+    @Test("A sleeping loop wakes at its deadline, not before")
     func deadline() throws {
         let poller = try Poller()
         let start = MonotonicClock.now()
@@ -64,7 +64,7 @@ struct LoopTests {
         expect(poller.wait(until: start, now: MonotonicClock.now()), 0)
     }
 
-    @Test("Posts from other threads all arrive")
+    @Test("All elements posted by other threads arrive")
     func manyPosters() throws {
         let wake = try WakeSignal()
         let mailbox = Mailbox<Int>(wake: wake)
@@ -80,7 +80,7 @@ struct LoopTests {
         while all.count < 4_000 {
             _ = poller.wait(until: .distantFuture, now: .zero)
             wake.clear()
-            mailbox.take(into: &taken)
+            mailbox.drain(into: &taken)
             all += taken
             taken.removeAll(keepingCapacity: true)
         }
@@ -92,7 +92,7 @@ struct LoopTests {
         }
     }
 
-    @Test("A thread runs its function once, on the processor it was given")
+    @Test("A thread runs its function once, on its assigned processor")
     func thread() throws {
         let cpu = try #require(Processors.usable.last)
         let seen = Mutex<(UInt, Int64)>((0, 0))
@@ -105,7 +105,7 @@ struct LoopTests {
         #expect(time > 0)
     }
 
-    @Test("The machine's addresses are routable ones")
+    @Test("The machine's addresses are routable")
     func interfaces() {
         for address in NetworkInterfaces.addresses() {
             #expect(!address.isLoopback)

@@ -18,13 +18,13 @@ struct MachineMemoryTests {
 
     private let machine = ["proc/meminfo": "MemTotal:        8000000 kB\nMemFree: 1 kB\n"]
 
-    @Test("Without a control group it is the machine's")
+    @Test("Without a control group it is the machine's memory")
     func whole() throws {
         #expect(try limit(machine) == 8_000_000 << 10)
         #expect(try limit([:]) == nil)
     }
 
-    @Test("A container's limit counts, and that of a group around it")
+    @Test("A container's limit counts, and that of an enclosing group")
     func groups() throws {
         let inside = machine.merging(["proc/self/cgroup": "0::/a/b\n"]) { $1 }
         #expect(try limit(inside.merging(["sys/fs/cgroup/a/b/memory.max": "536870912\n"]) { $1 }) == 536_870_912)
@@ -34,7 +34,7 @@ struct MachineMemoryTests {
         #expect(try limit(machine.merging(top) { $1 }) == 7)
     }
 
-    @Test("The older hierarchy: the group of the memory controller, and its number for no limit")
+    @Test("cgroup v1: the group of the memory controller, and its value for no limit")
     func older() throws {
         let inside = machine.merging(["proc/self/cgroup": "11:cpu,cpuacct:/x\n9:memory:/docker/1\n"]) { $1 }
         let path = "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes"

@@ -6,7 +6,7 @@ import Testing
 @testable import NetworkIO
 
 /// Errors that a card or a firewall answers with and loopback never does: what can leave leaves in order, what cannot is counted.
-@Suite("Sends that are refused")
+@Suite("Refused sends")
 struct RefusedSendTests {
     private typealias Sockets = UDPSocketTests
 
@@ -28,7 +28,7 @@ struct RefusedSendTests {
         return (Sockets.drain(&receiver), sender.counters, sender.segmentsSent)
     }
 
-    @Test("A way out without checksum offload (EIO) gets every datagram alone, now and from then on; nothing is lost")
+    @Test("A route without checksum offload (EIO) gets single datagrams from then on; none is lost")
     func noOffload() throws {
         let (arrived, counters, isStillSegmenting) = try Self.send { $0.segment > 0 ? EIO : 0 }
         #expect(arrived == Self.datagrams)
@@ -41,7 +41,7 @@ struct RefusedSendTests {
     }
 
     @Test(
-        "A run that is refused in one piece (EINVAL, EMSGSIZE) leaves alone; other runs stay together",
+        "A segmented send that is refused (EINVAL, EMSGSIZE) is repeated in single datagrams; later ones are segmented",
         arguments: [
             EINVAL, EMSGSIZE,
         ])
@@ -60,7 +60,7 @@ struct RefusedSendTests {
     }
 
     @Test(
-        "What a firewall (EPERM) or a network that is down refuses is counted, and nothing else is lost",
+        "Datagrams refused by a firewall (EPERM) or with the network down are counted, and no others are lost",
         arguments: [
             EPERM, ENETUNREACH, ENETDOWN,
         ])
@@ -75,7 +75,7 @@ struct RefusedSendTests {
         #expect(isStillSegmenting)
     }
 
-    @Test("A queue that is full (ENOBUFS) for one message is waited for once; then nothing is lost")
+    @Test("A full queue (ENOBUFS) is retried once for a message; then nothing is lost")
     func fullOnce() throws {
         var isFull = true
         let (arrived, counters, _) = try Self.send { message in
@@ -89,7 +89,7 @@ struct RefusedSendTests {
     }
 
     @Test(
-        "A queue that stays full loses what meets it, all of it counted, and nothing else",
+        "A queue that stays full loses the datagrams that meet it, all of them counted, and no others",
         arguments: [ENOBUFS, EAGAIN])
     func fullForGood(_ error: Int32) throws {
         let (arrived, counters, isStillSegmenting) = try Self.send {
@@ -102,7 +102,7 @@ struct RefusedSendTests {
         #expect(isStillSegmenting)
     }
 
-    @Test("Single datagrams of a run that had to be taken apart are counted one by one when they are refused too")
+    @Test("Single datagrams of a split send are counted one by one when they are refused, too")
     func apart() throws {
         let (arrived, counters, _) = try Self.send { message in
             if message.segment > 0 { return EIO }

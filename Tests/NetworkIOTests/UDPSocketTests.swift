@@ -41,7 +41,7 @@ struct UDPSocketTests {
     }
 
     @Test(
-        "Runs of one size leave in one piece and arrive as they were, the last may be shorter",
+        "A run of datagrams of one size is sent in one segmented send and arrives unchanged; the last one may be shorter",
         arguments: [false, true])
     func runs(_ joins: Bool) throws {
         var one = try Self.receiver(joins: joins)
@@ -65,7 +65,7 @@ struct UDPSocketTests {
         if joins { #expect(one.counters.receiveCalls < 13, "the kernel joined the run") }
     }
 
-    @Test("A growing size ends a run: a short one in the middle would shift bytes")
+    @Test("A larger datagram ends a run: a short one in the middle would shift bytes")
     func growing() throws {
         var receiver = try Self.receiver()
         var sender = try Self.sender()
@@ -77,7 +77,8 @@ struct UDPSocketTests {
         #expect(Self.drain(&receiver) == datagrams)
     }
 
-    @Test("Long runs are cut at 64 datagrams and at 65,507 bytes", arguments: [(200, 100), (200, 1_400), (3, 30_000)])
+    @Test(
+        "Long runs are split at 64 datagrams and at 65,507 bytes", arguments: [(200, 100), (200, 1_400), (3, 30_000)])
     func long(_ count: Int, _ size: Int) throws {
         var receiver = try Self.receiver()
         var sender = try Self.sender()
@@ -89,7 +90,7 @@ struct UDPSocketTests {
         #expect(sender.counters.sendRefused == 0)
     }
 
-    @Test("What the kernel refuses is counted and stops nobody else")
+    @Test("Datagrams that the kernel refuses are counted and stop no others")
     func refused() throws {
         var receiver = try Self.receiver()
         var sender = try Self.sender()
@@ -105,7 +106,7 @@ struct UDPSocketTests {
         #expect(sender.counters.sendRefused == 4)
     }
 
-    @Test("More than 64 messages leave in several calls, in order")
+    @Test("More than 64 messages are sent in several calls, in order")
     func manyMessages() throws {
         var receiver = try Self.receiver()
         var sender = try Self.sender()
@@ -119,7 +120,7 @@ struct UDPSocketTests {
         #expect(sender.counters.segmented == 0)
     }
 
-    @Test("Segmentation can be switched off, and then everything arrives all the same")
+    @Test("With segmentation off everything still arrives")
     func unsegmented() throws {
         var receiver = try Self.receiver()
         var configuration = UDPSocketConfiguration(port: 0)
@@ -133,7 +134,7 @@ struct UDPSocketTests {
         #expect(sender.counters.segmented == 0)
     }
 
-    @Test("A way out that refuses to segment is served datagram by datagram, in order, and the refusals are counted")
+    @Test("A route that refuses segmentation gets single datagrams, in order, and the refusals are counted")
     func refusedSegments() throws {
         var receiver = try Self.receiver()
         var sender = try Self.sender()
@@ -153,7 +154,7 @@ struct UDPSocketTests {
         #expect(sender.counters.sendRefused == 0)
     }
 
-    @Test("One socket serves both families, and an answer reaches who asked")
+    @Test("One socket serves both address families, and a reply reaches the sender")
     func families() throws {
         var server = try UDPSocket(UDPSocketConfiguration(port: 0))
         var client = try Self.receiver()
@@ -180,7 +181,7 @@ struct UDPSocketTests {
         #expect(Array(second[0]) == [5, 6])
     }
 
-    @Test("An empty datagram is one datagram")
+    @Test("An empty datagram arrives as one datagram")
     func empty() throws {
         var receiver = try Self.receiver()
         var sender = try Self.sender()
@@ -191,7 +192,7 @@ struct UDPSocketTests {
         #expect(Self.drain(&receiver) == [[], [], [1]])
     }
 
-    @Test("A taken port says so")
+    @Test("A port in use is reported")
     func takenPort() throws {
         let first = try UDPSocket(UDPSocketConfiguration(port: 0))
         do {
@@ -202,7 +203,7 @@ struct UDPSocketTests {
         }
     }
 
-    @Test("What nobody fetches in time is counted by the kernel")
+    @Test("Datagrams that the kernel drops from a full receive buffer are counted")
     func receiveDrops() throws {
         var configuration = UDPSocketConfiguration(address: Self.loopback, port: 0)
         configuration.receiveBufferBytes = 1
@@ -217,7 +218,7 @@ struct UDPSocketTests {
     }
 
     @Test(
-        "Of two sockets on one port the second gets transport-wide feedback and the first all else; nobody else gets in"
+        "Of two sockets on one port the second gets transport-wide feedback and the first everything else; no other socket can bind the port"
     )
     func splitFeedback() throws {
         let configuration = UDPSocketConfiguration(address: Self.loopback, port: 0)
@@ -246,7 +247,7 @@ struct UDPSocketTests {
         #expect(throws: SystemError.self) { _ = try UDPSocket(taken) }
     }
 
-    @Test("A datagram that is longer than its path carries is cut, from the first on that meets such a path")
+    @Test("A datagram longer than the path MTU is fragmented, from the first on that meets such a path")
     func fragments() throws {
         // Loopback carries 65,536 bytes; nothing longer fits UDP. What is refused here is refused for good, and ends nothing.
         var receiver = try Self.receiver()

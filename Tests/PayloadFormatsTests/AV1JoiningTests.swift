@@ -3,7 +3,7 @@ import Primitives
 import TestSupport
 import Testing
 
-@Suite("AV1: packets joined to one frame")
+@Suite("AV1: joining packets to one frame")
 struct AV1JoiningTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
@@ -34,7 +34,7 @@ struct AV1JoiningTests {
             written: "80 00 02 3008 7f 2a"),
     ]
 
-    @Test("A fragment of no bytes joins a packet to the one before, and the elements stay", arguments: cases)
+    @Test("An empty fragment joins a packet to the one before, and the elements are unchanged", arguments: cases)
     func write(one: Case) throws {
         let payload = try #require(CapturedPackets.bytes(one.payload))
         let room = payload.count + payload.withUnsafeBytes { one.joining.growth(of: $0) }
@@ -47,7 +47,7 @@ struct AV1JoiningTests {
         #expect(output[count...].allSatisfy { $0 == 0xee })
     }
 
-    @Test("A third element of any length gets it", arguments: [1, 127, 128, 1_200, 16_383, 16_384])
+    @Test("A third element of any length is handled", arguments: [1, 127, 128, 1_200, 16_383, 16_384])
     func longElements(length: Int) {
         let payload: [UInt8] = [0x30, 1, 0x10, 1, 0x10] + [UInt8](repeating: 0x10, count: length)
         let growth = payload.withUnsafeBytes { AV1Joining.before.growth(of: $0) }

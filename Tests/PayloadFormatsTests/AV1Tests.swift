@@ -41,12 +41,12 @@ struct AV1Tests {
         #expect(descriptor.hasStructure && descriptor.isKeyframe && descriptor.refersToNoEarlierPicture)
         #expect(descriptor.frameNumber == 1)
         #expect((0..<9).allSatisfy { descriptor.indication(for: $0) == .switch })
-        #expect(descriptor.dimensions == PictureDimensions(width: 320, height: 180))
-        #expect(descriptor.structureDimensions == PictureDimensions(width: 1_280, height: 720))
+        #expect(descriptor.dimensions == FrameDimensions(width: 320, height: 180))
+        #expect(descriptor.structureDimensions == FrameDimensions(width: 1_280, height: 720))
         #expect(descriptor.isSwitchingPoint && !descriptor.isDiscardable)
     }
 
-    @Test("Descriptors say nothing before their structure, and nothing of templates that it lacks")
+    @Test("Without the structure a descriptor yields nothing, and so do templates that it lacks")
     func withoutStructure() throws {
         var reader = DependencyDescriptorReader()
         #expect(try read("c10002", &reader) == nil)
@@ -57,7 +57,7 @@ struct AV1Tests {
         #expect(try read("", &reader) == nil)
     }
 
-    @Test("Every cut of a structure is refused and leaves the reader as it was")
+    @Test("Every truncated structure is refused and leaves the reader unchanged")
     func cuts() throws {
         let whole = try #require(CapturedPackets.bytes(Self.structure))
         for length in 0..<(whole.count - 1) {
@@ -67,7 +67,7 @@ struct AV1Tests {
         }
     }
 
-    @Test("Upper layers: what starts a layer, what is discardable, which target is the frame's own")
+    @Test("Upper layers: what starts a layer, what is discardable, which decode target is the frame's own")
     func layers() throws {
         var reader = DependencyDescriptorReader()
         _ = try read(Self.structure, &reader)
@@ -91,7 +91,7 @@ struct AV1Tests {
         #expect(last.isSwitchingPoint)
     }
 
-    @Test("Frame numbers are moved in place, and the mask of active targets is set where there was none")
+    @Test("Frame numbers are rewritten in place, and the active decode targets bitmask is written where there was none")
     func rewriting() throws {
         let value = try #require(CapturedPackets.bytes("c1fffe"))
         value.withSlot(capacity: 3) { slot in
@@ -119,18 +119,18 @@ struct AV1Tests {
         }
     }
 
-    @Test("Chromium's first packet: a new sequence with its header; the size comes from either")
+    @Test("Chromium's first packet: a new sequence with its header; either gives the size")
     func payload() throws {
         // Aggregation header with N and two elements, sequence header with 9 operating points, then the start of a frame.
         let hex = "28 1d 080087072b8195c04a60e530329809441ca20651012d4cffb3c01a0080 3400124fcb38"
         let plain = try #require(PayloadCodec.av1.summary(hex: hex))
         #expect(plain.startsKeyframe && plain.containsParameterSets && plain.startsFrame)
-        #expect(plain.dimensions == PictureDimensions(width: 1_280, height: 720))
+        #expect(plain.dimensions == FrameDimensions(width: 1_280, height: 720))
         var reader = DependencyDescriptorReader()
         let descriptor = try read(Self.structure, &reader)
         let full = try #require(PayloadCodec.av1.summary(hex: hex, marker: true, descriptor: descriptor))
         #expect(full.startsKeyframe && full.isKeyframe && full.hasDescriptor && full.endsPicture)
-        #expect(full.dimensions == PictureDimensions(width: 1_280, height: 720))
+        #expect(full.dimensions == FrameDimensions(width: 1_280, height: 720))
         #expect(full.frameNumber == 1)
     }
 

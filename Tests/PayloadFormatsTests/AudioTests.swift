@@ -18,7 +18,7 @@ struct AudioTests {
         #expect(!summary.isKeyframe)
     }
 
-    @Test("Stereo is told (A3); counts of nothing or of more than 120 ms are no Opus, and pass unread (G10)")
+    @Test("Stereo is recognized (A3); zero frames or more than 120 ms are no Opus, and pass unread (G10)")
     func rules() throws {
         let stereo = try #require(CapturedPackets.bytes("fc"))
         #expect(try unwrapped(Opus(stereo.span.bytes)).isStereo)
@@ -57,7 +57,7 @@ struct AudioTests {
     }
 
     @Test(
-        "RED that is cut off has no primary block, and passes unread (G10)",
+        "Truncated RED has no primary block, and passes unread (G10)",
         arguments: ["ef", "ef1e0003", "ef1e00036f0102"])
     func malformed(_ hex: String) throws {
         let bytes = try #require(CapturedPackets.bytes(hex))
@@ -67,7 +67,7 @@ struct AudioTests {
         #expect(PayloadCodec.red.summary(hex: "") == nil)
     }
 
-    @Test("Other sound is forwarded unseen")
+    @Test("Other audio is forwarded unread")
     func other() {
         #expect(PayloadCodec.otherAudio.summary(hex: "d5d5")?.startsFrame == true)
         #expect(PayloadCodec.otherAudio.summary(hex: "") == nil)

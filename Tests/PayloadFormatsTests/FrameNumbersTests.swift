@@ -22,7 +22,7 @@ struct FrameNumbersTests {
         #expect(flexible.temporalZeroOffset == -1 && flexible.layerOffset == 2 && flexible.end == 3)
     }
 
-    @Test("A payload that ends within its numbers has none of them", arguments: 0..<6)
+    @Test("A payload that ends within its numbers has none", arguments: 0..<6)
     func truncated(length: Int) {
         let bytes = Array(([0x90, 0xf0, 0x81, 0x02, 0x2a, 0x65] as [UInt8]).prefix(length))
         let numbers = FrameNumbers(vp8: bytes.span.bytes)
@@ -31,7 +31,7 @@ struct FrameNumbersTests {
     }
 
     @Test(
-        "The id of a picture parameter set (H.264 section 7.3.2.2), and none of another unit or a set that is cut off")
+        "The id of a picture parameter set (H.264 section 7.3.2.2), and none for another unit or a truncated set")
     func pictureParameterSetID() throws {
         // ue(v): 1 is 0, 010 is 1, 00100 is 3.
         for (byte, id) in [(0x80, 0), (0x40, 1), (0x20, 3)] as [(UInt8, UInt32)] {

@@ -22,21 +22,21 @@ struct H264Tests {
     func parameterSet(_ hex: String, _ width: Int, _ height: Int, _ profile: UInt32) throws {
         let bytes = try #require(CapturedPackets.bytes(hex))
         let set = try unwrapped(SequenceParameterSet(bytes.span.bytes, offset: 0, length: bytes.count))
-        #expect(set.dimensions == PictureDimensions(width: width, height: height))
+        #expect(set.dimensions == FrameDimensions(width: width, height: height))
         #expect(set.profileLevelID == profile)
         for length in 0..<9 {
             #expect(SequenceParameterSet(bytes.span.bytes, offset: 0, length: length) == nil)
         }
     }
 
-    @Test("E4: STAP-A of SPS and PPS may be begun with; the sets can be taken out")
+    @Test("E4: a STAP-A of SPS and PPS can start a stream; the sets can be extracted")
     func aggregation() throws {
         let bytes = try #require(
             CapturedPackets.bytes("78 0013 6742c0208c8d402802dd350606060784423500 0004 68ce3c80"))
         let summary = try unwrapped(PayloadCodec.h264.summary(of: bytes.span.bytes, marker: false))
         #expect(summary.startsFrame && summary.startsKeyframe && summary.containsParameterSets)
         #expect(!summary.isKeyframe && !summary.endsPicture)
-        #expect(summary.dimensions == PictureDimensions(width: 1280, height: 720))
+        #expect(summary.dimensions == FrameDimensions(width: 1280, height: 720))
         var units = try unwrapped(H264.Units(bytes.span.bytes))
         var found: [[UInt8]] = []
         while let unit = units.next(in: bytes.span.bytes) {
@@ -46,7 +46,7 @@ struct H264Tests {
         #expect(found.map { $0[0] & 0x1f } == [H264.sequenceParameterSet, H264.pictureParameterSet])
     }
 
-    @Test("E4: an IDR picture in fragments: only the first packet may be begun with")
+    @Test("E4: an IDR frame in fragments: only the first packet can start a stream")
     func fragments() throws {
         let first = try #require(PayloadCodec.h264.summary(hex: "7c 85 88 84"))
         #expect(first.startsFrame && first.isKeyframe && first.startsKeyframe)
@@ -56,7 +56,7 @@ struct H264Tests {
         #expect(!last.startsFrame && last.endsFrame && last.endsPicture)
     }
 
-    @Test("Slices: the first of a picture starts it, a second one does not; unreferenced ones are discardable")
+    @Test("Slices: the first of a frame starts it, a second one does not; unreferenced ones are discardable")
     func slices() throws {
         let first = try #require(PayloadCodec.h264.summary(hex: "41 9a 22"))
         #expect(first.startsFrame && !first.isKeyframe && !first.isDiscardable)
@@ -67,18 +67,18 @@ struct H264Tests {
         #expect(secondOfRefresh.isKeyframe && !secondOfRefresh.startsKeyframe)
     }
 
-    @Test("As GStreamer sends it: delimiter, SPS, PPS and SEI in one packet")
+    @Test("GStreamer: delimiter, SPS, PPS and SEI in one packet")
     func delimiter() throws {
         let hex = "78 0002 0910 001c 6742c016da0280bfe5c05a8303035280000003008000000f478b1750 0004 68ce3c80 0003 060580"
         let summary = try #require(PayloadCodec.h264.summary(hex: hex))
         #expect(summary.startsKeyframe && summary.containsParameterSets)
-        #expect(summary.dimensions == PictureDimensions(width: 640, height: 360))
+        #expect(summary.dimensions == FrameDimensions(width: 640, height: 360))
         let delta = try #require(PayloadCodec.h264.summary(hex: "58 0002 0930 0006 419a22803c30"))
         #expect(delta.startsFrame && !delta.startsKeyframe)
     }
 
     @Test(
-        "Broken and forbidden payloads are refused",
+        "Malformed and forbidden payloads are refused",
         arguments: [
             "", "00", "1e00", "1f00",  // Types 0, 30 and 31.
             "78", "780000", "780001", "78000267", "78000167 00", "78000118",  // Sizes; an aggregation inside.

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("VP8 payload descriptor (RFC 7741)")
 struct VP8Tests {
-    @Test("Keyframe with every field: section 4.6.1 with a size behind it")
+    @Test("Keyframe with every field of section 4.2, and its size")
     func keyframe() throws {
         // X, S; I, L, T, K; picture id 0x1234 in two bytes; TL0PICIDX 0x56; TID 1, Y, KEYIDX 3; P = 0, 640 x 360.
         let summary = try #require(
@@ -18,7 +18,7 @@ struct VP8Tests {
         #expect(summary.tl0PictureIndex == 0x56)
         #expect(summary.temporalLayer == 1)
         #expect(summary.keyIndex == 3)
-        #expect(summary.dimensions == PictureDimensions(width: 640, height: 360))
+        #expect(summary.dimensions == FrameDimensions(width: 640, height: 360))
     }
 
     @Test("Delta frame with a short picture id; layers and layer sync")
@@ -36,21 +36,21 @@ struct VP8Tests {
         #expect(!plain.isDiscardable)
     }
 
-    @Test("A later partition and a later packet of one start no frame")
+    @Test("A later partition, and a later packet of a partition, start no frame")
     func continuation() throws {
         #expect(try #require(PayloadCodec.vp8.summary(hex: "11 00")).startsFrame == false)
         let later = try #require(PayloadCodec.vp8.summary(hex: "00 00", marker: true))
         #expect(!later.startsFrame && !later.isKeyframe && later.endsFrame)
     }
 
-    @Test("Sizes carry a scale in their upper bits, which is no size")
+    @Test("The upper bits of the size are a scale, and no part of it")
     func scale() throws {
         let summary = try #require(PayloadCodec.vp8.summary(hex: "10 101c00 9d012a 80c2 6841 39"))
-        #expect(summary.dimensions == PictureDimensions(width: 640, height: 360))
+        #expect(summary.dimensions == FrameDimensions(width: 640, height: 360))
     }
 
     @Test(
-        "A payload that ends inside of its descriptor is refused",
+        "A payload that ends within its descriptor is refused",
         arguments: ["", "90", "9080", "908080", "90c011", "90e01107", "90f0923456", "10"])
     func malformed(_ hex: String) {
         #expect(PayloadCodec.vp8.summary(hex: hex) == nil)

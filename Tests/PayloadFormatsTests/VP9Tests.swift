@@ -17,10 +17,10 @@ struct VP9Tests {
         #expect(summary.tl0Offset == 4)
         #expect(summary.tl0PictureIndex == 9)
         #expect(!summary.isFlexible)
-        #expect(summary.dimensions == PictureDimensions(width: 640, height: 360))
+        #expect(summary.dimensions == FrameDimensions(width: 640, height: 360))
     }
 
-    @Test("G8: an upper spatial layer of the key picture starts that layer and is no keyframe to begin with")
+    @Test("G8: an upper spatial layer of the key picture starts that layer but no stream")
     func upperLayer() throws {
         // I, L, F, B, E; picture id 5; T0 U1 S1 D1.
         let summary = try #require(PayloadCodec.vp9.summary(hex: "bc 05 13 aa", marker: true))
@@ -33,7 +33,7 @@ struct VP9Tests {
         #expect(summary.tl0Offset == 0)
     }
 
-    @Test("Flexible: up to three references, switching point, unused by layers above")
+    @Test("Flexible: up to three references, switching point, not used by layers above")
     func flexible() throws {
         // I, P, L, F, B, Z; T2 U1 S1 D0; references 1, 2 and 3.
         let summary = try #require(PayloadCodec.vp9.summary(hex: "f9 05 52 03 05 06 aa"))
@@ -46,15 +46,15 @@ struct VP9Tests {
         #expect(!noSwitch.isSwitchingPoint)
     }
 
-    @Test("Without a structure the size comes from the frame's own header")
+    @Test("Without a structure the frame header gives the size")
     func frameHeader() throws {
         // Profile 0, key, shown: 10 0 0 0 0 1 0; sync; colour space 1, range 0; 1280 - 1, 720 - 1.
         let summary = try #require(PayloadCodec.vp9.summary(hex: "8c 05 82 498342 2 04ff 02cf 0 aa"))
-        #expect(summary.dimensions == PictureDimensions(width: 1280, height: 720))
+        #expect(summary.dimensions == FrameDimensions(width: 1280, height: 720))
     }
 
     @Test(
-        "A payload that ends inside of its descriptor is refused",
+        "A payload that ends within its descriptor is refused",
         arguments: [
             "", "80", "8080", "a005", "a00500", "d005", "8205", "820510", "82053801400 0b4", "82050803", "8c05",
         ])

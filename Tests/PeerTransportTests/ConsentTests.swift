@@ -5,7 +5,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Consent: media goes only where the server's own checks are answered (RFC 7675)")
+@Suite("Consent: media is sent only to addresses that answer the server's checks (RFC 7675)")
 struct ConsentTests {
     static let elsewhere = SocketAddress(ipv4: 0xcb00_7107, port: 7_777)
 
@@ -17,7 +17,7 @@ struct ConsentTests {
         return try #require(pair.sent[count...].first { $0.toServer && $0.bytes[0] == 0 && $0.bytes[1] == 1 }).bytes
     }
 
-    @Test("A client's own check from an address that answers nothing draws at most three times its bytes")
+    @Test("A client's check from an address that answers nothing elicits at most three times its bytes")
     func amplification() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -42,7 +42,7 @@ struct ConsentTests {
         #expect(!pair.serverEvents.contains(.moved(Self.elsewhere)))
     }
 
-    @Test("Port after port draws three times what it brings, too")
+    @Test("Many such ports in a row elicit at most three times their bytes, too")
     func manyAddresses() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -59,7 +59,9 @@ struct ConsentTests {
         #expect(pair.server.remoteAddress == pair.clientAddress)
     }
 
-    @Test("A captured check that is sent again from elsewhere is a replay: counted, not answered, nothing moves")
+    @Test(
+        "A captured check sent from another address is a replay: counted, not answered, and the selected address does not change"
+    )
     func replayedCheck() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -76,7 +78,9 @@ struct ConsentTests {
         #expect(!pair.server.isValidated(Self.elsewhere))
     }
 
-    @Test("A check older than the server remembers moves nothing either, because nobody answers from there")
+    @Test(
+        "A check older than the replay memory does not change the selected address either, because that address answers no check"
+    )
     func forgottenCheck() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -91,7 +95,7 @@ struct ConsentTests {
         #expect(pair.strayed[Self.elsewhere, default: 0] <= 3 * captured.count)
     }
 
-    @Test("A check that is retransmitted from the same address is answered again, and counts once")
+    @Test("A check retransmitted from the same address is answered again, and counts once")
     func retransmittedCheck() throws {
         var behaviour = ClientBehaviour()
         behaviour.keepsChecking = false
@@ -110,8 +114,8 @@ struct ConsentTests {
         #expect(pair.now - last <= .seconds(15))
     }
 
-    @Test("A client that answers no check is received, reported to, and sent no media; it stays while it sends")
-    func mute() throws {
+    @Test("A client that answers no check is received and gets reports but no media; it stays connected while it sends")
+    func silentClient() throws {
         var behaviour = ClientBehaviour()
         behaviour.answersChecks = false
         behaviour.keepsChecking = false
@@ -138,7 +142,7 @@ struct ConsentTests {
         #expect(pair.serverEvents.last == .ended(.consentExpired))
     }
 
-    @Test("Media stops when the answers stop, though the client goes on sending, and begins again with the next answer")
+    @Test("Media stops when the answers stop, although the client continues to send, and resumes with the next answer")
     func expiry() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -162,7 +166,7 @@ struct ConsentTests {
         #expect(pair.sendMedia(2))
     }
 
-    @Test("Consent survives a link that loses a fifth each way", arguments: 0..<10)
+    @Test("Consent survives a link that loses 20 % each way", arguments: 0..<10)
     func lossy(seed: Int) throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -172,7 +176,7 @@ struct ConsentTests {
         #expect(pair.server.mayReceive && !pair.serverEvents.contains(.sendingForbidden))
     }
 
-    @Test("A move costs one round trip, and media goes on to the old address until then")
+    @Test("A change of address costs one round trip, and media continues to the old address until then")
     func move() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -188,7 +192,9 @@ struct ConsentTests {
         #expect(!pair.serverEvents.contains(.sendingForbidden))
     }
 
-    @Test("The server is controlled, never nominates, and checks in the turn of the first check, ahead of its answer")
+    @Test(
+        "The server is controlled, never nominates, and sends its check in the turn of the first check, ahead of the answer"
+    )
     func ownCheck() throws {
         let pair = try TransportPair()
         pair.run(for: .milliseconds(10))
@@ -205,7 +211,7 @@ struct ConsentTests {
         #expect(!types.contains(0x0025) && !types.contains(0x802a), "neither USE-CANDIDATE nor ICE-CONTROLLING")
     }
 
-    @Test("After a restart an old check that was recorded is a replay, before and after the new credentials are used")
+    @Test("After a restart an earlier check is a replay, before and after the new credentials are used")
     func replayAfterRestart() throws {
         let pair = try TransportPair()
         #expect(pair.connect())

@@ -5,7 +5,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Handshake of a server peer with a client")
+@Suite("Handshakes between server and client")
 struct HandshakeTests {
     @Test("Both setup roles end with keys on both sides", arguments: [DTLSRole.client, .server])
     func connects(role: DTLSRole) throws {
@@ -19,7 +19,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "F6: GCM first, and a client that has AES_CM only is connected",
+        "F6: GCM is preferred, and a client that has AES_CM only connects",
         arguments: [
             ("SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM:SRTP_AEAD_AES_128_GCM", "SRTP_AEAD_AES_128_GCM"),
             ("SRTP_AES128_CM_SHA1_80", "SRTP_AES128_CM_HMAC_SHA1_80"),
@@ -41,7 +41,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "F6: a certificate that is not the one of the SDP is refused with a named reason",
+        "F6: a certificate that does not match the SDP is refused with a named reason",
         arguments: [
             DTLSRole.client, .server,
         ])
@@ -79,7 +79,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "D9: media goes to where the handshake came from, ahead of a nomination", arguments: [DTLSRole.client, .server])
+        "D9: before a nomination media goes to the source of the handshake", arguments: [DTLSRole.client, .server])
     func lateNomination(role: DTLSRole) throws {
         var behaviour = ClientBehaviour()
         behaviour.role = role
@@ -93,7 +93,7 @@ struct HandshakeTests {
         #expect(!pair.serverEvents.contains { if case .moved = $0 { true } else { false } })
     }
 
-    @Test("A peer that never nominates is given up, and its handshake keeps no worker busy")
+    @Test("A peer that never nominates is closed after its timeout, and its handshake keeps no worker busy")
     func neverNominated() throws {
         var behaviour = ClientBehaviour()
         behaviour.nominationDelay = .seconds(100)
@@ -107,7 +107,9 @@ struct HandshakeTests {
         #expect(pair.serverEvents.last == .ended(.iceTimeout))
     }
 
-    @Test("A ClientHello that comes before the peer's description waits for it, not for the client's timer")
+    @Test(
+        "A ClientHello ahead of the peer's description is answered when that arrives, not at the client's retransmission"
+    )
     func lateDescription() throws {
         let pair = try TransportPair(remoteKnown: false)
         pair.run(for: .milliseconds(200))
@@ -117,7 +119,7 @@ struct HandshakeTests {
         #expect(pair.run(for: .milliseconds(40)) { pair.client.isConnected && pair.server.isConnected })
     }
 
-    @Test("Only a first flight is kept for a description that does not come")
+    @Test("Only a first flight is kept for a description that does not arrive")
     func lateDescriptionIsBounded() throws {
         let pair = try TransportPair(remoteKnown: false)
         pair.run(for: .seconds(12))

@@ -9,7 +9,7 @@ import Testing
 struct HostileTests {
     static let stranger = SocketAddress(ipv4: 0xcb00_7101, port: 6_666)
 
-    @Test("F5: DTLS and RTP from an address that ICE has not validated are dropped unread; the handshake finishes")
+    @Test("F5: DTLS and RTP from an unvalidated address are dropped unread; the handshake completes")
     func flood() throws {
         let pair = try TransportPair()
         let hello = try #require(try WireCapture.load("chromium156_nopqc").clientHello.first)
@@ -28,7 +28,7 @@ struct HostileTests {
         #expect(pair.now < MonotonicTime(milliseconds: 1_300), "no retransmission was needed")
     }
 
-    @Test("F8: a broken ClientHello from the peer's own address is dropped; the handshake finishes")
+    @Test("F8: a malformed ClientHello from the peer's own address is dropped; the handshake completes")
     func brokenHello() throws {
         let pair = try TransportPair()
         var broken = try #require(try WireCapture.load("chromium156_nopqc").clientHello.first)
@@ -41,7 +41,7 @@ struct HostileTests {
         #expect(pair.now < MonotonicTime(milliseconds: 1_300), "no retransmission was needed")
     }
 
-    @Test("F7: replayed, forged and early SRTP never come out clear")
+    @Test("F7: replayed, forged and early SRTP is never decrypted")
     func replay() throws {
         let pair = try TransportPair()
         let early = TransportPair.rtp(1, 1, [1])
@@ -57,7 +57,7 @@ struct HostileTests {
         #expect(pair.inject(TransportPair.rtp(7, 1, [1, 2]), from: pair.clientAddress) != .rtp(length: 14))
     }
 
-    @Test("Checks with a wrong password, a wrong name or a flipped bit validate nobody")
+    @Test("Checks with a wrong password, a wrong user name or a flipped bit validate no address")
     func unauthorised() throws {
         let pair = try TransportPair()
         pair.loses = { $0.toServer }
@@ -75,7 +75,7 @@ struct HostileTests {
         #expect(pair.server.isValidated(Self.stranger), "the whole check does")
     }
 
-    @Test("L1: 60,000 datagrams of noise do not trap, validate nobody, and leave the call up")
+    @Test("L1: 60,000 datagrams of noise do not trap, validate no address, and do not disturb the call")
     func noise() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -104,7 +104,7 @@ struct HostileTests {
         #expect(pair.inject(pair.clientRTP(sequence: 1), from: pair.clientAddress) == .rtp(length: 16))
     }
 
-    @Test("Media runs both ways, RTP and RTCP, and the bytes are the ones sent")
+    @Test("Media flows both ways, RTP and RTCP, with unchanged bytes")
     func media() throws {
         let pair = try TransportPair()
         #expect(pair.connect())

@@ -4,7 +4,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Life and end of a peer")
+@Suite("Lifecycle of a peer")
 struct LifeTests {
     private static func settings(consent: Int64) -> TransportSettings {
         var settings = TransportSettings()
@@ -12,7 +12,7 @@ struct LifeTests {
         return settings
     }
 
-    @Test("F4, B18: a killed client is gone within the consent timeout", arguments: [5, 15, 30] as [Int64])
+    @Test("F4, B18: a killed client is disconnected within the consent timeout", arguments: [5, 15, 30] as [Int64])
     func killed(consent: Int64) throws {
         let pair = try TransportPair(settings: Self.settings(consent: consent))
         #expect(pair.connect())
@@ -26,7 +26,7 @@ struct LifeTests {
         #expect(pair.server.nextDeadline == .distantFuture)
     }
 
-    @Test("A7: one sign of life in either direction is enough", arguments: [(true, false), (false, true)])
+    @Test("A7: checks in one direction are enough to stay connected", arguments: [(true, false), (false, true)])
     func oneSided(keepsChecking: Bool, answers: Bool) throws {
         var behaviour = ClientBehaviour()
         behaviour.keepsChecking = keepsChecking
@@ -37,7 +37,7 @@ struct LifeTests {
         #expect(pair.server.roundTripTime == (answers ? .milliseconds(20) : nil))
     }
 
-    @Test("Neither checks nor answers: consent is lost although the socket is open")
+    @Test("A client that neither checks nor answers loses consent although its socket is open")
     func silent() throws {
         var behaviour = ClientBehaviour()
         behaviour.keepsChecking = false
@@ -48,7 +48,7 @@ struct LifeTests {
         #expect(pair.serverEvents.last == .ended(.consentExpired))
     }
 
-    @Test("The server checks every 4 to 6 seconds, not in step")
+    @Test("The server checks every 4 to 6 seconds, at random intervals")
     func pace() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -58,7 +58,7 @@ struct LifeTests {
         #expect((50...75).contains(checks), "\(checks)")
     }
 
-    @Test("No check at all: given up after 30 s")
+    @Test("Without any check a peer is closed after 30 s")
     func setupTimeout() throws {
         let pair = try TransportPair()
         pair.client.isKilled = true
@@ -67,7 +67,7 @@ struct LifeTests {
         #expect(pair.now == MonotonicTime(milliseconds: 31_000))
     }
 
-    @Test("ICE but no DTLS: given up after 30 s")
+    @Test("With ICE but no DTLS a peer is closed after 30 s")
     func handshakeTimeout() throws {
         let pair = try TransportPair()
         pair.loses = { $0.toServer && (20...63).contains($0.bytes[0]) }
@@ -75,7 +75,7 @@ struct LifeTests {
         #expect(pair.serverEvents.last == .ended(.dtlsTimeout))
     }
 
-    @Test("B17: close_notify of the client ends the peer at once")
+    @Test("B17: the client's close_notify closes the peer at once")
     func clientCloses() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -84,7 +84,7 @@ struct LifeTests {
         #expect(pair.serverEvents.last == .ended(.closedByPeer))
     }
 
-    @Test("The server's close reaches the client, is told once, and nothing works after it")
+    @Test("The server's close_notify reaches the client and is reported once; later packets are refused")
     func serverCloses() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -99,7 +99,7 @@ struct LifeTests {
         #expect(slot.withUnsafeMutableBytes { pair.server.protectRTP($0, length: 40) } == nil)
     }
 
-    @Test("Lossy networks: 20 % lost each way still connect within ten seconds", arguments: 0..<20)
+    @Test("With 20 % loss each way a peer connects within ten seconds", arguments: 0..<20)
     func lossy(seed: Int) throws {
         let pair = try TransportPair()
         var random = RandomSource(seed: UInt64(seed))

@@ -5,11 +5,11 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Peers that move and restart")
+@Suite("Address changes and ICE restarts")
 struct MovementTests {
     static let newAddress = SocketAddress(ipv4: 0xc633_6401, port: 61_000)
 
-    @Test("A NAT rebinding moves the peer with its next check, nominated or not", arguments: [true, false])
+    @Test("After a NAT rebinding the next check moves the peer, nominated or not", arguments: [true, false])
     func rebinding(nominates: Bool) throws {
         var behaviour = ClientBehaviour()
         behaviour.nominatesAlways = nominates
@@ -28,7 +28,8 @@ struct MovementTests {
         #expect(pair.serverEvents.contains { if case .addressReleased = $0 { true } else { false } })
     }
 
-    @Test("A peer that nominates a better candidate right after it connected has not moved, and is sent to there")
+    @Test(
+        "A peer that nominates a better candidate right after it connected has not moved; media goes to that candidate")
     func settling() throws {
         var behaviour = ClientBehaviour()
         behaviour.nominatesAlways = true
@@ -67,7 +68,7 @@ struct MovementTests {
         #expect(pair.now - moved <= .milliseconds(80), "\((pair.now - moved).milliseconds) ms")
     }
 
-    @Test("A backup path that is checked beside a living one does not take the peer away")
+    @Test("Checks of a backup path beside a live one do not change the selected address")
     func backup() throws {
         var behaviour = ClientBehaviour()
         behaviour.nominatesAlways = false
@@ -85,7 +86,8 @@ struct MovementTests {
     }
 
     @Test(
-        "B21: an ICE restart from a new address keeps keys and media; the old credentials end with the first new check")
+        "B21: an ICE restart from a new address keeps keys and media; the old credentials expire with the first new check"
+    )
     func restart() throws {
         let pair = try TransportPair()
         #expect(pair.connect())
@@ -133,7 +135,7 @@ struct MovementTests {
         #expect(pair.serverEvents.last == .ended(.fingerprintMismatch))
     }
 
-    @Test("Addresses of a peer are bounded; the selected one is never pushed out")
+    @Test("The addresses of a peer are bounded; the selected one is never evicted")
     func boundedAddresses() throws {
         var behaviour = ClientBehaviour()
         behaviour.nominatesAlways = false

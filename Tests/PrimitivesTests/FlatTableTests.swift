@@ -4,7 +4,7 @@ import Testing
 @Suite("Flat tables")
 struct FlatTableTests {
     @Test(
-        "Entries that come and go at random are found as a Dictionary finds them", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
+        "Random insertions and removals give the same content as a Dictionary", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
     func churn(seed: UInt64) {
         var random = RandomSource(seed: seed)
         var table = FlatTable<UInt32>(capacity: 2)
@@ -33,7 +33,7 @@ struct FlatTableTests {
         }
     }
 
-    @Test("Zero and the largest numbers are keys and values like others")
+    @Test("Zero and the largest number are valid keys and values")
     func edges() {
         var table = FlatTable<UInt64>()
         for key in [0, 1, UInt64.max] { table.set(key, to: key == 1 ? 0 : Int(UInt32.max) - 1) }
@@ -41,7 +41,7 @@ struct FlatTableTests {
         #expect(zero == Int(UInt32.max) - 1 && one == 0 && most == Int(UInt32.max) - 1 && absent == nil)
     }
 
-    @Test("Addresses are keys, whatever the seed")
+    @Test("Addresses are valid keys, whatever the seed")
     func addresses() {
         var table = FlatTable<SocketAddress>(seed: 7)
         let all = (0..<100).map { SocketAddress(ipv4: UInt32($0), port: UInt16($0)) }

@@ -3,18 +3,18 @@ import Testing
 
 @Suite("Primitives")
 struct PrimitivesTests {
-    @Test("Never stays never")
+    @Test("A duration added to the distant future is the distant future")
     func distantFutureSaturates() {
         #expect(MonotonicTime.distantFuture + .seconds(1) == .distantFuture)
     }
 
-    @Test("A Duration becomes whole nanoseconds")
+    @Test("A Duration is converted to whole nanoseconds")
     func durations() {
         #expect(TimeInterval(Duration.milliseconds(1_500)) == .milliseconds(1_500))
         #expect(TimeInterval(Duration.nanoseconds(-7)).nanoseconds == -7)
     }
 
-    @Test("IPv4 is kept mapped, and loopback is known in both families")
+    @Test("IPv4 is kept mapped, and loopback is recognized in both families")
     func addresses() {
         let v4 = SocketAddress(ipv4: 0x7f00_0001, port: 7900)
         #expect(v4.isIPv4 && v4.isLoopback && v4.host == "127.0.0.1")
@@ -24,7 +24,7 @@ struct PrimitivesTests {
     }
 
     @Test(
-        "IPv6 is written as RFC 5952 wants it",
+        "IPv6 is written as RFC 5952 requires",
         arguments: [
             (0x2001_0db8_0000_0000, 1, "2001:db8::1"), (0, 1, "::1"), (0, 0, "::"),
             (0x2001_0db8_0000_0001, 0x0001_0001_0001_0001, "2001:db8:0:1:1:1:1:1"),
@@ -36,7 +36,7 @@ struct PrimitivesTests {
         #expect(SocketAddress(high: high, low: low, port: 0).host == text)
     }
 
-    @Test("A batch keeps datagrams back to back and refuses what does not fit")
+    @Test("A batch keeps datagrams contiguous and refuses those that do not fit")
     func batch() {
         var batch = OutboundBatch(datagrams: 2, bytes: 8)
         let there = SocketAddress(ipv4: 0x0a00_0001, port: 9)
@@ -52,7 +52,7 @@ struct PrimitivesTests {
         #expect(!Array(repeating: UInt8(0), count: 9).withUnsafeBytes { batch.append($0, to: there) })
     }
 
-    @Test("Each drop is counted under its own reason")
+    @Test("Each drop is counted under its reason")
     func drops() {
         var counters = DropCounters()
         for reason in DropReason.allCases { counters.count(reason) }

@@ -29,7 +29,7 @@ struct ExtensionValueTests {
         #expect(written(1) { AudioLevel(level: 30, isVoice: true).write(to: $0, at: 0) } == [0x9e])
     }
 
-    @Test("B6: all turns, flip and camera of the video orientation survive", arguments: UInt8(0)..<16)
+    @Test("B6: all rotations, flip and camera of the video orientation are read back", arguments: UInt8(0)..<16)
     func orientation(_ byte: UInt8) throws {
         let bytes = [byte]
         let element = RTPHeaderExtensions.Element(id: 1, offset: 0, length: 1)
@@ -78,7 +78,7 @@ struct ExtensionValueTests {
         #expect(try value("00") { AbsoluteCaptureTime($0, in: $1) } == nil)
     }
 
-    @Test("A10: content type tells a screen")
+    @Test("A10: the content type identifies a screen")
     func contentType() throws {
         #expect(try value("01") { VideoContentType($0, in: $1) }?.isScreen == true)
         #expect(try value("00") { VideoContentType($0, in: $1) }?.isScreen == false)

@@ -30,7 +30,7 @@ struct HeaderExtensionTests {
     }
 
     @Test(
-        "A broken rest ends the walk and keeps what came before",
+        "A malformed rest ends the iteration and keeps the elements before it",
         arguments: [
             ("bede0001 10aa f0bb", 1),  // 15 is reserved.
             ("bede0001 10aa 03bb", 1),  // 0 with a length.
@@ -71,7 +71,7 @@ struct HeaderExtensionWriterTests {
         return (header, found)
     }
 
-    @Test("G2: one-byte form while it can express everything")
+    @Test("G2: the one-byte form is used while it can express all elements")
     func oneByte() throws {
         try plain.withSlot { slot in
             var writer = HeaderExtensionWriter(slot, at: 12)
@@ -87,7 +87,7 @@ struct HeaderExtensionWriterTests {
     }
 
     @Test(
-        "G2: what is written turns into two-byte form when an element needs it",
+        "G2: the block is converted to the two-byte form when an element needs it",
         arguments: [(UInt8(15), 1), (3, 17), (3, 0), (200, 30)])
     func becomesTwoByte(_ id: UInt8, _ length: Int) throws {
         try plain.withSlot { slot in
@@ -103,7 +103,7 @@ struct HeaderExtensionWriterTests {
         }
     }
 
-    @Test("Where two-byte form is not allowed, the element is refused and the rest stands")
+    @Test("Where the two-byte form is not allowed, the element is refused and the others stay")
     func refused() throws {
         try plain.withSlot { slot in
             var writer = HeaderExtensionWriter(slot, at: 12, allowsTwoByte: false)
@@ -116,7 +116,7 @@ struct HeaderExtensionWriterTests {
         }
     }
 
-    @Test("No elements: no extension")
+    @Test("Without elements there is no extension")
     func empty() throws {
         var packet = plain
         packet[0] = 0x90
@@ -127,7 +127,7 @@ struct HeaderExtensionWriterTests {
         }
     }
 
-    @Test("A full slot is never written past, in any order of elements")
+    @Test("Nothing is written beyond a full slot, in any order of elements")
     func bounds() throws {
         var random = RandomSource(seed: 7)
         for _ in 0..<2_000 {

@@ -46,7 +46,7 @@ struct RTCPReadTests {
         #expect(!read.isMalformed)
     }
 
-    @Test("Two chunks of a description, each ended and padded to a word")
+    @Test("Two chunks of a description, each terminated and padded to a word")
     func chunks() throws {
         let read = try packets("82ca0006 00000001 0101 61 00 00000002 0103 626364 02 01 65 00 00000000")
         guard case .sourceDescription(var description) = read.packets[0] else { throw Wrong() }
@@ -68,7 +68,7 @@ struct RTCPReadTests {
         #expect(Array(nack.entry(at: 1, in: read.bytes.span.bytes)) == [16])
     }
 
-    @Test("Reduced size (RFC 5506): PLI alone, FIR, REMB and an unknown application feedback")
+    @Test("Reduced size (RFC 5506): PLI alone, FIR, REMB and unknown application feedback")
     func reducedSize() throws {
         let read = try packets(
             """
@@ -109,7 +109,7 @@ struct RTCPReadTests {
                 == .init(ssrc: 5, lastReceiverReport: 6, delay: 7))
     }
 
-    @Test("Goodbye, application data and an unknown type are framed; padding is no data")
+    @Test("BYE, APP and an unknown type are framed; padding is no data")
     func others() throws {
         let read = try packets(
             """
@@ -128,7 +128,7 @@ struct RTCPReadTests {
     }
 
     @Test(
-        "A broken packet ends the compound and keeps what came before it",
+        "A malformed packet ends the compound and keeps the packets before it",
         arguments: [
             "80c90001 00000001 81c90001 00000001",  // A block that is not there.
             "80c90001 00000001 80c90002 00000001",  // Longer than the datagram.
@@ -144,7 +144,7 @@ struct RTCPReadTests {
         #expect(read.isMalformed)
     }
 
-    @Test("What does not begin as RTCP is refused", arguments: ["", "80c8", "80600001", "40c80000"])
+    @Test("A datagram that does not start like RTCP is refused", arguments: ["", "80c8", "80600001", "40c80000"])
     func refused(_ hex: String) throws {
         let bytes = try unwrapped(CapturedPackets.bytes(hex))
         #expect(RTCPCompound(bytes.span.bytes) == nil)

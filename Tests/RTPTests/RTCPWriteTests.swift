@@ -14,7 +14,7 @@ struct RTCPWriteTests {
         }
     }
 
-    @Test("Reports, description and goodbye come out as the RFC draws them")
+    @Test("Reports, descriptions and BYE are laid out as RFC 3550 draws them")
     func reports() {
         let block = ReportBlock(
             ssrc: 0xaabb_ccdd, fractionLost: 0x40, cumulativeLost: -2, highestSequence: 0x1_0005, jitter: 7,
@@ -39,7 +39,7 @@ struct RTCPWriteTests {
         #expect(bytes == expected)
     }
 
-    @Test("Names of every length end in a zero and at a word", arguments: 0...9)
+    @Test("Names of every length are terminated by a zero and padded to a word", arguments: 0...9)
     func names(_ length: Int) throws {
         let bytes = written { $0.appendSourceDescription(ssrc: 9, cname: [UInt8](repeating: 0x61, count: length)) }
         #expect(bytes.count % 4 == 0)
@@ -53,7 +53,7 @@ struct RTCPWriteTests {
         #expect(description.next(in: bytes.span.bytes) == nil)
     }
 
-    @Test("A report has at most 31 blocks; losses beyond 24 bits are cut")
+    @Test("A report has at most 31 blocks; losses saturate at 24 bits")
     func manyBlocks() throws {
         let block = ReportBlock(
             ssrc: 1, fractionLost: 0, cumulativeLost: .max, highestSequence: 0, jitter: 0, lastSenderReport: 0,
@@ -73,7 +73,7 @@ struct RTCPWriteTests {
         #expect(report.blocks.block(at: 30, in: bytes.span.bytes).cumulativeLost == 0x7f_ffff)
     }
 
-    @Test("G4: missing numbers share entries where 17 of them fit one, over the wrap too")
+    @Test("G4: missing numbers share an entry where it covers all of them, across the wrap, too")
     func nack() throws {
         let missing: [UInt16] = [65_530, 65_531, 65_535, 10, 11, 28, 100]
         let bytes = written { writer in
@@ -90,7 +90,7 @@ struct RTCPWriteTests {
         #expect((0..<nack.count).flatMap { Array(nack.entry(at: $0, in: bytes.span.bytes)) } == missing)
     }
 
-    @Test("Keyframe requests and bitrate")
+    @Test("Keyframe requests and REMB")
     func feedback() {
         let bytes = written { writer in
             writer.appendPictureLoss(senderSSRC: 1, mediaSSRC: 2)
@@ -106,7 +106,9 @@ struct RTCPWriteTests {
         #expect(bytes == expected)
     }
 
-    @Test("A bitrate loses less than one part in 131,072", arguments: [0, 1, 262_143, 262_144, 1_440_000, 1 << 40])
+    @Test(
+        "The encoding of a bitrate loses less than one part in 131,072",
+        arguments: [0, 1, 262_143, 262_144, 1_440_000, 1 << 40])
     func bitrate(_ bits: UInt64) throws {
         let bytes = written { $0.appendMaximumBitrate(senderSSRC: 1, bitsPerSecond: bits, ssrcs: [1]) }
         var compound = try unwrapped(RTCPCompound(bytes.span.bytes))
@@ -137,7 +139,7 @@ struct RTCPWriteTests {
         #expect(delays.item(at: 1, in: bytes.span.bytes) == item)
     }
 
-    @Test("Nothing is written past a slot of any size, and what is written stays readable")
+    @Test("Nothing is written beyond a slot of any size, and what is written stays readable")
     func bounds() throws {
         for capacity in 0...160 {
             var backing = [UInt8](repeating: 0x5a, count: 300)

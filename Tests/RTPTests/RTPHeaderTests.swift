@@ -35,7 +35,7 @@ struct RTPHeaderTests {
     }
 
     @Test(
-        "What is no RTP is refused",
+        "Datagrams that are not RTP are refused",
         arguments: [
             "", "80", "8060000100000002000000", "406000010000000200000003", "c06000010000000200000003",
             "816000010000000200000003",  // A contributing source that is not there.
@@ -50,7 +50,7 @@ struct RTPHeaderTests {
         #expect(RTPHeader(packet.span.bytes) == nil)
     }
 
-    @Test("Patches change what they name and nothing else")
+    @Test("Patches change their field and nothing else")
     func patches() throws {
         let packet = try unwrapped(CapturedPackets.bytes("80e0 1234 01020304 a1b2c3d4 aabb"))
         try packet.withSlot { slot in
@@ -73,7 +73,7 @@ struct RTPHeaderTests {
 
 @Suite("Unwrapping")
 struct UnwrapperTests {
-    @Test("Numbers go on over the wrap, and back over it")
+    @Test("Extended numbers continue across the wrap, forwards and backwards")
     func wrap() {
         var unwrapper = SequenceUnwrapper()
         let first = unwrapper.unwrap(65_534)
@@ -85,7 +85,7 @@ struct UnwrapperTests {
         #expect(unwrapper.last == first + 2)
     }
 
-    @Test("Numbers before the first stay positive")
+    @Test("Numbers ahead of the first stay positive")
     func beforeFirst() {
         var unwrapper = SequenceUnwrapper()
         #expect(unwrapper.unwrap(2) == 0x1_0002)
@@ -106,7 +106,7 @@ struct UnwrapperTests {
 
 @Suite("Retransmission (RFC 4588)")
 struct RTXTests {
-    @Test("G3: a packet that is wrapped and unwrapped is the same packet")
+    @Test("G3: a packet that is wrapped and unwrapped is unchanged")
     func roundTrip() throws {
         let packet = try unwrapped(CapturedPackets.bytes("90e0 1234 01020304 a1b2c3d4 bede0001 10aa0000 0102030405"))
         try packet.withSlot(capacity: packet.count + 2) { slot in
@@ -126,7 +126,7 @@ struct RTXTests {
         }
     }
 
-    @Test("Padding goes when a packet is unwrapped, and a probe of padding only has nothing in it")
+    @Test("Unwrapping removes padding, and a probe of padding only contains no packet")
     func padding() throws {
         let padded = try unwrapped(CapturedPackets.bytes("a061 0001 00000002 00000003 1234 aa 0002"))
         try padded.withSlot { slot in
@@ -141,7 +141,7 @@ struct RTXTests {
         probe.withSlot { slot in #expect(RTX.unwrap(slot, header: header, ssrc: 4, payloadType: 96) == nil) }
     }
 
-    @Test("A slot without room is left alone")
+    @Test("A slot without room is left unchanged")
     func noRoom() throws {
         let packet = try unwrapped(CapturedPackets.bytes("8060 1234 00000002 00000004 aa"))
         packet.withSlot(capacity: packet.count + 1) { slot in

@@ -22,7 +22,7 @@ struct TransportFeedbackTests {
 
     private struct Wrong: Error {}
 
-    @Test("Every kind of chunk, laid out by hand")
+    @Test("Every kind of chunk, bytes laid out by hand")
     func chunks() throws {
         // Base 65,534, 14 packets, reference time -1 (64 ms before 0), feedback 7: a run of 3 small, a run of 2 lost, and
         // a one-bit vector of 1 0 1 0 0 0 0 0 1 with 5 symbols unused (10 101000 00100000).
@@ -37,7 +37,7 @@ struct TransportFeedbackTests {
         #expect(result.statuses.map(\.arrival) == expected)
     }
 
-    @Test("Chromium pads by less than a word: a captured feedback")
+    @Test("Chromium pads by less than a word: captured feedback")
     func padded() throws {
         let bytes = try unwrapped(
             CapturedPackets.bytes("afcd0007 fa17fa17 c0e741fd 00010007 030ab500 2007 cf000014980000 000003"))
@@ -56,7 +56,7 @@ struct TransportFeedbackTests {
         #expect(try read(bytes).statuses.map(\.arrival) == expected)
     }
 
-    @Test("Chunks or deltas that are cut off are refused; an empty run is passed over")
+    @Test("Truncated chunks or deltas are refused; an empty run is skipped")
     func broken() throws {
         for hex in [
             "8fcd0005 00000001 00000002 00010004 00000200 2003 0000",  // One packet has no chunk.
@@ -72,7 +72,7 @@ struct TransportFeedbackTests {
         #expect(try read(empty).statuses.map(\.arrival) == [513, 515])
     }
 
-    @Test("H6: what is written is read back: any loss, jitter, reordering in time and size of slot")
+    @Test("H6: written feedback is read back, with any loss, jitter, reordering in time and slot size")
     func property() throws {
         var random = RandomSource(seed: 3)
         for round in 0..<400 {
@@ -131,7 +131,7 @@ struct TransportFeedbackTests {
         }
     }
 
-    @Test("Two packets further apart than a delta can tell go into two feedbacks")
+    @Test("Two packets further apart than a delta can express go into two packets of feedback")
     func farApart() {
         let arrivals = [
             PacketArrival(sequence: 1, time: MonotonicTime(milliseconds: 0)),
@@ -145,7 +145,7 @@ struct TransportFeedbackTests {
         }
     }
 
-    @Test("Packets lost ahead of the first arrival are told too")
+    @Test("Packets lost ahead of the first arrival are reported, too")
     func lostFirst() throws {
         let arrivals = [PacketArrival(sequence: 20, time: MonotonicTime(milliseconds: 64))]
         let bytes = [UInt8]().withSlot { slot in

@@ -11,7 +11,7 @@ struct AnswerTests {
         "a=fmtp:111 minptime=10; useinbandfec=1", "a=rtpmap:8 PCMA/8000", "a=rtpmap:126 telephone-event/8000",
     ]
 
-    @Test("A1, A2: Opus is chosen wherever it stands; iSAC and the rest are dropped, payload types stay")
+    @Test("A1, A2: Opus is chosen wherever it is listed; iSAC and the others are dropped, payload types stay")
     func opusFirst() throws {
         var negotiation = makeNegotiation()
         let outcome = try negotiation.receiveOffer(offer([browserAudio]))
@@ -22,7 +22,9 @@ struct AnswerTests {
         #expect(answer.contains("a=fmtp:111 minptime=10;useinbandfec=1"))
     }
 
-    @Test("A1: the room decides between Opus and RED", arguments: [[CodecName.opus, .red], [.red, .opus], [.opus]])
+    @Test(
+        "A1: the room's policy decides between Opus and RED",
+        arguments: [[CodecName.opus, .red], [.red, .opus], [.opus]])
     func red(_ allowed: [CodecName]) throws {
         var negotiation = makeNegotiation { $0.audio.allowed = allowed }
         _ = try negotiation.receiveOffer(try Vectors.text("chromium156_red_first"))
@@ -30,7 +32,7 @@ struct AnswerTests {
         #expect(try negotiation.makeAnswer().text.section(0)[0] == "m=audio 7900 UDP/TLS/RTP/SAVPF \(types)")
     }
 
-    @Test("A3: stereo, bitrate and packet time of the publisher reach every subscriber's description")
+    @Test("A3: stereo, bitrate and packet time of the publisher are in every subscriber's description")
     func music() throws {
         var section = audioSection("0", "sendonly")
         section[4] = "a=fmtp:111 minptime=10;stereo=1;sprop-stereo=1;maxaveragebitrate=128000;ptime=10"
@@ -70,7 +72,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("B12: an H.264-only publisher is taken by a room that prefers VP8, and refused by one without H.264")
+    @Test("B12: an H.264-only publisher is accepted by a room that prefers VP8, and refused by one without H.264")
     func h264Only() throws {
         let text = offer([h264Section("0", "sendonly", ["42e01f/1"])])
         var lenient = makeNegotiation { $0.video = .init([.vp8, .h264], order: .policy) }
@@ -96,7 +98,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "Directions mirror the offer and what the caller wants",
+        "Directions mirror the offer within what the caller allows",
         arguments: [
             ("sendrecv", false, Direction.recvonly), ("sendrecv", true, .sendrecv), ("sendonly", true, .recvonly),
             ("recvonly", true, .sendonly), ("recvonly", false, .inactive), ("inactive", true, .inactive),
@@ -128,7 +130,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("B13: a cap is told in both units, and nothing is said where there is none")
+    @Test("B13: a cap is signalled as AS and TIAS; without a cap there is neither")
     func cap() throws {
         var negotiation = makeNegotiation()
         _ = try negotiation.receiveOffer(offer([videoSection("0", "sendonly"), audioSection("1", "sendonly")]))
@@ -139,7 +141,7 @@ struct AnswerTests {
         #expect(!text.section(1).contains { $0.hasPrefix("b=") })
     }
 
-    @Test("The caller may refuse a section, its media, or choose its codec")
+    @Test("The caller may refuse a section or its media, or choose its codec")
     func choices() throws {
         var negotiation = makeNegotiation()
         let text = try Vectors.text("chromium156_sendrecv_av")
@@ -163,7 +165,7 @@ struct AnswerTests {
         #expect(throws: NegotiationError(.unknownMid, .mid("x"))) { try negotiation.makeAnswer(["x": SectionAnswer()]) }
     }
 
-    @Test("One codec is answered unless the policy wants all")
+    @Test("An answer contains one codec unless the policy allows all")
     func allCodecs() throws {
         var negotiation = makeNegotiation { $0.answersAllCodecs = true }
         _ = try negotiation.receiveOffer(try Vectors.text("chromium156_sendrecv_av"))

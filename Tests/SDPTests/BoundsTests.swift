@@ -2,7 +2,7 @@ import Testing
 
 @testable import SDP
 
-@Suite("What a client can make the server remember")
+@Suite("Limits of what a client can make the server store")
 struct BoundsTests {
     /// Offers of a client that never says the same thing twice.
     private func offers(_ count: Int, _ section: (Int) -> [String]) throws -> Negotiation {
@@ -14,7 +14,7 @@ struct BoundsTests {
         return negotiation
     }
 
-    @Test("F8, L1: ever new parameters of one payload type are forgotten again")
+    @Test("F8, L1: the parameters of one payload type are replaced, not collected")
     func payloadTypes() throws {
         let negotiation = try offers(400) { number in
             audioSection("0", "sendonly").map {
@@ -24,7 +24,7 @@ struct BoundsTests {
         #expect(negotiation.book.payloadTypes.count <= PayloadTypeRegistry.maximumEntries)
     }
 
-    @Test("F8, L1: ever new extension URIs are not remembered beyond the number of ids; known ones always are")
+    @Test("F8, L1: unknown extension URIs are stored up to the number of ids; known ones always are")
     func extensions() throws {
         var negotiation = try offers(30) { number in
             audioSection("0", "sendonly").filter { !$0.hasPrefix("a=extmap") }
@@ -37,7 +37,7 @@ struct BoundsTests {
         #expect(answer.contains("a=extmap:9 \(ExtensionURI.audioLevel)"))
     }
 
-    @Test("F8, L1: a section that is renewed under ever new mids ends in a named refusal")
+    @Test("F8, L1: a section renewed under ever new mids ends in a named refusal")
     func mids() throws {
         var negotiation = makeNegotiation { $0.limits.maximumMids = 20 }
         var refusal: NegotiationError?

@@ -27,7 +27,7 @@ struct GoldenAnswerTests {
         #expect(answer == golden)
     }
 
-    @Test("There are offers of all clients")
+    @Test("The captures contain offers of all clients")
     func offersAreThere() {
         #expect(Vectors.offers.count >= 40)
         for client in ["chromium", "firefox", "gst", "ffmpeg"] {
@@ -42,7 +42,7 @@ struct GoldenAnswerTests {
         #expect(written.sdpLines == text.sdpLines)
     }
 
-    @Test("An answer is a description that the server itself can read", arguments: Vectors.offers)
+    @Test("The server can read its own answers", arguments: Vectors.offers)
     func answersAreReadable(_ name: String) throws {
         let offered = try SessionDescription(parsing: try Vectors.text(name))
         let answer = try SessionDescription(parsing: try Self.answer(name))

@@ -4,7 +4,7 @@ import Testing
 @Suite("H.264 profiles and codec variants")
 struct H264ProfileTests {
     @Test(
-        "profile-level-id tells the profile by idc and constraint flags (RFC 6184 table 5)",
+        "profile-level-id gives the profile by profile_idc and constraint flags (RFC 6184 table 5)",
         arguments: [
             ("42e01f", .constrainedBaseline), ("42E01F", .constrainedBaseline), ("42c016", .constrainedBaseline),
             ("4d8020", .constrainedBaseline), ("58c01e", .constrainedBaseline), ("42001f", .baseline),
@@ -18,7 +18,7 @@ struct H264ProfileTests {
 
     /// What a subscriber that offers one format gets of a publisher in another: the parameters or nothing.
     @Test(
-        "A8: a subscriber gets what it can decode, and a named refusal otherwise",
+        "A8: a subscriber gets a variant that it can decode, or a named refusal",
         arguments: [
             // Publisher, subscriber, agreed.
             ("42e01f/1", "42e01f/1", true), ("42e01f/1", "42001f/1", true), ("420016/1", "42e01f/1", true),
@@ -43,7 +43,7 @@ struct H264ProfileTests {
     }
 
     @Test(
-        "A8: an answer takes packetization mode 1 and the profile that most can decode",
+        "A8: an answer chooses packetization mode 1 and the profile that most clients can decode",
         arguments: [
             (["42001f/1", "42001f/0", "42e01f/1", "42e01f/0", "4d001f/1"], 104),
             (["640c1f/1", "42e01f/0"], 100), (["640c1f/1"], 100), (["64001f/0", "42001f/1"], 102),
@@ -56,7 +56,7 @@ struct H264ProfileTests {
         #expect(section.receiving?.formats.map { Int($0.payloadType) } == [payloadType])
     }
 
-    @Test("A8: an offer of profiles nobody forwards is refused by name")
+    @Test("A8: an offer of unsupported profiles only is refused by name")
     func unsupportedProfile() throws {
         var negotiation = makeNegotiation()
         let outcome = try negotiation.receiveOffer(offer([h264Section("0", "sendonly", ["f4001f/1"])]))
@@ -64,7 +64,7 @@ struct H264ProfileTests {
         #expect(try negotiation.makeAnswer().text.section(0)[0] == "m=video 0 UDP/TLS/RTP/SAVPF 100")
     }
 
-    @Test("Without knowledge of the publisher every variant that a format decodes is named")
+    @Test("For an unknown publisher every variant that a format can decode is offered")
     func followMode() throws {
         var negotiation = makeNegotiation()
         _ = try negotiation.receiveOffer(offer([h264Section("0", "recvonly", ["64001f/1", "42e01f/1"])]))
@@ -76,7 +76,7 @@ struct H264ProfileTests {
         }
     }
 
-    @Test("VP9 and AV1 profiles are told apart, absent means 0")
+    @Test("VP9 and AV1 profiles are distinguished, an absent one means 0")
     func profilesOfOthers() throws {
         let section = [
             "m=video 9 UDP/TLS/RTP/SAVPF 100 98 45", "a=mid:0", "a=recvonly", "a=rtpmap:100 VP9/90000",

@@ -29,7 +29,7 @@ struct MutationTests {
     }
 
     @Test(
-        "D15, L1: offers and answers broken in every way end in an answer that can be read, or in an error",
+        "D15, L1: mutated offers and answers result in a readable answer or an error",
         arguments: Vectors.all)
     func mutations(_ name: String) throws {
         let text = try Vectors.text(name)

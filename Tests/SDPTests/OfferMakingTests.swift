@@ -62,7 +62,7 @@ struct OfferMakingTests {
         }
     }
 
-    @Test("Different parameters get different payload types, equal ones share")
+    @Test("Different parameters get different payload types, equal ones share one")
     func payloadTypes() throws {
         var stereo = opus
         stereo.parameters["stereo"] = "1"
@@ -74,7 +74,7 @@ struct OfferMakingTests {
         #expect((0..<3).map { text.section($0)[0].split(separator: " ").last } == ["111", "96", "111"])
     }
 
-    @Test("Where the publisher is unknown, all that the policy allows is offered")
+    @Test("For an unknown publisher all formats that the policy allows are offered")
     func unknownPublisher() throws {
         var negotiation = makeNegotiation { $0.video.allowed = [.h264, .vp8] }
         let section = try negotiation.makeOffer(sending: [stream(.video, 1)]).text.section(0)
@@ -84,7 +84,7 @@ struct OfferMakingTests {
         #expect(section.contains { $0.contains("packetization-mode=1;profile-level-id=42e01f") })
     }
 
-    @Test("A8: plain baseline is offered beside constrained baseline, which some name only")
+    @Test("A8: plain baseline is offered beside constrained baseline, because some clients list only that")
     func baseline() throws {
         var publisher = makeNegotiation()
         let sends = try publisher.receiveOffer(try Vectors.text("ffmpeg9_whip_offer")).sections[1].remoteSends
@@ -100,7 +100,7 @@ struct OfferMakingTests {
         #expect(accepted.sections[0].sending?.formats.map(\.variant) == ["baseline/1"])
     }
 
-    @Test("An answer tells formats, extensions and feedback of every section, and the transport")
+    @Test("An answer gives formats, extensions and feedback of every section, and the transport")
     func answer() throws {
         var negotiation = makeNegotiation()
         let offer = try negotiation.makeOffer(sending: [stream(.video, 1, formats: [vp8])])
@@ -120,7 +120,7 @@ struct OfferMakingTests {
         #expect(negotiation.currentSending["0"]?.trackID == "track1")
     }
 
-    @Test("The answer of a browser is read: two sections wanted, one that only sends, names of all codecs")
+    @Test("A browser's answer is read: two received sections, one that only sends, names of all codecs")
     func realAnswer() throws {
         var negotiation = makeNegotiation()
         let offer = try negotiation.makeOffer(sending: [
@@ -135,7 +135,7 @@ struct OfferMakingTests {
         #expect(accepted.transport?.candidates.isEmpty == false)
     }
 
-    @Test("Rejected and refused sections are told apart")
+    @Test("Rejected and refused sections are distinguished")
     func rejections() throws {
         var negotiation = makeNegotiation()
         let offer = try negotiation.makeOffer(sending: (1...3).map { stream(.video, $0, formats: [vp8]) })
@@ -153,7 +153,7 @@ struct OfferMakingTests {
         #expect(try negotiation.receiveAnswer(sections.joined()).sections[2].refusal == .rejectedByRemote)
     }
 
-    @Test("Answers that do not fit the offer are refused and leave it waiting")
+    @Test("Answers that do not match the offer are refused and leave it pending")
     func misfits() throws {
         var negotiation = makeNegotiation()
         #expect(throws: NegotiationError(.noPendingOffer)) { try negotiation.receiveAnswer("v=0") }
@@ -174,7 +174,7 @@ struct OfferMakingTests {
         _ = try negotiation.receiveAnswer(good)
     }
 
-    @Test("Names from applications cannot break lines apart")
+    @Test("Names from applications cannot inject lines")
     func injection() throws {
         var sending = stream(.audio, 1)
         sending.trackID = "x\r\na=evil:1"
@@ -186,7 +186,7 @@ struct OfferMakingTests {
         #expect(text.sdpLines.contains("a=msid:two_words x__a=evil:1"))
     }
 
-    @Test("A connection has room for a full meeting and no more")
+    @Test("A connection has room for the sections of a full meeting and no more")
     func limit() throws {
         var negotiation = makeNegotiation()
         #expect(throws: NegotiationError(.noSections)) { try negotiation.makeOffer(sending: []) }

@@ -2,14 +2,14 @@ import Primitives
 import SDP
 import Testing
 
-@Suite("What an offer says")
+@Suite("Reading of offers")
 struct OfferReadingTests {
     private func section(_ lines: [String], session: [String] = []) throws -> OfferedSection {
         var negotiation = makeNegotiation()
         return try negotiation.receiveOffer(offer([lines], session: session)).sections[0]
     }
 
-    @Test("Simulcast by rid: layers in the SDP's order, SSRCs are left to the packets")
+    @Test("Simulcast by rid: layers in the order of the SDP, SSRCs are learned from packets")
     func rids() throws {
         var negotiation = makeNegotiation()
         let outcome = try negotiation.receiveOffer(try Vectors.text("firefox153esr_sendonly_simulcast_gathered"))
@@ -21,7 +21,7 @@ struct OfferReadingTests {
         #expect(!sends.extensions.contains { $0.uri == ExtensionURI.playoutDelay }, "Firefox only receives that one")
     }
 
-    @Test("Simulcast variations: pauses, alternatives, odd order, unknown and over-long rids, restrictions")
+    @Test("Simulcast variants: paused, alternatives, unusual order, unknown and over-long rids, restrictions")
     func simulcastForms() throws {
         let rids = [
             "a=rid:h send max-width=640;max-height=360", "a=rid:q send pt=96", "a=rid:x recv", "a=rid:f send pt=98",
@@ -43,7 +43,7 @@ struct OfferReadingTests {
         #expect(try !single.makeAnswer().text.contains("simulcast"))
     }
 
-    @Test("Simulcast before rids: SIM and FID groups")
+    @Test("Simulcast without rids: SIM and FID groups")
     func simGroups() throws {
         let sources = (1...6).flatMap { ["a=ssrc:\($0) cname:c", "a=ssrc:\($0) msid:s t"] }
         let groups = ["a=ssrc-group:SIM 1 2 3", "a=ssrc-group:FID 1 4", "a=ssrc-group:FID 2 5", "a=ssrc-group:FID 3 6"]
@@ -54,7 +54,7 @@ struct OfferReadingTests {
         #expect(sends?.cname == "c")
     }
 
-    @Test("A plain stream with its retransmissions, as GStreamer and ffmpeg tell it")
+    @Test("A single stream with its retransmissions, as GStreamer and ffmpeg describe it")
     func plainStream() throws {
         var negotiation = makeNegotiation()
         let gst = try negotiation.receiveOffer(try Vectors.text("gst122_whip_H264.offer"))
@@ -70,7 +70,7 @@ struct OfferReadingTests {
         #expect(ffmpeg.sections[1].remoteSends?.encodings == [RemoteEncoding(ssrc: 2432887205, rtxSSRC: 2432887206)])
     }
 
-    @Test("Feedback for all payload types at once, and retransmission only with NACK")
+    @Test("Feedback for all payload types at once, and RTX only with NACK")
     func feedback() throws {
         let head = ["m=video 9 UDP/TLS/RTP/SAVPF 96 97", "a=mid:0", "a=sendonly", "a=rtpmap:96 vp8/90000"]
         let rtx = ["a=rtpmap:97 RTX/90000", "a=fmtp:97 apt=96"]
@@ -80,7 +80,7 @@ struct OfferReadingTests {
         #expect(try section(head + rtx).formats[0].rtxPayloadType == nil)
     }
 
-    @Test("Extension ids above 14, attributes, directions; impossible ids are left out")
+    @Test("Extension ids above 14, attributes, directions; invalid ids are ignored")
     func extensions() throws {
         let lines = [
             "a=extmap:15 \(ExtensionURI.absoluteSendTime)", "a=extmap:0 \(ExtensionURI.transmissionOffset)",
@@ -98,7 +98,7 @@ struct OfferReadingTests {
         #expect(audio?.extensions.last?.attributes == "vad=on")
     }
 
-    @Test("Session-level attributes hold for sections that say nothing")
+    @Test("Session-level attributes apply to sections without their own")
     func sessionLevel() throws {
         let text = """
             v=0
@@ -126,7 +126,7 @@ struct OfferReadingTests {
         #expect(!answer.contains("a=group"))
     }
 
-    @Test("bundle-only with port 0 waits for the bundle; port 0 without it is rejected")
+    @Test("bundle-only with port 0 belongs to the bundle; port 0 without it is rejected")
     func bundleOnly() throws {
         let waiting = audioSection("1", "sendonly", port: 0) + ["a=bundle-only"]
         let dead = audioSection("2", "sendonly", port: 0)
@@ -151,7 +151,7 @@ struct OfferReadingTests {
         #expect(outcome.sections.map(\.refusal) == [nil, .notBundled, .notBundled])
     }
 
-    @Test("Hints travel: content, the remote's own cap")
+    @Test("Hints are read: content, the client's own bandwidth limit")
     func hints() throws {
         var lines = videoSection("0", "sendrecv") + ["a=content:slides"]
         lines.insert("b=AS:500", at: 1)
@@ -160,7 +160,7 @@ struct OfferReadingTests {
         #expect(section.remoteMaximumBitrate == .kilobitsPerSecond(500))
     }
 
-    @Test("Data channels are refused with port 0 until the policy takes them")
+    @Test("Data channels are refused with port 0 unless the policy allows them")
     func dataChannels() throws {
         let text = try Vectors.text("chromium156_datachannel_plus_av")
         var negotiation = makeNegotiation()

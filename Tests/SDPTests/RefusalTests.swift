@@ -1,7 +1,7 @@
 import SDP
 import Testing
 
-@Suite("Refusals are clear")
+@Suite("Refusals")
 struct RefusalTests {
     private func error(_ text: String, _ change: (inout NegotiationPolicy) -> Void = { _ in }) -> NegotiationError? {
         var negotiation = makeNegotiation(change)
@@ -21,10 +21,10 @@ struct RefusalTests {
         good.sdpLines.compactMap { $0.hasPrefix(prefix) ? new : $0 }.joined(separator: "\r\n")
     }
 
-    @Test("The offer that the others are broken from is good")
+    @Test("The offer from which the others are derived is accepted")
     func baseline() { #expect(error(good) == nil) }
 
-    @Test("D15: several tracks in a section told apart by SSRC (Plan B) are refused; one is fine")
+    @Test("D15: several tracks in one section distinguished by SSRC (Plan B) are refused; one is accepted")
     func planB() {
         let one = audioSection("0", "sendonly") + ["a=ssrc:1 cname:c", "a=ssrc:1 msid:s1 t1"]
         #expect(error(offer([one])) == nil)
@@ -52,7 +52,9 @@ struct RefusalTests {
         #expect(error(plain.joined(separator: "\n")) == NegotiationError(.unsupportedProtocol, place))
     }
 
-    @Test("D15: the offer of a Chrome of 2015 with one track a kind is answered or refused, never left hanging")
+    @Test(
+        "D15: the offer of a Chrome of 2015 with one track per kind is answered or refused, never left without a response"
+    )
     func oldChrome() throws {
         let old =
             audioSection("audio", "sendrecv").map { $0.replacingProtocol("RTP/SAVPF") } + [
@@ -63,7 +65,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "Transport attributes that no connection can be made with",
+        "Transport attributes that allow no connection are refused",
         arguments: [
             ("a=ice-ufrag", nil, .missingICECredentials), ("a=ice-pwd", nil, .missingICECredentials),
             ("a=ice-ufrag", "a=ice-ufrag:abc", .invalidICECredentials),
@@ -80,12 +82,12 @@ struct RefusalTests {
         #expect(error(changed("a=rtcp-mux", nil)) == NegotiationError(.rtcpMuxRequired, .section(0, mid: "0")))
     }
 
-    @Test("Two ICE-lite agents would wait for each other for ever")
+    @Test("ICE-lite is refused: two ICE-lite agents would wait for each other forever")
     func iceLite() {
         #expect(error(changed("t=", "t=0 0\r\na=ice-lite")) == NegotiationError(.iceLitePeer))
     }
 
-    @Test("Mids: duplicates, empty, over-long, with characters that break lines")
+    @Test("Mids: duplicate, empty, over-long, with characters that break lines")
     func mids() {
         #expect(error(changed("a=mid:1", "a=mid:0"))?.code == .duplicateMid)
         for mid in ["", "seventeenletters1", "a b", "a;b\u{e9}"] {
@@ -94,7 +96,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "Text that is no description",
+        "Text that is no session description",
         arguments: [
             ("", .unsupportedVersion), ("hello", .malformedLine), ("v=1\r\n", .unsupportedVersion),
             ("v=0\r\n", .malformedLine), ("v=0\r\no=- 1 1 IN IP4 0\r\n", .noSections),
@@ -107,7 +109,7 @@ struct RefusalTests {
         #expect(error(text)?.code == code)
     }
 
-    @Test("Limits hold before anything is made of the text")
+    @Test("Limits are enforced before the text is parsed")
     func limits() {
         #expect(error(String(repeating: "a", count: 256 * 1024 + 1)) == NegotiationError(.tooLong))
         let lines = good + String(repeating: "a=x\n", count: 8192)
@@ -121,14 +123,14 @@ struct RefusalTests {
         #expect(error(good) { $0.limits.maximumSections = 1 }?.code == .tooManySections)
     }
 
-    @Test("Errors say what and where in stable words")
+    @Test("Errors name cause and place in stable words")
     func words() {
         #expect("\(NegotiationError(.planB, .section(2, mid: "v")))" == "sdp_plan_b_unsupported (m-section 2, mid v)")
         #expect("\(NegotiationError(.malformedLine, .line(7)))" == "sdp_malformed_line (line 7)")
         #expect(Set(NegotiationError.Code.allCases.map(\.rawValue)).count == NegotiationError.Code.allCases.count)
     }
 
-    @Test("A section of a kind nobody knows does not spoil the others")
+    @Test("A section of an unknown kind does not affect the others")
     func unknownKind() throws {
         var negotiation = makeNegotiation()
         let text = ["m=text 9 UDP/TLS/RTP/SAVPF 98", "a=mid:t", "a=rtpmap:98 t140/1000"]

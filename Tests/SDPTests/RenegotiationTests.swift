@@ -18,7 +18,7 @@ struct RenegotiationTests {
 
     private func stream(_ number: UInt32) -> LocalSending { SDPTests.stream(.video, number, formats: [vp8]) }
 
-    @Test("D3: untouched sections keep mid and lines, freed ones serve other tracks of their kind")
+    @Test("D3: unchanged sections keep mid and lines, freed ones are recycled for other tracks of their kind")
     func recycling() throws {
         var negotiation = makeNegotiation()
         let first = try push(&negotiation, [stream(1), stream(2), SDPTests.stream(.audio, 3)])
@@ -33,7 +33,7 @@ struct RenegotiationTests {
         #expect(third.text.sdpLines.contains("a=group:BUNDLE 0 1 2"))
     }
 
-    @Test("A track never comes back on a section that carried it: clients would not notice")
+    @Test("A track never returns to a section that carried it: clients would not notice")
     func sameTrackElsewhere() throws {
         var negotiation = makeNegotiation()
         try push(&negotiation, [stream(1)])
@@ -45,7 +45,7 @@ struct RenegotiationTests {
         #expect(try push(&negotiation, [stream(2), stream(1)]).mids == ["0", "2"])
     }
 
-    @Test("A section that the client rejected is used again under a new mid, by any kind")
+    @Test("A section that the client rejected is recycled under a new mid, for any kind")
     func rejectedSlot() throws {
         var negotiation = makeNegotiation()
         let offer = try negotiation.makeOffer(sending: [stream(1), stream(2)])
@@ -87,7 +87,7 @@ struct RenegotiationTests {
         #expect(sections.count < 31)
     }
 
-    @Test("D3: 30 renegotiations by the server with changing streams keep the untouched ones where they are")
+    @Test("D3: 30 renegotiations by the server with changing streams keep the unchanged ones where they are")
     func thirtyPushed() throws {
         var random = RandomSource(seed: 4)
         var negotiation = makeNegotiation()
@@ -107,7 +107,7 @@ struct RenegotiationTests {
         }
     }
 
-    @Test("Sections may not vanish, move or change kind")
+    @Test("Sections may not disappear, move or change kind")
     func continuity() throws {
         let base = [audioSection("0", "sendonly"), videoSection("1", "sendonly")]
         let cases: [([[String]], NegotiationError)] = [
@@ -126,8 +126,8 @@ struct RenegotiationTests {
         #expect(try negotiation.receiveOffer(offer(base + [videoSection("2", "sendonly")])).sections.count == 3)
     }
 
-    @Test("What was sent is told, goes on where it is named again, and ends where it is not")
-    func goesOn() throws {
+    @Test("What was sent is listed, continues where it is named again, and ends where it is not")
+    func continuedStreams() throws {
         var negotiation = makeNegotiation()
         _ = try negotiation.receiveOffer(offer([videoSection("0", "recvonly"), videoSection("1", "recvonly")]))
         _ = try negotiation.makeAnswer(["0": SectionAnswer(sending: stream(1)), "1": SectionAnswer(sending: stream(2))])
@@ -145,7 +145,7 @@ struct RenegotiationTests {
         #expect(negotiation.currentSending.mapValues(\.trackID) == ["1": "track2"])
     }
 
-    @Test("Both sides offer on one connection: payload types and ids stay what they were")
+    @Test("With both sides offering on one connection, payload types and ids stay the same")
     func bothSides() throws {
         var negotiation = makeNegotiation()
         _ = try negotiation.receiveOffer(try Vectors.text("whip_chromium_vp8_sim3.offer"))
@@ -169,7 +169,7 @@ struct RenegotiationTests {
         #expect(accepted.sections[0].receiving?.formats.map(\.payloadType) == [96])
     }
 
-    @Test("A stream that goes on keeps its payload types, however it came to them")
+    @Test("A stream that continues keeps its payload types, whoever assigned them")
     func payloadTypesStay() throws {
         let stereo = NegotiatedFormat(
             codec: .opus, clockRateHz: 48000, channels: 2, parameters: FormatParameters(parsing: "stereo=1"))
@@ -185,7 +185,7 @@ struct RenegotiationTests {
         #expect(pushed.text.section(1)[0].hasSuffix("SAVPF 98 99"), "the client has these numbers for VP9")
     }
 
-    @Test("D3: glare is an error; who yields rolls back and goes on")
+    @Test("D3: glare is an error; the side that yields rolls back and continues")
     func glare() throws {
         var negotiation = makeNegotiation()
         let offered = offer([audioSection("0", "sendonly")])

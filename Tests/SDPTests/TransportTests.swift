@@ -6,7 +6,7 @@ struct TransportTests {
     private let sections = [audioSection("0", "sendonly")]
 
     @Test(
-        "DTLS roles: the server waits wherever it may",
+        "DTLS roles: the server is passive wherever it may be",
         arguments: [("actpass", "passive"), ("active", "passive"), ("passive", "active")])
     func roles(_ offered: String, _ answered: String) throws {
         var negotiation = makeNegotiation()
@@ -19,7 +19,7 @@ struct TransportTests {
         #expect(throws: NegotiationError(.setupChanged)) { try negotiation.receiveOffer(offer(sections, setup: other)) }
     }
 
-    @Test("A client that answers passive makes the server the DTLS client, for good")
+    @Test("A client that answers passive makes the server the DTLS client, permanently")
     func passiveAnswer() throws {
         var negotiation = makeNegotiation()
         let pushed = try negotiation.makeOffer(sending: [stream(.audio, 1)])
@@ -31,7 +31,7 @@ struct TransportTests {
         }
     }
 
-    @Test("B21: an ICE restart is seen, wants new credentials, and is answered with them")
+    @Test("B21: an ICE restart is detected, requires new credentials, and is answered with them")
     func restart() throws {
         var negotiation = makeNegotiation()
         _ = try negotiation.receiveOffer(offer(sections, ufrag: "first"))
@@ -51,7 +51,7 @@ struct TransportTests {
         #expect(try negotiation.makeOffer(sending: []).text.sdpLines.contains("a=ice-ufrag:martlet2"))
     }
 
-    @Test("B21: a restart that the server offers is seen in the answer")
+    @Test("B21: a restart that the server offers is recognized in the answer")
     func ownRestart() throws {
         var negotiation = makeNegotiation()
         var pushed = try negotiation.makeOffer(sending: [stream(.audio, 1)])
@@ -61,7 +61,7 @@ struct TransportTests {
         #expect(try negotiation.receiveAnswer(OfferMakingTests.answer(to: pushed.text, ufrag: "two2")).iceRestarted)
     }
 
-    @Test("Another certificate on a live connection is refused")
+    @Test("Another certificate on an established connection is refused")
     func fingerprint() throws {
         var negotiation = makeNegotiation()
         let good = offer(sections)
@@ -71,7 +71,7 @@ struct TransportTests {
         #expect(throws: NegotiationError(.fingerprintChanged)) { try negotiation.receiveOffer(other) }
     }
 
-    @Test("The captured restart of Chromium goes on with its sections")
+    @Test("A captured restart of Chromium keeps its sections")
     func captured() throws {
         var negotiation = makeNegotiation()
         let text = try Vectors.text("chromium156_reoffer_icerestart_addvideo")
@@ -85,7 +85,7 @@ struct TransportTests {
         #expect(outcome.sections[2].remoteSends?.trackID == "626b0284-c79d-4786-9085-034f0f8ad6f3")
     }
 
-    @Test("D4: fragments bring candidates of every shape, and restarts")
+    @Test("D4: SDP fragments bring candidates of every form, and restarts")
     func fragments() throws {
         var negotiation = makeNegotiation()
         #expect(throws: NegotiationError(.noPendingOffer)) { try negotiation.receiveFragment("a=x") }
@@ -129,7 +129,7 @@ struct TransportTests {
     }
 
     @Test(
-        "D4: candidates, good and bad",
+        "D4: valid and invalid candidates",
         arguments: [
             ("candidate:1 1 udp 2130706431 192.0.2.1 7900 typ host", true),
             ("a=candidate:1 1 UDP 1 ::1 7900 typ srflx raddr 0.0.0.0 rport 0", true),
@@ -146,7 +146,7 @@ struct TransportTests {
         if let candidate = Candidate(parsing: text) { #expect(Candidate(parsing: candidate.text) == candidate) }
     }
 
-    @Test("Candidates of the server: default address in the m-section, priority by RFC 8445")
+    @Test("The server's candidates: default address in the m-section, priority by RFC 8445")
     func ownCandidates() throws {
         #expect(testTransport.candidates[0].priority == 2_130_706_431)
         var negotiation = makeNegotiation()

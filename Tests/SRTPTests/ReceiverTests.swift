@@ -43,7 +43,9 @@ struct ReceiverTests {
             + (8..<max(8, length)).map { UInt8(truncatingIfNeeded: $0 * 7) }
     }
 
-    @Test("What libsrtp2 seals is opened: headers of every kind, sources of every kind", arguments: SenderTests.kernels)
+    @Test(
+        "Packets protected by libsrtp2 are decrypted: headers of every kind, sources of every kind",
+        arguments: SenderTests.kernels)
     func opensPackets(kernel: String) throws {
         let (library, own) = try pair(kernel)
         for length in Array(0...100) + [1_100, 1_200] {
@@ -62,7 +64,9 @@ struct ReceiverTests {
         }
     }
 
-    @Test("Reports pass both ways, each once; a changed bit anywhere refuses them", arguments: SenderTests.kernels)
+    @Test(
+        "SRTCP is accepted both ways, each packet once; a flipped bit anywhere makes it fail",
+        arguments: SenderTests.kernels)
     func reports(kernel: String) throws {
         let (library, own) = try pair(kernel)
         for length in stride(from: 8, through: 1_200, by: 36) {
@@ -83,7 +87,7 @@ struct ReceiverTests {
         }
     }
 
-    @Test("Reports may come late, up to 63 behind the newest, and once", arguments: SenderTests.kernels)
+    @Test("SRTCP may arrive late, up to 63 behind the newest, and once", arguments: SenderTests.kernels)
     func lateReports(kernel: String) throws {
         let (library, own) = try pair(kernel)
         let sealed = try (0..<200).map { _ in try seal(library, report(40, ssrc: 5), isRTCP: true) }
@@ -96,7 +100,8 @@ struct ReceiverTests {
         #expect(open(own, sealed[100], isRTCP: true).1 == .dropped(.srtpReplayed))
     }
 
-    @Test("Too short, or only authenticated: refused with a reason", arguments: SenderTests.kernels)
+    @Test(
+        "Packets that are too short, or only authenticated, are refused with a reason", arguments: SenderTests.kernels)
     func refused(kernel: String) throws {
         let (library, own) = try pair(kernel)
         var sealed = try seal(library, report(40, ssrc: 5), isRTCP: true)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import SRTP
 
-@Test("libsrtp2 starts with OpenSSL ciphers and gives the known answers")
+@Test("libsrtp2 starts with OpenSSL's ciphers and passes the known-answer tests")
 func libraryStarts() throws {
     try SRTPLibrary.start()
     #expect(SRTPLibrary.cipherDescription.contains("OpenSSL"))

@@ -42,7 +42,8 @@ struct SenderTests {
     }
 
     @Test(
-        "libsrtp2 opens what a sender sealed: every length, contributing sources, header extensions", arguments: kernels
+        "libsrtp2 decrypts what the sender protected: every length, contributing sources, header extensions",
+        arguments: kernels
     )
     func opensEverywhere(kernel: String) throws {
         let (sender, receiver) = try pair(kernel)
@@ -65,7 +66,7 @@ struct SenderTests {
     }
 
     @Test(
-        "F7: the roll-over counter follows sequence numbers over their end, also for packets that come late",
+        "F7: the roll-over counter follows sequence numbers across the wrap, also for late packets",
         arguments: kernels)
     func rollOver(kernel: String) throws {
         let (sender, receiver) = try pair(kernel)
@@ -96,7 +97,7 @@ struct SenderTests {
         #expect(protect(sender, SessionPair.clear(65_535, 8, [1])) == nil)
     }
 
-    @Test("A sender keeps hundreds of streams apart, and forgets those that are released")
+    @Test("A sender keeps hundreds of streams apart, and removes released ones")
     func manyStreams() throws {
         let (sender, receiver) = try pair("OpenSSL")
         for round in 1...3 {
@@ -135,7 +136,7 @@ struct SenderTests {
         }
     }
 
-    @Test("A kernel whose answers differ in one bit of one length is not used")
+    @Test("A kernel whose output differs in one bit at one length is not used")
     func wrongKernel() throws {
         for name in Self.kernels { #expect(KnownAnswers.agree(Self.kernel(name), csrtp_gcm_openssl())) }
         var wrong = csrtp_gcm_openssl().pointee

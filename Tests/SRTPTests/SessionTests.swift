@@ -41,7 +41,7 @@ final class SessionPair {
 
 @Suite("SRTP sessions", .serialized)
 struct SessionTests {
-    @Test("F7: a packet is accepted once; forged bytes are refused", arguments: SRTPProfile.allCases)
+    @Test("F7: a packet is accepted once; forged packets are refused", arguments: SRTPProfile.allCases)
     func replayAndForgery(profile: SRTPProfile) throws {
         let pair = try SessionPair(profile)
         let packet = try #require(pair.rtp(100))
@@ -86,7 +86,7 @@ struct SessionTests {
         #expect(pair.receive(packets[10]) == .dropped(.srtpReplayed), "behind the window: cannot be told from a replay")
     }
 
-    @Test("F7, A6: the rollover counter is right after a wrap, with a gap before it", arguments: SRTPProfile.allCases)
+    @Test("F7, A6: the roll-over counter is right after a wrap, with a gap before it", arguments: SRTPProfile.allCases)
     func wrap(profile: SRTPProfile) throws {
         let pair = try SessionPair(profile)
         var accepted = 0
@@ -100,8 +100,8 @@ struct SessionTests {
         #expect(accepted > 30_000)
     }
 
-    @Test("The old sequence number may be sent again under AES-CM, never under GCM (RFC 7714 section 8.4)")
-    func repeated() throws {
+    @Test("An earlier sequence number may be sent again under AES-CM, never under GCM (RFC 7714 section 8.4)")
+    func reusedSequence() throws {
         let counter = try SessionPair(.aes128CM80)
         let first = try #require(counter.rtp(9))
         #expect(counter.rtp(9) == first)
@@ -111,7 +111,7 @@ struct SessionTests {
         #expect(galois.rtp(10) != nil, "the session goes on")
     }
 
-    @Test("SSRCs of a peer are bounded; released ones make room, oldest first")
+    @Test("The SSRCs of a peer are bounded; released ones make room, oldest first")
     func streams() throws {
         let pair = try SessionPair(.aeadAES128GCM)
         let limit = SRTPSession.maximumReceivingStreams
@@ -134,7 +134,7 @@ struct SessionTests {
         #expect(pair.receive(other) == .dropped(.tooManyStreams))
     }
 
-    @Test("A thousand sources one after the other pass, and one that came back after its release is not given up")
+    @Test("A thousand successive sources are accepted, and one that returned after its release stays")
     func replacedStreams() throws {
         let pair = try SessionPair(.aeadAES128GCM)
         #expect(pair.receive(try #require(pair.rtp(1, ssrc: 1))) == .clear(length: 15))

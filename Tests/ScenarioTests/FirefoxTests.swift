@@ -4,14 +4,14 @@ import Simulation
 import Testing
 
 /// A viewer that, as Firefox, takes retransmissions only after their stream named its section, has the bounds of one that takes them always.
-@Suite("Scenario")
+@Suite("Scenario: Firefox")
 struct FirefoxTests {
     private func scenario(_ name: String, seed: UInt64, kilobits: Int64?) throws -> Scenario {
         try Scenario("H11 \(name)", seed: seed, link: Scenario.link(kilobits), learnsRTXByMID: true)
     }
 
     @Test(
-        "H11, H1: Firefox: a steady link is found in 10 s, held without a queue, and the layer stays",
+        "H11, H1: Firefox: a steady link's capacity is found in 10 s, held without a queue, and the layer does not change",
         arguments: [(250, 0), (500, 0), (1_000, 1), (3_000, 2)])
     func steady(kilobits: Int, layer: Int) throws {
         let scenario = try scenario("Firefox steady \(kilobits)", seed: 101, kilobits: Int64(kilobits))
@@ -23,7 +23,7 @@ struct FirefoxTests {
             Thresholds.steady, from: 10, wanted: ScenarioTests.all * (isFast ? 2 : 1), layer: layer)
     }
 
-    @Test("H11: Firefox comes to a camera that has just begun, on a link without limit: the largest layer within 3 s")
+    @Test("H11: Firefox joins a camera that has just started, on an unlimited link: the largest layer within 3 s")
     func clean() throws {
         let scenario = try scenario("Firefox clean", seed: 102, kilobits: nil)
         // The first probe is padding alone: nothing was sent that could be repeated.
@@ -51,7 +51,7 @@ struct FirefoxTests {
         scenario.judge(limits, from: 50, wanted: ScenarioTests.all, layer: 2)
     }
 
-    @Test("H11: 60 kbit/s for 3 s, and 3 Mbit/s again: the largest layer within 4 s", arguments: [false, true])
+    @Test("H11: 60 kbit/s for 3 s, then 3 Mbit/s again: the largest layer within 4 s", arguments: [false, true])
     func hiccup(isFirefox: Bool) throws {
         let scenario = try Scenario(
             "H11 hiccup\(isFirefox ? ", Firefox" : "")", seed: 104, link: Scenario.link(3_000),

@@ -5,7 +5,7 @@ import Simulation
 import Testing
 
 /// H12: five viewers of one camera behind one bottleneck, as a household or a meeting room is behind its access.
-@Suite("Scenario: one bottleneck for all")
+@Suite("Scenario: one shared bottleneck")
 struct HouseholdTests {
     /// What a run came to, over its last 50 s.
     private struct Outcome {
@@ -68,7 +68,7 @@ struct HouseholdTests {
     /// may be one too many; the losses then cost keyframes for repair, which do not wait. With changes of size at common moments there are 16 requests in
     /// 50 s instead of 32, and 18 changes instead of 34 (means of 30 runs; the most, 25 instead of 54). See `SizeChanges`.
     @Test(
-        "H12: five viewers in 3 Mbit/s use 80 % of it, with at most one keyframe request in 2 s",
+        "H12: five subscribers share 3 Mbit/s: they use 80 % of it, with at most one keyframe request in 2 s",
         arguments: [71, 72, 73, 74, 75])
     func five(seed: UInt64) throws {
         let outcome = try Self.play(seed: seed, viewers: 5, kilobits: 3_000)

@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Delays that vary without a queue, as on Wi-Fi and mobile networks.
-@Suite("Scenario")
+@Suite("Scenario: jitter")
 struct JitterTests {
     struct Jitter: CustomStringConvertible {
         /// Delays are spread over twice as much, and packets overtake others.
@@ -25,7 +25,7 @@ struct JitterTests {
     }
 
     @Test(
-        "H4: jitter alone, without limit and loss, from the join on: the largest layer comes and stays",
+        "H4: jitter from the join on, without rate limit and loss: the largest layer starts and stays",
         arguments: Jitter.all)
     func alone(jitter: Jitter) throws {
         var link = Scenario.link(nil, delay: 20)
@@ -38,7 +38,7 @@ struct JitterTests {
         #expect(scenario.share(ofLayer: 2, from: 5) >= Thresholds.layerKept, "\(jitter)")
     }
 
-    @Test("H4: jitter that begins on a link of 10 Mbit/s: the layer is kept", arguments: Jitter.all)
+    @Test("H4: jitter that starts on a link of 10 Mbit/s: the layer does not change", arguments: Jitter.all)
     func begins(jitter: Jitter) throws {
         let scenario = try Scenario("H4 \(jitter) begins", seed: 92, link: Scenario.link(10_000, delay: 20))
         scenario.show(.simulcast())
@@ -49,7 +49,7 @@ struct JitterTests {
         #expect(scenario.share(ofLayer: 2, from: 10) >= Thresholds.layerKept, "\(jitter)")
     }
 
-    @Test("H2, H4: a link with ±60 ms of jitter falls from 3 to 0.5 Mbit/s: that is a queue")
+    @Test("H2, H4: a link with ±60 ms of jitter falls from 3 to 0.5 Mbit/s: the queue is detected")
     func falls() throws {
         var link = Scenario.link(3_000, delay: 20)
         Jitter(milliseconds: 60, reordered: 0.01).apply(to: &link)

@@ -4,10 +4,10 @@ import Simulation
 import Testing
 
 /// Paths that become other ones.
-@Suite("Scenario")
+@Suite("Scenario: change of network")
 struct PathTests {
     @Test(
-        "H4: Wi-Fi is left for a mobile network 80 ms further away, after 1.5 s without one or at once",
+        "H4: handover from Wi-Fi to a mobile network with 80 ms more delay, after an outage of 1.5 s or at once",
         arguments: [1.5, 0])
     func farther(gap: Double) throws {
         let scenario = try Scenario("H4 farther network, \(gap) s", seed: 71, link: Scenario.link(3_000, delay: 10))

@@ -4,9 +4,9 @@ import Simulation
 import Testing
 
 /// Losses that no queue announces.
-@Suite("Scenario")
+@Suite("Scenario: policer")
 struct PolicedTests {
-    @Test("H9: a link that drops what exceeds its rate and lets bursts pass: attempts at the next layer get rare")
+    @Test("H9: a policer that drops what exceeds its rate and passes bursts: attempts at the next layer become rare")
     func policed() throws {
         var link = Scenario.link(nil)
         link.policer = Policer(rate: .kilobitsPerSecond(1_000))

@@ -4,9 +4,9 @@ import Simulation
 import Testing
 
 /// What must not bring the estimate down, and how everything comes back where there is little to measure with.
-@Suite("Scenario")
+@Suite("Scenario: lossy return path, no RTX")
 struct ReturnTests {
-    @Test("H7: the reports on the last packets are lost as the last camera is muted: the estimate stays")
+    @Test("H7: the reports on the last packets are lost when the last camera is muted: the estimate does not change")
     func muteWithoutReport() throws {
         let scenario = try Scenario("H7 mute without report", seed: 71, link: Scenario.link(3_000))
         let camera = scenario.show(.simulcast())
@@ -28,7 +28,7 @@ struct ReturnTests {
         scenario.judge(limits, wanted: ScenarioTests.all, layer: 2)
     }
 
-    @Test("H7: 2 % loss both ways under a screen that changes each two seconds: the estimate stays")
+    @Test("H7: 2 % loss both ways with a screen that changes every two seconds: the estimate does not change")
     func lossyStillScreen() throws {
         let scenario = try Scenario("H7 lossy still screen", seed: 72, link: Scenario.link(3_000))
         var plan = VideoPlan.camera(
@@ -48,7 +48,9 @@ struct ReturnTests {
         scenario.judge(Thresholds.stillScreen, from: 22, wanted: 80e3)
     }
 
-    @Test("H4: a viewer without RTX and without sound: pictures again after an outage of 3 s", arguments: [900, 3_000])
+    @Test(
+        "H4: a subscriber without RTX and without audio gets video again after an outage of 3 s",
+        arguments: [900, 3_000])
     func outageWithoutRTX(kilobits: Int64) throws {
         let scenario = try Scenario(
             "H4 outage without RTX \(kilobits)", seed: 73, link: Scenario.link(kilobits), hasRTX: false)
@@ -64,7 +66,7 @@ struct ReturnTests {
         scenario.judge(Thresholds.outage, wanted: ScenarioTests.all, layer: kilobits > 2_000 ? 2 : 1)
     }
 
-    @Test("H4: a viewer without RTX whose only picture stopped for want of bandwidth gets it back")
+    @Test("H4: a subscriber without RTX whose only video stopped for lack of bandwidth gets it back")
     func shortageWithoutRTX() throws {
         let scenario = try Scenario("H4 shortage without RTX", seed: 74, link: Scenario.link(900), hasRTX: false)
         scenario.show(.simulcast())
@@ -80,7 +82,7 @@ struct ReturnTests {
         scenario.judge(Thresholds.withoutRTX, wanted: ScenarioTests.all, layer: 1)
     }
 
-    @Test("H1: a viewer without RTX gets the layer that its link carries")
+    @Test("H1: a subscriber without RTX gets the layer that its link carries")
     func steadyWithoutRTX() throws {
         let scenario = try Scenario("H1 without RTX", seed: 75, link: Scenario.link(3_000), hasRTX: false)
         scenario.show(.simulcast())

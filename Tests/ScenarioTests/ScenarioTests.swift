@@ -10,7 +10,7 @@ struct ScenarioTests {
     static let all = 1_800e3
 
     @Test(
-        "H1, H9: a steady link is found in 10 s, held without a queue, and the layer stays",
+        "H1, H9: a steady link's capacity is found in 10 s, held without a queue, and the layer does not change",
         arguments: [(250, 0), (500, 0), (1_000, 1), (3_000, 2)])
     func steady(kilobits: Int, layer: Int) throws {
         let scenario = try Scenario("H1 steady \(kilobits)", seed: 11, link: Scenario.link(Int64(kilobits)))
@@ -43,7 +43,7 @@ struct ScenarioTests {
     }
 
     @Test(
-        "H2: a link rises from 0.7 to 3 Mbit/s under a stream with temporal layers alone, of few and large pictures",
+        "H2: a link rises from 0.7 to 3 Mbit/s for a stream with temporal layers only, of few and large frames",
         arguments: [Codec.vp8, .vp9, .av1])
     func stepUpOfFrames(codec: Codec) throws {
         let scenario = try Scenario("H2 step up of frames, \(codec)", seed: 25, link: Scenario.link(700))
@@ -60,7 +60,7 @@ struct ScenarioTests {
         scenario.judge(Thresholds.stepUpOfFrames, from: 28, wanted: Self.all)
     }
 
-    @Test("A link falls slowly from 3 to 0.4 Mbit/s and comes back")
+    @Test("A link falls slowly from 3 to 0.4 Mbit/s and recovers")
     func ramp() throws {
         let scenario = try Scenario("Ramp", seed: 14, link: Scenario.link(3_000))
         scenario.show(.simulcast())
@@ -77,7 +77,7 @@ struct ScenarioTests {
         scenario.judge(limits, from: 10, wanted: Self.all, layer: 2)
     }
 
-    @Test("H3: random loss without congestion keeps the layer", arguments: [0.02, 0.05, 0.10])
+    @Test("H3: random loss without congestion does not change the layer", arguments: [0.02, 0.05, 0.10])
     func randomLoss(share: Double) throws {
         let scenario = try Scenario("H3 loss \(Int(share * 100)) percent", seed: 15, link: Scenario.link(4_000))
         scenario.show(.simulcast())
@@ -90,7 +90,7 @@ struct ScenarioTests {
         #expect(shown <= 10, "the layer was left for \(Double(shown) / 10) s")
     }
 
-    @Test("H4: losses in bursts")
+    @Test("H4: bursts of loss")
     func bursts() throws {
         let scenario = try Scenario("H4 bursts", seed: 16, link: Scenario.link(4_000))
         scenario.show(.simulcast())
@@ -113,7 +113,7 @@ struct ScenarioTests {
         scenario.judge(Thresholds.jitter, wanted: Self.all)
     }
 
-    @Test("H4: an outage of 3 s; pictures again within 2 s")
+    @Test("H4: an outage of 3 s; video again within 2 s")
     func outage() throws {
         let scenario = try Scenario("H4 outage", seed: 18, link: Scenario.link(3_000))
         scenario.show(.simulcast())
@@ -128,7 +128,7 @@ struct ScenarioTests {
         scenario.judge(Thresholds.outage, wanted: Self.all, layer: 2)
     }
 
-    @Test("H6: uplink loss of one publisher lowers nobody's estimate")
+    @Test("H6: uplink loss of one publisher lowers no subscriber's estimate")
     func badPublisher() throws {
         let scenario = try Scenario("H6 one bad publisher", seed: 19, link: Scenario.link(3_000))
         scenario.show(.simulcast())
@@ -145,7 +145,7 @@ struct ScenarioTests {
         #expect(shown == 0, "the good publisher's picture stays")
     }
 
-    @Test("H7: a still screen and a muted camera leave the estimate; it is there when they come back")
+    @Test("H7: a still screen and a muted camera leave the estimate unchanged; it still holds when they resume")
     func lowRate() throws {
         let scenario = try Scenario("H7 mute and unmute", seed: 20, link: Scenario.link(3_000))
         let camera = scenario.show(.simulcast())
@@ -163,7 +163,7 @@ struct ScenarioTests {
         scenario.judge(limits, wanted: Self.all, layer: 2)
     }
 
-    @Test("B9, H7: a screen at 4 frames a second on a link with jitter: no probe storm, no collapse")
+    @Test("B9, H7: a screen at 4 frames per second on a link with jitter: no probe storm, no collapse")
     func stillScreen() throws {
         var link = Scenario.link(2_000)
         link.jitter = .milliseconds(20)
@@ -178,7 +178,7 @@ struct ScenarioTests {
         #expect(scenario.settled(from: 20).allSatisfy { $0.layers[0] == 0 })
     }
 
-    @Test("Everybody of a big room joins at once behind one link; all are seen, none flaps")
+    @Test("All participants of a large room join at once behind one link; every video is shown, none flaps")
     func bigRoom() throws {
         let scenario = try Scenario("Join of a big room", seed: 22, link: Scenario.link(4_000))
         let others = (0..<9).map { _ in scenario.world.join(scenario.room) }
@@ -189,7 +189,9 @@ struct ScenarioTests {
         #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is seen")
     }
 
-    @Test("A10: at 40 % of what is wanted the camera gets smaller, and the screen keeps its size and gives up frames")
+    @Test(
+        "A10: at 40 % of the required bandwidth the camera gets smaller, and the screen keeps its size and loses frames"
+    )
     func screenKeepsResolution() throws {
         let scenario = try Scenario("A10 screen and camera", seed: 23, link: Scenario.link(4_000))
         var screen = VideoPlan.camera(width: 1_280, height: 720, bitrate: .kilobitsPerSecond(1_500))
@@ -219,7 +221,7 @@ struct ScenarioTests {
             "both are seen, the camera smaller")
     }
 
-    @Test("A11, B8: 30, 24, 15, 5 frames a second and one in 2 s: no layer is given up, none flaps")
+    @Test("A11, B8: 30, 24, 15, 5 frames per second and one in 2 s: no layer is dropped, none flaps")
     func cadences() throws {
         let scenario = try Scenario("B8 cadences", seed: 24, link: Scenario.link(4_000))
         let camera = scenario.show(.simulcast())

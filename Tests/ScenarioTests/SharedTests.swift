@@ -4,9 +4,9 @@ import Simulation
 import Testing
 
 /// Many pictures, many viewers, and what publishers do that is no fault of the link.
-@Suite("Scenario")
+@Suite("Scenario: shared links")
 struct SharedTests {
-    @Test("Four viewers behind one bottleneck: nobody starves, and the link is used")
+    @Test("Four subscribers behind one bottleneck: none starves, and the link is used")
     func sharedBottleneck() throws {
         let scenario = try Scenario("Shared bottleneck", seed: 61, link: Scenario.link(nil))
         let bottleneck = SharedBottleneck(rate: .kilobitsPerSecond(4_000))
@@ -41,7 +41,7 @@ struct SharedTests {
     }
 
     @Test(
-        "A receiver with REMB alone: a link falls and comes back; never without a picture for long")
+        "A receiver with REMB only: a link falls and recovers; video never stops for long")
     func receiverEstimate() throws {
         let scenario = try Scenario("REMB alone", seed: 65, link: Scenario.link(3_000), estimatesItself: true)
         scenario.show(.simulcast(), transportCC: false)
@@ -55,8 +55,8 @@ struct SharedTests {
         scenario.judge(Thresholds.receiverEstimate, wanted: ScenarioTests.all)
     }
 
-    @Test("B10: sound in bursts of 512 ms is no congestion; the picture beside it stays")
-    func soundBursts() throws {
+    @Test("B10: audio in bursts of 512 ms is no congestion; the video beside it continues")
+    func audioBursts() throws {
         let scenario = try Scenario("B10 sound in bursts", seed: 62, link: Scenario.link(1_000))
         scenario.show(.simulcast())
         var plan = AudioPlan()
@@ -68,7 +68,7 @@ struct SharedTests {
         scenario.judge(Thresholds.steady, from: 10, wanted: ScenarioTests.all, layer: 1)
     }
 
-    @Test("Keyframes of twelve pictures' size every 4 s, as people join: always a picture")
+    @Test("Keyframes of twelve frames' size every 4 s, as participants join: video never stops")
     func largeKeyframes() throws {
         let scenario = try Scenario("Large keyframes", seed: 66, link: Scenario.link(2_500))
         var plan = VideoPlan.simulcast()
@@ -83,7 +83,7 @@ struct SharedTests {
         scenario.judge(Thresholds.keyframes, from: 8, wanted: ScenarioTests.all)
     }
 
-    @Test("Twenty-five publish, one joins behind 5 Mbit/s: all are seen within 3 s, none flaps, no queue stays")
+    @Test("Twenty-five publish, one joins behind 5 Mbit/s: all are shown within 3 s, none flaps, no standing queue")
     func manyVideos() throws {
         let scenario = try Scenario("Join of 25", seed: 63, link: Scenario.link(5_000))
         let others = (0..<25).map { _ in scenario.world.join(scenario.room) }
@@ -98,7 +98,7 @@ struct SharedTests {
         #expect(scenario.samples.last!.layers.allSatisfy { $0 >= 0 }, "everybody is still seen")
     }
 
-    @Test("B13: a cap on what one may receive holds within a second, and its end is no flood")
+    @Test("B13: a cap on the downlink takes effect within a second, and lifting it causes no flood")
     func cap() throws {
         let scenario = try Scenario("B13 cap", seed: 64, link: Scenario.link(4_000))
         for _ in 0..<2 { scenario.show(.simulcast()) }
@@ -113,7 +113,7 @@ struct SharedTests {
         scenario.judge(Thresholds.shared, from: 30, wanted: 2 * ScenarioTests.all)
     }
 
-    @Test("A10, A11: a screen at 2 frames a second beside a camera that is muted and comes back")
+    @Test("A10, A11: a screen at 2 frames per second beside a camera that is muted and resumes")
     func screenAndMute() throws {
         let scenario = try Scenario("Screen at 2 fps, camera muted", seed: 67, link: Scenario.link(2_500))
         var plan = VideoPlan.camera(width: 1_920, height: 1_080, bitrate: .kilobitsPerSecond(300), framesPerSecond: 2)

@@ -5,7 +5,7 @@ import Simulation
 import Testing
 
 /// Links that fall far below what is being sent, over and over and at any moment between two frames.
-@Suite("Scenario")
+@Suite("Scenario: steps")
 struct StepTests {
     /// What the viewer saw from the first step on.
     private struct Outcome {
@@ -60,7 +60,7 @@ struct StepTests {
         return outcome
     }
 
-    @Test("H2: 3 to 0.5 Mbit/s at any moment", arguments: 1...8, [1, 3])
+    @Test("H2: from 3 to 0.5 Mbit/s at any moment", arguments: 1...8, [1, 3])
     func down(seed: Int, temporalLayers: Int) throws {
         let outcome = try Self.play(
             "H2 down, \(temporalLayers) temporal layers", seed: seed, temporalLayers: temporalLayers, high: 3_000,

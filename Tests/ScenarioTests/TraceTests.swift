@@ -5,9 +5,9 @@ import Simulation
 import Testing
 
 /// Links as they are outside: made from seeds, so that a run can be repeated.
-@Suite("Scenario")
+@Suite("Scenario: traces")
 struct TraceTests {
-    @Test("An LTE-like link wanders between 0.4 and 6 Mbit/s, around 1.8", arguments: [1, 2])
+    @Test("An LTE-like link that varies between 0.4 and 6 Mbit/s, around 1.8", arguments: [1, 2])
     func mobile(seed: UInt64) throws {
         let scenario = try Scenario("LTE \(seed)", seed: 30 + seed, link: Scenario.link(2_500, delay: 35))
         scenario.viewer.downlink.model.jitter = .milliseconds(8)
@@ -50,7 +50,7 @@ struct TraceTests {
     }
 
     @Test(
-        "H5, H9: a TCP flow comes to the same link and goes again; neither starves, nothing flaps",
+        "H5, H9: a TCP flow joins the link and leaves; neither starves, nothing flaps",
         arguments: [(.newReno, 300), (.cubic, 300), (.cubic, 100)] as [(TCPFlow.Control, Int64)])
     func crossTraffic(control: TCPFlow.Control, queue: Int64) throws {
         let scenario = try Scenario(
@@ -91,7 +91,7 @@ struct TraceTests {
     }
 
     @Test(
-        "H9: ten minutes of a camera that wavers, on a link that almost carries its frames: the size stays, attempts get rare"
+        "H9: ten minutes of a camera with varying bitrate, on a link that almost carries all its frames: the size does not change, attempts become rare"
     )
     func tenMinutes() throws {
         // 360 lines at 30 frames a second take nine tenths of it, and more as the camera wavers.

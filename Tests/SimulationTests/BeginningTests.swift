@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("How pictures begin")
+@Suite("Start of video")
 struct BeginningTests {
     /// Cameras of small rates in three layers and one viewer, on wires of 10 ms each way.
     private struct Room {
@@ -40,7 +40,7 @@ struct BeginningTests {
         }
     }
 
-    @Test("C8: a camera that is unmuted or begins beside the only one that is allowed sends not a packet")
+    @Test("C8: with one video allowed, a camera that is unmuted or starts beside it is not sent at all")
     func oneTooMany() throws {
         let room = try Room(publishers: 3, seed: Seeds.seed(140)) { room in
             room.viewer.setPolicy { $0.maximumVideos = 1 }
@@ -88,7 +88,7 @@ struct BeginningTests {
         room.cameras.reduce(0) { $0 + $1.streams[2].keyframeRequests.count }
     }
 
-    @Test("C10: all videos resumed or bound at once: no keyframe is asked for of layers that cannot be sent")
+    @Test("C10: all videos are resumed or bound at once: no keyframe is requested of layers that cannot be sent")
     func allAtOnce() throws {
         var room = try Room(publishers: 5, rates: [150, 500, 1_700], downlink: 1_900, seed: Seeds.seed(141))
         room.world.run(for: .seconds(20))
@@ -112,7 +112,7 @@ struct BeginningTests {
         #expect(room.world.faults == [])
     }
 
-    @Test("H8: a larger size that is asked for and does not fit costs its publisher no keyframe")
+    @Test("H8: a requested larger size that does not fit causes no keyframe request")
     func largerThanFits() throws {
         let room = try Room(publishers: 1, rates: [150, 500, 1_700], downlink: 900, seed: Seeds.seed(142))
         room.world.run(for: .seconds(15))
@@ -152,7 +152,8 @@ struct BeginningTests {
         #expect(world.faults == [])
     }
 
-    @Test("Larger layers that begin after the small one are taken when they are known to fit", arguments: [450, 4_000])
+    @Test(
+        "Larger layers that start after the small one are selected once they are known to fit", arguments: [450, 4_000])
     func laterLayers(rate: Int64) throws {
         let room = try Room(publishers: 1, rates: [150, 500, 1_700], downlink: rate, seed: Seeds.seed(143)) { room in
             for layer in 1...2 { room.cameras[0].video?.layers[layer].isActive = false }

@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("The publish-only broadcaster and its ways to go")
+@Suite("Publish-only participants")
 struct BroadcasterTests {
     @Test(
         "B1, B2, B3: 20 others talk for ten minutes: no RTP, at most 5 kbit/s, nothing about others, no downlink state")
@@ -40,7 +40,7 @@ struct BroadcasterTests {
         #expect(world.faults == [])
     }
 
-    @Test("B18, F4: killed without a word: told within the consent time; a newcomer is served meanwhile")
+    @Test("B18, F4: a killed client is reported within the consent timeout; a new participant is served meanwhile")
     func ghost() throws {
         let world = try World(seed: Seeds.seed(52))
         let room = world.openRoom()
@@ -65,7 +65,7 @@ struct BroadcasterTests {
         #expect(world.faults == [])
     }
 
-    @Test("B17: a goodbye by DTLS is told once and frees everything at once")
+    @Test("B17: close_notify is reported once and frees everything at once")
     func goodbye() throws {
         let world = try World(seed: Seeds.seed(53))
         let room = world.openRoom()
@@ -80,13 +80,13 @@ struct BroadcasterTests {
         #expect(world.nodes[0].statistics.peers == 0 && world.nodes[0].statistics.tracks == 0)
     }
 
-    @Test("B21: network switch and ICE restart of the publisher: at most 1.5 s without pictures, the same SSRCs")
+    @Test("B21: network change and ICE restart of the publisher: at most 1.5 s without video, the same SSRCs")
     func publisherMoves() throws {
         let outage = try Self.move(seed: Seeds.seed(54)) { alice, _ in alice }
         #expect(outage <= .milliseconds(1_500))
     }
 
-    @Test("B21: network switch and ICE restart of the viewer: at most 1.5 s without pictures, the same SSRCs")
+    @Test("B21: network change and ICE restart of the subscriber: at most 1.5 s without video, the same SSRCs")
     func viewerMoves() throws {
         let outage = try Self.move(seed: Seeds.seed(55)) { _, bob in bob }
         #expect(outage <= .milliseconds(1_500))

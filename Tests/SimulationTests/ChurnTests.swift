@@ -5,9 +5,9 @@ import Testing
 
 @testable import MediaEngine
 
-@Suite("Coming and going")
+@Suite("Joins and leaves")
 struct ChurnTests {
-    @Test("D8: ten peers churn 1,000 times: the engine is back to its beginning")
+    @Test("D8: ten peers join and leave 1,000 times: the engine returns to its initial state")
     func thousandChurns() throws {
         let world = try World(seed: Seeds.seed(61))
         let meeting = Meeting(in: world)
@@ -50,7 +50,7 @@ struct ChurnTests {
         #expect(engine.statistics.rooms == 0 && engine.nextDeadline == .distantFuture)
     }
 
-    @Test("F5: 1,000 handshakes while strangers flood ClientHellos, RTP and STUN: all finish")
+    @Test("F5: 1,000 handshakes during floods of ClientHellos, RTP and STUN from unknown sources: all complete")
     func handshakesUnderFlood() throws {
         let world = try World(seed: Seeds.seed(62))
         let room = world.openRoom()

@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Frame rates from still screens to 120 a second")
+@Suite("Frame rates from still screens to 120 per second")
 struct FrameRateTests {
     /// A publisher and a viewer on clean links, connected.
     struct Show {
@@ -33,7 +33,8 @@ struct FrameRateTests {
         }
     }
 
-    @Test("A17: files of 24 and 60 frames a second at 1080p: as many frames forwarded as sent", arguments: [24.0, 60])
+    @Test(
+        "A17: files of 24 and 60 frames per second at 1080p: as many frames forwarded as sent", arguments: [24.0, 60])
     func files(framesPerSecond: Double) throws {
         let show = try Show(
             .camera(
@@ -48,7 +49,8 @@ struct FrameRateTests {
         #expect(show.view.packets == Int(show.camera.streams[0].packets))
     }
 
-    @Test("A11: 5 frames a second, then one each 2 s for 5 minutes: healthy, no request of the server's own")
+    @Test(
+        "A11: 5 frames per second, then one every 2 s for 5 minutes: healthy, no keyframe request of the server's own")
     func slow() throws {
         let show = try Show(.camera(bitrate: .kilobitsPerSecond(60), framesPerSecond: 5), seed: Seeds.seed(42))
         show.world.run(for: .seconds(20))
@@ -62,7 +64,7 @@ struct FrameRateTests {
         #expect(show.layer?.isActive == true)
     }
 
-    @Test("B7: 120, then 2, then 30 frames a second: none dropped")
+    @Test("B7: 120, then 2, then 30 frames per second: none dropped")
     func variable() throws {
         let show = try Show(.camera(bitrate: .kilobitsPerSecond(1_000), framesPerSecond: 120), seed: Seeds.seed(43))
         show.world.run(for: .seconds(5))
@@ -75,7 +77,7 @@ struct FrameRateTests {
         #expect(show.silences == 0)
     }
 
-    @Test("B8: 15, 24 and 25 frames a second in turn: the measured rate follows, no layer flaps")
+    @Test("B8: 15, 24 and 25 frames per second in turn: the measured rate follows, no layer flaps")
     func cadences() throws {
         let show = try Show(.camera(bitrate: .kilobitsPerSecond(120), framesPerSecond: 15), seed: Seeds.seed(44))
         for frames in [15.0, 24, 25, 15] {
@@ -90,7 +92,7 @@ struct FrameRateTests {
         #expect(show.view.checker.origins.count == 1)
     }
 
-    @Test("B9: a still screen repeats its frame four times a second for ten minutes: healthy, a few kbit/s")
+    @Test("B9: a still screen repeats its frame four times per second for ten minutes: healthy, a few kbit/s")
     func still() throws {
         var plan = VideoPlan.camera(bitrate: .kilobitsPerSecond(3), framesPerSecond: 4)
         plan.source = .screen

@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Many rooms with trouble")
+@Suite("Many rooms with faults")
 struct MeetingsTests {
     /// Everything that may go wrong on a way of 20 ms.
     static var trouble: LinkModel {
@@ -108,7 +108,7 @@ struct MeetingsTests {
     }
 
     @Test(
-        "G1, L3: 50 rooms of 4 with churn, loss, reordering, address changes and ICE restarts: no stream breaks, all heal",
+        "G1, L3: 50 rooms of 4 with churn, loss, reordering, address changes and ICE restarts: no stream breaks, all recover",
         arguments: 0..<Environment.worlds)
     func fiftyRooms(world number: UInt64) throws {
         let meetings = try Self.play(
@@ -119,7 +119,7 @@ struct MeetingsTests {
         #expect(world.nodes[0].statistics.drops[.outboundFull] == 0)
     }
 
-    @Test("L3: rooms with trouble give the same digest twice", arguments: 0..<UInt64(Environment.rounds ?? 2))
+    @Test("L3: rooms with faults give the same digest twice", arguments: 0..<UInt64(Environment.rounds ?? 2))
     func sameTwice(round: UInt64) throws {
         let seed = Seeds.seed(1_000 + round)
         let digests = try (0..<2).map { _ in

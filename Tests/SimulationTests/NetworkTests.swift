@@ -12,7 +12,7 @@ struct NetworkTests {
         #expect(link.arrivals(of: 1_200, at: now, random: &random) == [now])
     }
 
-    @Test("Loss comes at the rate asked for, alone or in bursts", arguments: [(0.05, 1.0), (0.05, 4.0), (0.2, 8.0)])
+    @Test("Loss occurs at the configured rate, alone or in bursts", arguments: [(0.05, 1.0), (0.05, 4.0), (0.2, 8.0)])
     func loss(rate: Double, burst: Double) {
         var model = LinkModel(delay: .milliseconds(10), loss: rate)
         model.meanLossBurst = burst
@@ -57,7 +57,7 @@ struct NetworkTests {
         #expect(link.overflowed == 9)
     }
 
-    @Test("A policer lets a burst pass at once and then its rate, and nothing waits")
+    @Test("A policer passes a burst at once and then its rate, and queues nothing")
     func policer() {
         var model = LinkModel(delay: .milliseconds(1))
         model.policer = Policer(rate: .kilobitsPerSecond(1_000), burst: 12_500)
@@ -73,7 +73,7 @@ struct NetworkTests {
         #expect(link.overflowed == 80)
     }
 
-    @Test("Jitter alone does not change the order")
+    @Test("Jitter alone keeps the order")
     func jitterKeepsOrder() {
         var model = LinkModel(delay: .milliseconds(20))
         model.jitter = .milliseconds(30)
@@ -85,14 +85,14 @@ struct NetworkTests {
         #expect(arrivals == arrivals.sorted())
     }
 
-    @Test("Events happen by time, and in the order of planning at the same time")
+    @Test("Events occur by time, and in the order of scheduling at the same time")
     func queueOrder() {
         var queue = EventQueue<Int>()
         for (event, time) in [(1, 30), (2, 10), (3, 20), (4, 10), (5, 30)] {
             queue.plan(event, at: MonotonicTime(milliseconds: Int64(time)))
         }
         var order: [Int] = []
-        while let next = queue.take(until: MonotonicTime(milliseconds: 25)) { order.append(next.event) }
+        while let next = queue.next(until: MonotonicTime(milliseconds: 25)) { order.append(next.event) }
         #expect(order == [2, 4, 3])
         #expect(queue.nextTime == MonotonicTime(milliseconds: 30))
     }

@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("What viewers ask for, and how soon they have it")
+@Suite("Subscribers' preferences and how soon they take effect")
 struct PreferenceTests {
     /// A viewer of one camera or several in three layers, on wires of 10 ms each way; everything is settled.
     private struct Room {
@@ -93,7 +93,7 @@ struct PreferenceTests {
     }
 
     @Test(
-        "A10: of two equal cameras at 40 % of what they take, the one that is said to be detail keeps its size and gives up frames"
+        "A10: of two equal cameras at 40 % of their bandwidth, the one with the detail hint keeps its size and loses frames"
     )
     func detail() throws {
         let room = try Narrow(rate: 1_400, seed: Seeds.seed(97))
@@ -105,7 +105,7 @@ struct PreferenceTests {
         #expect(shown[0].layer < 2 && shown[0].framesPerSecond > 12)
     }
 
-    @Test("H8: the viewer's priority decides who gets more, and wins over the publisher's")
+    @Test("H8: the subscriber's priority decides which video gets more, and overrides the publisher's")
     func priorities() throws {
         let room = try Narrow(rate: 900, seed: Seeds.seed(98))
         var traits = TrackTraits()
@@ -120,7 +120,7 @@ struct PreferenceTests {
         #expect((chosen[1].layer, chosen[1].framesPerSecond) > (chosen[0].layer, chosen[0].framesPerSecond))
     }
 
-    @Test("B8: fewer frames on request: evenly, at once, and all of them again")
+    @Test("B8: fewer frames on request: evenly spaced, at once, and all of them again")
     func frameRates() throws {
         let room = try Narrow(rate: 20_000, seed: Seeds.seed(99))
         #expect(room.run(10).allSatisfy { $0.layer == 2 && $0.framesPerSecond > 28 })
@@ -133,7 +133,7 @@ struct PreferenceTests {
         #expect(room.world.faults == [])
     }
 
-    @Test("H8: a larger and a smaller picture are there within 300 ms of being asked for")
+    @Test("H8: a larger and a smaller size are shown within 300 ms of the request")
     func sizes() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(91))
         for (height, layer) in [(180, 0), (720, 2), (360, 1), (720, 2), (180, 0)] {
@@ -147,7 +147,7 @@ struct PreferenceTests {
         #expect(room.world.faults == [])
     }
 
-    @Test("Hidden: nothing within 300 ms; shown again: pictures within 300 ms")
+    @Test("Hidden: nothing is sent after 300 ms; shown again: video within 300 ms")
     func hiding() throws {
         let room = try Room(publishers: 2, seed: Seeds.seed(92))
         #expect(room.flowing == [0, 1])
@@ -213,7 +213,7 @@ struct PreferenceTests {
         #expect(world.faults == [])
     }
 
-    @Test("H10: layers that nobody wants are named within 5 s, and wanted again at once")
+    @Test("H10: layers without demand are announced within 5 s, and new demand at once")
     func publisherHints() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(94))
         let track = room.cameras[0].id
@@ -257,7 +257,9 @@ struct PreferenceTests {
         #expect(told().last?.layers == [true, true, true])
     }
 
-    @Test("H10: a publisher follows the hints: a layer stops, comes back when asked for, and is there within a second")
+    @Test(
+        "H10: a publisher follows the announced demand: a layer stops, resumes on request, and is shown within a second"
+    )
     func followedHints() throws {
         let room = try Room(publishers: 1, seed: Seeds.seed(95))
         var handled = 0
@@ -287,7 +289,7 @@ struct PreferenceTests {
     }
 
     @Test(
-        "C8: one video of six is sent: the pinned one, else the speaker's, without a new description and within 300 ms")
+        "C8: one video of six is sent: the pinned one, else the speaker's, without renegotiation and within 300 ms")
     func oneOfSix() throws {
         let room = try Room(publishers: 6, seed: Seeds.seed(93)) { $0.maximumVideos = 1 }
         #expect(room.flowing == [0])

@@ -3,9 +3,11 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Sections that go on while others come and go")
+@Suite("Unchanged sections during renegotiation")
 struct RenegotiationTests {
-    @Test("D3: thirty renegotiations that add and end tracks of both: untouched sound and pictures pause 50 ms at most")
+    @Test(
+        "D3: thirty renegotiations that add and end tracks of both sides: unchanged audio and video pause at most 50 ms"
+    )
     func untouchedSections() throws {
         let world = try World(seed: Seeds.seed(61))
         let room = world.openRoom()
@@ -46,7 +48,7 @@ struct RenegotiationTests {
         #expect(others.allSatisfy { $0.view.packets > 0 || $0.track === others.last?.track })
     }
 
-    @Test("A15, A12: another camera under the same stream, twenty times: gaps below 200 ms, sizes told within 1 s")
+    @Test("A15, A12: another camera in the same stream, twenty times: gaps below 200 ms, sizes reported within 1 s")
     func cameraSwitch() throws {
         let world = try World(seed: Seeds.seed(62))
         let room = world.openRoom()

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("Loss and its repair")
 struct RepairTests {
-    @Test("G3: 5 % loss each way: at least 99.9 % of packets there after repair, none sent twice within a round trip")
+    @Test(
+        "G3: 5 % loss each way: at least 99.9 % of packets received after repair, none retransmitted twice within a round trip"
+    )
     func fivePercent() throws {
         let world = try World(seed: Seeds.seed(21))
         let room = world.openRoom()
@@ -33,7 +35,7 @@ struct RepairTests {
         #expect(Double(view.frames.decoded) >= 0.99 * Double(camera.frames()))
     }
 
-    @Test("G4: a packet that never comes is asked for once a round trip, ten times at most, then a keyframe once")
+    @Test("G4: a packet that never arrives is requested once per round trip, at most ten times, then one keyframe is")
     func neverAnswered() throws {
         let world = try World(seed: Seeds.seed(22))
         let room = world.openRoom()
@@ -63,7 +65,7 @@ struct RepairTests {
         #expect(world.faults == [])
     }
 
-    @Test("G5: 100 joins in 100 ms: the publisher is asked for a keyframe twice at most")
+    @Test("G5: 100 joins in 100 ms: at most two keyframe requests to the publisher")
     func hundredJoins() throws {
         let world = try World(seed: Seeds.seed(23))
         let room = world.openRoom()
@@ -84,7 +86,7 @@ struct RepairTests {
         #expect(world.faults == [])
     }
 
-    @Test("C10: pause all video: nothing within 200 ms; resume: one keyframe request a publisher")
+    @Test("C10: pause all video: nothing after 200 ms; resume: one keyframe request per publisher")
     func pauseAll() throws {
         let world = try World(seed: Seeds.seed(24))
         let room = world.openRoom()

@@ -27,7 +27,7 @@ struct ScalabilityMode: Sendable, CustomTestStringConvertible {
     var manyChanges: Int { spatial == 3 && isKey == (codec == .vp9) ? 1_000 : 100 }
 }
 
-@Suite("Layers inside one stream (G8)")
+@Suite("Spatial and temporal layers in one stream (G8)")
 struct ScalableTests {
     /// Small pictures, a keyframe little larger than others: what is looked at is numbers, not rates.
     private static func thin(_ mode: ScalabilityMode) -> VideoPlan {
@@ -63,7 +63,7 @@ struct ScalableTests {
     }
 
     @Test(
-        "G1, G8: 1,000 changes of size (some modes 100): every frame has all it refers to",
+        "G1, G8: 1,000 changes of size (some modes 100): every frame has all its references",
         arguments: ScalabilityMode.spatial)
     func thousandSwitches(mode: ScalabilityMode) throws {
         let (world, views, switches) = try Self.play(
@@ -127,7 +127,7 @@ struct ScalableTests {
     }
 
     @Test(
-        "H10, G8: spatial layers inside a stream that nobody wants are named within 5 s, and wanted again at once",
+        "H10, G8: spatial layers without demand are announced within 5 s, and new demand at once",
         arguments: [Codec.vp9, .av1])
     func publisherHints(codec: Codec) throws {
         let world = try World(seed: Seeds.seed(75))
@@ -157,7 +157,9 @@ struct ScalableTests {
         #expect(world.faults == [])
     }
 
-    @Test("G2, G8: the dependency descriptor tells a subscriber which decode targets it gets, and all of them again")
+    @Test(
+        "G2, G8: the dependency descriptor announces the decode targets that a subscriber gets, and later all of them again"
+    )
     func activeTargets() throws {
         let world = try World(seed: Seeds.seed(76))
         let room = world.openRoom()

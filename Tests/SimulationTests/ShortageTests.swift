@@ -3,10 +3,10 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("A picture that does not fit")
+@Suite("A video that does not fit")
 struct ShortageTests {
     @Test(
-        "H2, H7: a picture that was held back comes again within 8 s of the link's return; nobody pays for its viewer's keyframe requests"
+        "H2, H7: a withheld video resumes within 8 s of the link's recovery; no other subscriber pays for its keyframe requests"
     )
     func heldBack() throws {
         let world = try World(seed: Seeds.seed(74))

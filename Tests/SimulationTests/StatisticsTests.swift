@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("What the server counts")
+@Suite("Statistics")
 struct StatisticsTests {
     /// A figure of the server's beside the client's own.
     private static func expect(_ what: String, _ ours: Int, _ theirs: Int, at least: Int = 1) {
@@ -12,7 +12,7 @@ struct StatisticsTests {
         #expect(abs(ours - theirs) * 50 <= theirs, "\(what)")
     }
 
-    @Test("I6: on lossy links the server counts what its clients count, within 2 %")
+    @Test("I6: on lossy links the server's counts match its clients' within 2 %")
     func lossyLinks() throws {
         let world = try World(seed: Seeds.seed(151))
         let room = world.openRoom()
@@ -44,7 +44,7 @@ struct StatisticsTests {
         #expect(world.faults == [])
     }
 
-    @Test("A12: the layer for a height follows when the publisher's sizes change")
+    @Test("A12: the layer selected by height follows when the publisher's sizes change")
     func heights() throws {
         let world = try World(seed: Seeds.seed(152))
         let room = world.openRoom()

@@ -3,7 +3,7 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Layers chosen by request")
+@Suite("Layer switches by request")
 struct SwitchingTests {
     /// Three layers of one to three packets a frame.
     private static func layers(_ codec: Codec) -> VideoPlan {
@@ -63,7 +63,7 @@ struct SwitchingTests {
         for view in views { #expect(view.frames.decoded > 0) }
     }
 
-    @Test("A layer that the publisher stops is replaced by the best one left, and comes back")
+    @Test("A layer that the publisher stops is replaced by the best one left, and returns")
     func stoppedLayer() throws {
         let world = try World(seed: Seeds.seed(13))
         let room = world.openRoom()

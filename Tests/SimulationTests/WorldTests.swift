@@ -3,9 +3,9 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("A world of clients")
+@Suite("Simulated world")
 struct WorldTests {
-    @Test("Two clients see and hear each other over clean links", arguments: [Codec.vp8, .vp9, .h264])
+    @Test("Two clients receive each other's audio and video over clean links", arguments: [Codec.vp8, .vp9, .h264])
     func twoClients(codec: Codec) throws {
         let world = try World(seed: Seeds.seed(1))
         let room = world.openRoom()

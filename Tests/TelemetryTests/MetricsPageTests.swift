@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Metrics page")
 struct MetricsPageTests {
-    @Test("A family is help, type and its samples")
+    @Test("A metric family is help, type and its samples")
     func format() {
         var page = MetricsPage()
         page.add("rooms", .gauge, "Rooms.", 3)
@@ -26,7 +26,7 @@ struct MetricsPageTests {
                 """)
     }
 
-    @Test("Names are unique, and counters end in _total")
+    @Test("Names are unique, and names of counters end in _total")
     func names() {
         var page = MetricsPage()
         var worker = WorkerStatistics()
@@ -50,7 +50,7 @@ struct MetricsPageTests {
         #expect(page.text.contains("martlet_refusals_total{code=\"room_full\"} 2\n"))
     }
 
-    @Test("Transit times of all workers are one histogram: cumulative, in seconds, ending with all")
+    @Test("Transit times of all workers are one histogram: cumulative, in seconds, ending with +Inf")
     func transit() {
         var one = WorkerStatistics(), other = WorkerStatistics()
         one.transit.add(90, .microseconds(20))
@@ -67,7 +67,7 @@ struct MetricsPageTests {
         #expect(one.transit.count == 99)
     }
 
-    @Test("The process knows its memory, time, descriptors and threads")
+    @Test("Memory, CPU time, descriptors and threads of the process are reported")
     func process() {
         let report = ProcessReport.now()
         #expect(report.cpuSeconds > 0 && report.residentBytes > 1 << 20)
@@ -75,7 +75,7 @@ struct MetricsPageTests {
         #expect(report.threads > 0)
     }
 
-    @Test("Every reason for a drop has a sample, so that a rate begins at zero")
+    @Test("Every drop reason has a sample, so that a rate starts at zero")
     func drops() {
         var page = MetricsPage()
         page.add(workers: [WorkerStatistics()])
@@ -84,7 +84,7 @@ struct MetricsPageTests {
         }
     }
 
-    @Test("A worker that hangs is named; its own figures are left out, and sums do not begin anew")
+    @Test("A worker that hangs is named; its figures are left out, and totals do not restart")
     func hungWorker() {
         var one = WorkerStatistics(), other = WorkerStatistics()
         one.packetsForwarded = 5
@@ -100,7 +100,7 @@ struct MetricsPageTests {
         #expect(page.text.contains("martlet_transit_seconds_count 3\n"))
     }
 
-    @Test("Alive is a process whose media threads turn; one that does not is named with 503")
+    @Test("A process is live while its media threads take turns; one that hangs is named with 503")
     func liveness() {
         let alive = TelemetryEdge.liveness([])
         #expect(alive.status == 200 && String(decoding: alive.body, as: UTF8.self) == "alive\n")
@@ -111,7 +111,7 @@ struct MetricsPageTests {
                 == "media worker 3 is not responding: its event loop has been blocked for 7 s\n")
     }
 
-    @Test("Ready is a process that has started, is not ending, and whose media threads turn")
+    @Test("A process is ready when it has started, is not shutting down, and its media threads take turns")
     func readiness() {
         #expect(TelemetryEdge.readiness(isReady: true, []).status == 200)
         #expect(TelemetryEdge.readiness(isReady: false, []).status == 503)

@@ -67,7 +67,7 @@ struct PublishTests {
     }
 
     @Test(
-        "B4: the token's room, which the path may name; another one is refused on WHIP and WHEP; without any, the default room"
+        "B4: the token's room, which the path may name; another one is refused on WHIP and WHEP; without either, the default room"
     )
     func rooms() async throws {
         let house = House()
@@ -84,7 +84,7 @@ struct PublishTests {
     }
 
     @Test(
-        "4.2: a room that no path can carry is refused, percent-encoded or not",
+        "4.2: a room that cannot be part of a path is refused, percent-encoded or not",
         arguments: [".", "..", "%2e%2E", "%20", "a%0a"])
     func unaddressable(part: String) async throws {
         let house = House()
@@ -93,7 +93,7 @@ struct PublishTests {
     }
 
     @Test(
-        "What is not an offer is refused with a clear error",
+        "A malformed offer is refused with a specific error",
         arguments: [
             ("application/json", House.offer, 415, "unsupported_media_type"),
             ("application/sdp", "", 400, "invalid_sdp"),
@@ -111,7 +111,7 @@ struct PublishTests {
         #expect(await house.rooms.rooms.statistics().participants == 0)
     }
 
-    @Test("A token is needed, and one that may not publish is refused")
+    @Test("A token is required, and one without permission to publish is refused")
     func tokens() async throws {
         let house = House()
         let bare = await house.router.handle(
@@ -124,7 +124,7 @@ struct PublishTests {
         #expect(try await house.post("/whip/studio", House.offer, grant: VideoGrant()).status == 403)
     }
 
-    @Test("Other methods are 405 with Allow; OPTIONS names Accept-Post and is open to preflights")
+    @Test("Other methods are 405 with Allow; OPTIONS returns Accept-Post and permits preflights")
     func methods() async throws {
         let house = House()
         for method in [HTTPMethod.get, .put, .delete, .head] {
@@ -143,7 +143,7 @@ struct PublishTests {
         #expect(created.headers["Access-Control-Expose-Headers"]?.contains("Location") == true)
     }
 
-    @Test("WHEP plays one participant, or whoever dominates")
+    @Test("WHEP plays one participant, or the dominant speaker")
     func playing() async throws {
         let house = House()
         _ = try await house.post("/whip/studio", House.offer)

@@ -36,13 +36,13 @@ struct SessionTests {
         """
     }
 
-    @Test("Candidates are taken with 204, twice too")
+    @Test("Candidates are accepted with 204, repeated ones too")
     func trickle() async throws {
         let (location, tag) = try await publish()
         for _ in 0..<2 { #expect(try await patch(location, fragment(), tag: tag).status == 204) }
     }
 
-    @Test("New credentials restart ICE: 200 with the server's, and a new ETag; the old one is 412 from then on (B21)")
+    @Test("New credentials restart ICE: 200 with the server's, and a new ETag; the old ETag is 412 from then on (B21)")
     func restart() async throws {
         let (location, tag) = try await publish()
         let restarted = try await patch(location, fragment("new1", "abcdefghijklmnopqrstuvwx"), tag: "\"*\"")
@@ -56,7 +56,7 @@ struct SessionTests {
         #expect(try await house.rooms.rooms.room(named: "studio").participants.count == 1)
     }
 
-    @Test("PATCH wants a condition, the right type and a fragment")
+    @Test("PATCH requires If-Match, the right content type and a fragment")
     func refusals() async throws {
         let (location, tag) = try await publish()
         #expect(try await patch(location, fragment(), tag: nil).status == 428)
@@ -70,7 +70,7 @@ struct SessionTests {
         #expect(try await patch("/whip/session/SE_none", fragment(), tag: tag).status == 404)
     }
 
-    @Test("DELETE ends the session once; a forged token is refused, none and an expired one are not")
+    @Test("DELETE ends the session once; a forged token is refused, no token and an expired one are accepted")
     func ending() async throws {
         let (location, _) = try await publish()
         let forged = await house.router.handle(try request(.delete, location, token: "a.b.c"))
@@ -81,7 +81,7 @@ struct SessionTests {
         #expect(await house.router.handle(try request(.delete, location)).status == 404)
     }
 
-    @Test("Other methods on a session are 405; OPTIONS names Accept-Patch")
+    @Test("Other methods on a session are 405; OPTIONS returns Accept-Patch")
     func methods() async throws {
         let (location, _) = try await publish()
         for method in [HTTPMethod.get, .head, .post, .put] {

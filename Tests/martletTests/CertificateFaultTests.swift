@@ -92,7 +92,7 @@ struct CertificateFaultTests {
     }
 
     @Test(
-        "Files that are no certificate and key of one another are reported",
+        "Files that are no matching certificate and key are reported",
         arguments: [
             (
                 ["certificate: @text.pem", "key: @key.pem"],
@@ -156,13 +156,13 @@ struct CertificateFaultTests {
         #expect(faults == [fault])
     }
 
-    @Test("A certificate with its chain and its key is good")
+    @Test("A certificate with its chain and its key is accepted")
     func good() throws {
         let result = try load(["certificate: @chain.pem", "key: @key.pem"])
         #expect(result.faults == [] && result.warnings == [])
     }
 
-    @Test("A certificate outside its time is warned about and starts")
+    @Test("A certificate outside its validity period causes a warning, and the server starts")
     func validity() throws {
         let tls = ["certificate: @cert.pem", "key: @key.pem"]
         #expect(

@@ -6,7 +6,7 @@ import Testing
 @Suite("Command line")
 struct CommandTests {
     @Test(
-        "Words that make no sense are refused with the usage of their command",
+        "Invalid arguments are refused with the usage of their command",
         arguments: [
             ([], "martlet: missing command"),
             (["sreve"], "martlet: there is no command 'sreve'; did you mean 'serve'?"),
@@ -34,7 +34,7 @@ struct CommandTests {
         #expect(error?.message.split(separator: "\n").first.map(String.init) == problem)
     }
 
-    @Test("Every command has its help, however it is asked for")
+    @Test("Every command has help, by each of the ways to request it")
     func help() throws {
         func help(_ arguments: [String]) throws -> String? {
             if case .help(let text) = try Command(arguments: arguments) { text } else { nil }
@@ -59,7 +59,7 @@ struct CommandTests {
         }
     }
 
-    @Test("A minted token says what was asked for")
+    @Test("A minted token contains the requested claims")
     func tokens() throws {
         let command = try Command(arguments: [
             "token", "--dev", "--identity", "ada", "--room=lobby", "--no-subscribe", "--name", "Ada",

@@ -66,7 +66,7 @@ struct ConfigurationFaultTests {
     }
 
     @Test(
-        "A name that is no setting is reported with the nearest one",
+        "An unknown setting is reported with the nearest name",
         arguments: [
             Case("http:\n  prot: 1", "m.yaml:2: there is no setting 'http.prot'; did you mean 'http.port'?"),
             Case("htp:\n  port: 1", "m.yaml:1: there is no setting 'htp'; did you mean 'http'?"),
@@ -82,7 +82,7 @@ struct ConfigurationFaultTests {
     func unknownNames(row: Case) throws { try expect(row) }
 
     @Test(
-        "A section with a value, and a setting without one, are reported as what they are",
+        "A section with a value, and a setting without one, are reported as such",
         arguments: [
             Case("http: 7880", "m.yaml:1: http: is a section and takes no value; did you mean 'http.port: 7880'?"),
             Case("log: debug", "m.yaml:1: log: is a section and takes no value; did you mean 'log.level: debug'?"),
@@ -102,7 +102,7 @@ struct ConfigurationFaultTests {
     func shapes(row: Case) throws { try expect(row) }
 
     @Test(
-        "A value that cannot be is reported with what is expected",
+        "An invalid value is reported with what is expected",
         arguments: [
             Case("http:\n  port: 70000", "m.yaml:2: http.port: '70000' is not valid; expected 0 to 65535"),
             Case(
@@ -132,7 +132,7 @@ struct ConfigurationFaultTests {
     func values(row: Case) throws { try expect(row) }
 
     @Test(
-        "ICE servers that browsers refuse are refused",
+        "ICE servers that browsers reject are refused",
         arguments: [
             Case(
                 "ice_servers: [\"http://b\"]",
@@ -172,7 +172,7 @@ struct ConfigurationFaultTests {
     func iceServers(row: Case) throws { try expect(row) }
 
     @Test(
-        "A text that is no YAML map is reported with its line",
+        "Text that is no YAML map is reported with its line",
         arguments: [
             Case("http:\n\tport: 1", "m.yaml:2: the line is indented with a tab; YAML is indented with spaces"),
             Case(
@@ -204,7 +204,7 @@ struct ConfigurationFaultTests {
     }
 
     @Test(
-        "Keys that cannot work are reported, and never their secrets",
+        "Invalid keys are reported, and never their secrets",
         arguments: [
             Case(
                 "keys:\n  my app: 0123456789abcdef0123456789abcdef",
@@ -234,7 +234,7 @@ struct ConfigurationFaultTests {
     func keys(row: Case) throws { try expect(row) }
 
     @Test(
-        "Ports that do not exist or exclude each other are reported",
+        "Invalid and conflicting ports are reported",
         arguments: [
             Case(
                 "media:\n  udp_port: 65535\n  workers: 8",
@@ -296,7 +296,7 @@ struct ConfigurationFaultTests {
     func addresses(row: Case) throws { try expect(row) }
 
     @Test(
-        "What looks wrong and works is good",
+        "Unusual but valid values are accepted",
         arguments: [
             "", "http:\nmedia: ~\nkeys:", "media: {udp_port: 65528, workers: 8}", "media: {udp_port: 0, workers: 256}",
             // TCP and UDP ports have nothing to do with each other, nor have two addresses.
@@ -313,7 +313,7 @@ struct ConfigurationFaultTests {
         #expect(faults == [])
     }
 
-    @Test("Faults come in the order of the file, however they were found")
+    @Test("Faults are listed in the order of the file, however they were found")
     func order() throws {
         let faults = try Self.load("media:\n  udp_port: 65535\nhttp:\n  prot: 1\nkeys:\n  app: short\n").faults
         #expect(faults.map { String($0.prefix(8)) } == ["m.yaml:2", "m.yaml:4", "m.yaml:6"])

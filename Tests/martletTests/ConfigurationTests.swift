@@ -26,7 +26,7 @@ struct ConfigurationTests {
         return (configuration, faults.map(\.description))
     }
 
-    @Test("A file's values arrive where they belong")
+    @Test("A file's values end up in their settings")
     func values() throws {
         let (configuration, faults) = try apply(
             """
@@ -71,7 +71,7 @@ struct ConfigurationTests {
         #expect(configuration.iceServers == [ICEServer(urls: ["stun:stun.example.org:3478"]), relay])
     }
 
-    @Test("The environment wins over the file")
+    @Test("The environment overrides the file")
     func environment() throws {
         let (configuration, faults) = try apply(
             [
@@ -87,7 +87,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "ICE servers with credentials stand in the environment in YAML's notation",
+        "ICE servers with credentials are written in YAML in the environment",
         arguments: [
             "[{urls: turn:t.example, username: u, credential: p}]",
             "{urls: [turn:t.example], username: u, credential: p}",
@@ -99,7 +99,8 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "MARTLET_KEYS_NAME gives the key whose variable it is: the file's by its own case, else the name in lower case")
+        "MARTLET_KEYS_NAME sets the secret of the key NAME: of the file's key whatever its case, else of the name in lower case"
+    )
     func keysOfTheEnvironment() throws {
         #expect(try apply(["MARTLET_KEYS_APP": "s"]).0.keys == ["app": "s"])
         #expect(try apply(["MARTLET_KEYS_MY_APP": "s"]).0.keys == ["my_app": "s"])
@@ -111,7 +112,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "Variables that cannot be meant are faults with the nearest name",
+        "Misspelled variables are faults with the nearest name",
         arguments: [
             ("MARTLET_HTTP_PROT", "1", "there is no such setting; did you mean MARTLET_HTTP_PORT?"),
             ("MARTLET_PORT", "8080", "there is no such setting; did you mean MARTLET_HTTP_PORT?"),
@@ -137,7 +138,7 @@ struct ConfigurationTests {
         #expect(faults == ["\(name): \(problem)"] && configuration.warnings.isEmpty)
     }
 
-    @Test("Variables like no setting are warned about; those that containers are given, and other programs', are not")
+    @Test("Unknown variables are warned about; those that container runtimes and other programs set are not")
     func foreignVariables() throws {
         let (configuration, faults) = try apply([
             "MARTLET_SEED": "1", "MARTLET_SERVICE_HOST": "10.0.0.1", "MARTLET_SERVICE_PORT_HTTP": "7880",
@@ -147,7 +148,7 @@ struct ConfigurationTests {
         #expect(configuration.warnings.map(\.description) == ["MARTLET_SEED: there is no such setting; it is ignored"])
     }
 
-    @Test("A fault between settings names the variable that one of them came from")
+    @Test("A fault between settings names the variable that set one of them")
     func originOfVariables() throws {
         let environment = ["MARTLET_MEDIA_UDP_PORT": "65535", "MARTLET_KEYS_APP": String(repeating: "k", count: 32)]
         let faults = try ConfigurationFaultTests.load("media: {workers: 2}", environment: environment).faults
@@ -155,7 +156,7 @@ struct ConfigurationTests {
             faults.count == 1 && faults[0].hasPrefix("MARTLET_MEDIA_UDP_PORT: 2 workers need the ports 65535 to 65536"))
     }
 
-    @Test("C16: without TLS, a proxy or an explicit word only this machine is served")
+    @Test("C16: without TLS, a proxy or an explicit setting only this machine is served")
     func loopbackOnly() {
         var configuration = Configuration()
         #expect(!configuration.servesOtherMachines && configuration.publicHTTP.servesLoopbackOnly)
@@ -166,7 +167,7 @@ struct ConfigurationTests {
         #expect(configuration.media.engine.admittedHosts.contains { $0.host == "127.0.0.1" })
     }
 
-    @Test("A development server that others could reach is refused, unless insecure is set")
+    @Test("A development server that other machines could reach is refused, unless insecure is set")
     func development() throws {
         let refusal = "--dev accepts tokens signed with a publicly known secret; remove"
         for (text, fault) in [
@@ -203,7 +204,7 @@ struct ConfigurationTests {
         #expect(!open.media.engine.admittedHosts.isEmpty)
     }
 
-    @Test("A command that does not serve needs the keys and neither files nor addresses")
+    @Test("A command that does not serve needs the keys but neither files nor addresses")
     func withoutMachine() throws {
         let text = "http: {bind: 198.51.100.1, tls: {certificate: /none, key: /none}}\n\(ConfigurationFaultTests.key)"
         #expect(try ConfigurationFaultTests.load(text, on: nil).faults == [])
@@ -211,7 +212,7 @@ struct ConfigurationTests {
             try ConfigurationFaultTests.load("http: {port: 1}", on: nil).faults == [Configuration.noKey.description])
     }
 
-    @Test("What the start warns about, check-config warns about")
+    @Test("check-config prints the warnings of the start")
     func warnings() throws {
         func warnings(_ text: String) throws -> [String] {
             try ConfigurationFaultTests.load(text + ConfigurationFaultTests.key).warnings
@@ -225,7 +226,7 @@ struct ConfigurationTests {
             ])
     }
 
-    @Test("What a setting shows is what it takes")
+    @Test("Each setting accepts the text that it prints")
     func roundTrip() throws {
         let initial = Configuration()
         for setting in Setting.all {
@@ -239,7 +240,7 @@ struct ConfigurationTests {
         }
     }
 
-    @Test("The table in the README is what the program says of itself")
+    @Test("The table in the README matches the program's settings")
     func readme() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -257,7 +258,7 @@ struct ConfigurationTests {
         #expect(stale.isEmpty)
     }
 
-    @Test("Each setting has a path and a variable of its own")
+    @Test("Each setting has its own path and variable")
     func uniqueSettings() {
         #expect(Set(Setting.all.map(\.variable)).count == Setting.all.count)
         #expect(Set(Setting.all.map(\.path)).count == Setting.all.count)
@@ -265,7 +266,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "Announced addresses may have a port, an IPv6 address then brackets",
+        "Announced addresses may have a port; an IPv6 address is then in brackets",
         arguments: [
             ("192.0.2.7", "192.0.2.7", 0), ("192.0.2.7:40000", "192.0.2.7", 40_000),
             ("[2001:db8::7]:40000", "2001:db8::7", 40_000), ("2001:db8::7:4000", "2001:db8::7:4000", 0),
@@ -277,7 +278,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "What is no address with a port is refused",
+        "An invalid address with a port is refused",
         arguments: [
             "", ":40000", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:65536", "[192.0.2.7]:1", "[2001:db8::7]", "a:1",
         ])

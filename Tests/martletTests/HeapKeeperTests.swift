@@ -13,7 +13,7 @@ struct HeapKeeperTests {
         return due
     }
 
-    @Test("Memory is given back once half of the load has gone, once, and not for a little")
+    @Test("Memory is returned to the system when half of the load has ended, once, and not for a small load")
     func halfGone() {
         var keeper = HeapKeeper(residentBytes: 50 << 20)
         let growing = due(&keeper, [(60, 0), (300, 1_000), (300, 501)])
@@ -26,7 +26,7 @@ struct HeapKeeperTests {
         #expect(afterwards == [false, true])
     }
 
-    @Test("What refused requests took is given back without any connection ever")
+    @Test("Memory of refused requests is returned even without any connection")
     func withoutConnections() {
         var keeper = HeapKeeper(residentBytes: 50 << 20)
         let refused = due(&keeper, [(100, 0)])

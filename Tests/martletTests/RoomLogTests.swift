@@ -7,7 +7,7 @@ import Testing
 
 @testable import martlet
 
-@Suite("The log of rooms")
+@Suite("Log lines of rooms")
 struct RoomLogTests {
     /// Every kind of event and the line an operator reads.
     static let lines: [(event: RoomLogEvent, line: String)] = [
@@ -52,7 +52,7 @@ struct RoomLogTests {
         ),
     ]
 
-    @Test("C14: events are lines in plain words", arguments: lines)
+    @Test("C14: events are logged in plain words", arguments: lines)
     func words(event: RoomLogEvent, line: String) {
         let written = Mutex<[String]>([])
         let output = LogOutput(level: .debug) { text in written.withLock { $0.append(text) } }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Spelling")
 struct SpellingTests {
     @Test(
-        "The mistakes between two words are counted",
+        "The edit distance of two words",
         arguments: [
             ("", "", 0), ("port", "port", 0), ("prot", "port", 1), ("por", "port", 1), ("porrt", "port", 1),
             ("pert", "port", 1),

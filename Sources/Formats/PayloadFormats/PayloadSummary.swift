@@ -54,7 +54,7 @@ public struct PayloadSummary: Sendable, Hashable {
     /// No higher spatial layer refers to this frame (VP9 Z).
     public var isUnusedBySpatialLayersAbove = false
     /// Size of the picture (of the highest spatial layer where there are several); nil where the packet does not tell.
-    public var dimensions: PictureDimensions?
+    public var dimensions: FrameDimensions?
 
     /// VP8 and VP9 picture id; meaningful when `pictureIDOffset` is not 0.
     public var pictureID: UInt16 = 0
@@ -92,7 +92,7 @@ public struct PayloadSummary: Sendable, Hashable {
 }
 
 /// Width and height of a picture in pixels.
-public struct PictureDimensions: Sendable, Hashable {
+public struct FrameDimensions: Sendable, Hashable {
     /// Width in pixels.
     public var width: Int
     /// Height in pixels.
@@ -120,7 +120,7 @@ extension PayloadCodec {
         case .av1: AV1.summary(of: payload, marker: marker, descriptor: descriptor)
         case .opus: Opus.summary(of: payload)
         case .red: RED.summary(of: payload)
-        case .otherAudio: payload.byteCount > 0 ? .sound(samples: 0) : nil
+        case .otherAudio: payload.byteCount > 0 ? .audio(samples: 0) : nil
         }
     }
 
@@ -138,7 +138,7 @@ extension PayloadSummary {
     init(_ descriptor: DependencyDescriptor, marker: Bool) {
         self.init()
         note(descriptor)
-        takeTemporalLayer(of: descriptor)
+        copyTemporalLayer(of: descriptor)
         startsFrame = descriptor.isFirstPacketInFrame
         endsFrame = descriptor.isLastPacketInFrame
         endsPicture = marker
@@ -184,13 +184,13 @@ extension PayloadSummary {
     }
 
     /// Takes over the temporal layer.
-    mutating func takeTemporalLayer(of descriptor: DependencyDescriptor) {
+    mutating func copyTemporalLayer(of descriptor: DependencyDescriptor) {
         temporalLayer = descriptor.temporalLayer
         isSwitchingPoint = descriptor.isSwitchingPoint
     }
 
     /// A packet of sound: a frame of its own, good to begin with.
-    static func sound(samples: Int) -> PayloadSummary {
+    static func audio(samples: Int) -> PayloadSummary {
         var summary = PayloadSummary()
         summary.startsFrame = true
         summary.endsFrame = true

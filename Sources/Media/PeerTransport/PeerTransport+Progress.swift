@@ -16,11 +16,11 @@ extension PeerTransport {
     /// Runs due ICE timers.
     func advanceICE(to now: MonotonicTime, into output: inout OutboundBatch) {
         ice.advance(to: now, stun: context.stun, random: &context.random, into: &output)
-        takeICEEvents(at: now, into: &output)
+        processICEEvents(at: now, into: &output)
     }
 
     /// Translates ICE events, and updates the media path.
-    func takeICEEvents(at now: MonotonicTime, into output: inout OutboundBatch) {
+    func processICEEvents(at now: MonotonicTime, into output: inout OutboundBatch) {
         while let event = ice.pollEvent() {
             switch event {
             case .validated(let address): events.append(.addressValidated(address))

@@ -29,7 +29,7 @@ extension PeerTransport {
             let reason = ice.receive(
                 UnsafeRawBufferPointer(datagram), from: source, at: now, stun: context.stun, random: &context.random,
                 into: &output)
-            takeICEEvents(at: now, into: &output)
+            processICEEvents(at: now, into: &output)
             return reason.map { .dropped($0) } ?? .nothing
         case 20...63: return receiveDTLS(datagram, source, now, &output)
         default: return .dropped(.unknownProtocol)
@@ -50,7 +50,7 @@ extension PeerTransport {
         case .dropped(let reason): return .dropped(reason)
         case .clear(let length):
             ice.noteAuthenticPacket(from: source, at: now)
-            if ice.hasEvents { takeICEEvents(at: now, into: &output) }
+            if ice.hasEvents { processICEEvents(at: now, into: &output) }
             if !media.pointee.hasConsent || source != media.pointee.address { noteUnconsented(source, length) }
             return isRTCP ? .rtcp(length: length) : .rtp(length: length)
         }
@@ -97,7 +97,7 @@ extension PeerTransport {
     }
 
     /// Passes the kept datagrams to the association once the peer's description is known.
-    func takeEarlyFlight(at now: MonotonicTime, into output: inout OutboundBatch) {
+    func processEarlyFlight(at now: MonotonicTime, into output: inout OutboundBatch) {
         guard !earlyFlight.isEmpty, !isOver, let dtls, let destination = remoteAddress else { return }
         for datagram in earlyFlight {
             bound(to: destination, &output) { output in

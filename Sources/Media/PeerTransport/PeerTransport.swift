@@ -119,7 +119,7 @@ public final class PeerTransport {
         guard !isOver else { return }
         adopt(remote, at: now)
         advanceICE(to: now, into: &output)
-        takeEarlyFlight(at: now, into: &output)
+        processEarlyFlight(at: now, into: &output)
     }
 
     /// Another peer has answered the server's check from `address`: it no longer belongs to this one.

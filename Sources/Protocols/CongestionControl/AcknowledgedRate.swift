@@ -19,7 +19,7 @@ struct AcknowledgedRate: Sendable {
     var bitsPerSecond: Double? { estimate.map { $0 * 1_000 } }
 
     /// Adds one packet; `arrival` in microseconds.
-    mutating func take(_ size: Int, arrival: Int64, isApplicationLimited: Bool) {
+    mutating func add(_ size: Int, arrival: Int64, isApplicationLimited: Bool) {
         let window = estimate == nil ? Self.firstWindow : Self.window
         if let last {
             let elapsed = arrival - last

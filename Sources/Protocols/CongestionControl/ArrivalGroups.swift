@@ -33,7 +33,7 @@ struct ArrivalGroups: Sendable {
     init() {}
 
     /// Adds one packet; returns the distances of the last two complete groups when it begins a new one.
-    mutating func take(sent: Int64, arrival: Int64) -> Deltas? {
+    mutating func add(sent: Int64, arrival: Int64) -> Deltas? {
         guard var group = current else {
             current = Group(firstSent: sent, lastSent: sent, firstArrival: arrival, lastArrival: arrival)
             return nil

@@ -23,7 +23,7 @@ struct ArrivalJitter: Sendable {
     var value: Int64 { Int64(mean * Self.scale) }
 
     /// Adds one packet; microseconds, each on its own clock.
-    mutating func take(sent: Int64, arrival: Int64) {
+    mutating func add(sent: Int64, arrival: Int64) {
         if lastSent == .min { (lastSent, lastArrival, newestArrival) = (sent, arrival, arrival) }
         // A packet reported late arrived late: packets sent after it were processed before.
         let behind = sent >= lastSent ? newestArrival - arrival : arrival - lastArrival

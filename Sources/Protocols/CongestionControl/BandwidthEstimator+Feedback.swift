@@ -20,7 +20,7 @@ extension BandwidthEstimator {
             trend = DelayTrend()
             delivery = DeliveryWindow()
         }
-        lookAtApplication(at: now)
+        updateApplication(at: now)
     }
 
     /// Reports one packet: its arrival in microseconds of the receiver's clock, or nil if it has not arrived.
@@ -33,8 +33,8 @@ extension BandwidthEstimator {
             guard entry.pointee.state != .lost else { return }
             packets.close(entry, as: .lost)
             lost &+= 1
-            delivery.takeLost(size)
-            if countsLoss { losses.take(size, sent: sent, isLost: true) }
+            delivery.addLost(size)
+            if countsLoss { losses.add(size, sent: sent, isLost: true) }
             return
         }
         let wasLost = entry.pointee.state == .lost
@@ -45,27 +45,27 @@ extension BandwidthEstimator {
             if countsLoss { losses.recovered(sent: sent) }
             delivery.recovered(size)
         } else {
-            losses.take(size, sent: sent, isLost: false)
+            losses.add(size, sent: sent, isLost: false)
         }
         digest.received += 1
         if arrival > digest.newestArrival {
             digest.newestArrival = arrival
             digest.sentOfNewest = entry.pointee.sent
         }
-        acknowledged.take(size, arrival: arrival, isApplicationLimited: application.isLimited)
+        acknowledged.add(size, arrival: arrival, isApplicationLimited: application.isLimited)
         guard entry.pointee.sent >= pathSince.nanoseconds else { return }
-        delivery.take(size, sent: sent, arrival: arrival)
-        queue.take(sent: sent, arrival: arrival, isContested: foreign.isForeign)
-        jitter.take(sent: sent, arrival: arrival)
+        delivery.add(size, sent: sent, arrival: arrival)
+        queue.add(sent: sent, arrival: arrival, isContested: crossTraffic.isPresent)
+        jitter.add(sent: sent, arrival: arrival)
         if entry.pointee.probe != 0, entry.pointee.probe == measure.id {
-            measure.take(size, sent: sent, arrival: arrival)
+            measure.add(size, sent: sent, arrival: arrival)
         }
         // A probe fills the queue on purpose; until that has drained the slope reveals nothing new.
         guard
             entry.pointee.sent > probe.disturbsUntil.nanoseconds || entry.pointee.sent < probe.disturbsFrom.nanoseconds
         else { return }
-        guard let deltas = groups.take(sent: sent, arrival: arrival) else { return }
-        trend.take(deltas, arrival: arrival)
+        guard let deltas = groups.add(sent: sent, arrival: arrival) else { return }
+        trend.add(deltas, arrival: arrival)
         digest.groups += 1
     }
 
@@ -94,19 +94,19 @@ extension BandwidthEstimator {
         if queueWait > Self.flood, let rates, rates.arrived < 0.8 * rates.sent { usage = .over }
         let isCarried = isCarried(rates)
         // If others keep the queue full, only losses count (draft-ietf-rmcat-gcc-02 section 6).
-        if foreign.isForeign { usage = isCarried ? .normal : .over }
-        judgeQueue(usage, rates, isCarried: isCarried, at: now)
+        if crossTraffic.isPresent { usage = isCarried ? .normal : .over }
+        classifyQueue(usage, rates, isCarried: isCarried, at: now)
         if usage == .over { lastOveruse = now }
         let before = control.bitsPerSecond
-        let result = measure.takeResult(jitter: jitter.value)
+        let result = measure.consumeResult(jitter: jitter.value)
         if case .rate(let rate) = result {
-            takeProbe(rate, at: now)
+            applyProbe(rate, at: now)
         } else {
             if result == .unclear { repeatProbe(at: now) }
             control.update(
                 .init(
                     usage: usage, acknowledged: acknowledged.bitsPerSecond, rates: rates,
-                    queueDelay: foreign.isForeign ? 0 : queueWait, roundTrip: roundTrip ?? .milliseconds(100),
+                    queueDelay: crossTraffic.isPresent ? 0 : queueWait, roundTrip: roundTrip ?? .milliseconds(100),
                     isApplicationLimited: application.isLimited,
                     isCarried: isCarried), at: now)
         }
@@ -121,22 +121,22 @@ extension BandwidthEstimator {
     /// Whether the path delivers what is sent. Too few packets do not disprove it, and neither does a short queue: jitter
     /// creates and removes one of that length.
     private func isCarried(_ rates: DeliveryWindow.Rates?) -> Bool {
-        if foreign.isForeign { return losses.averageLoss <= Self.mostForeignLoss }
+        if crossTraffic.isPresent { return losses.averageLoss <= Self.maximumCrossTrafficLoss }
         return rates.map { $0.arrived >= 0.8 * $0.sent || queueWait < 100_000 } ?? true
     }
 
     /// Tracks whether the queue belongs to other traffic.
-    private mutating func judgeQueue(
+    private mutating func classifyQueue(
         _ usage: DelayTrend.Usage, _ rates: DeliveryWindow.Rates?, isCarried: Bool, at now: MonotonicTime
     ) {
-        foreign.noteEstimate(control.bitsPerSecond, at: now)
-        guard queue.standing >= Self.drained else { return foreign.forget() }
+        crossTraffic.noteEstimate(control.bitsPerSecond, at: now)
+        guard queue.standing >= Self.drained else { return crossTraffic.forget() }
         guard let delivered = rates?.arrived ?? acknowledged.bitsPerSecond else { return }
-        if usage == .over, !foreign.isKnown || !isCarried {
-            foreign.forget()
-            foreign.alarm(delivered: delivered)
+        if usage == .over, !crossTraffic.isKnown || !isCarried {
+            crossTraffic.forget()
+            crossTraffic.alarm(delivered: delivered)
         }
-        foreign.update(wait: queue.standing, delivered: delivered, at: now)
+        crossTraffic.update(wait: queue.standing, delivered: delivered, at: now)
     }
 
     /// Feedback resumes after an outage: start in the middle and let probes find the rest.
@@ -171,12 +171,12 @@ extension BandwidthEstimator {
         delivery = DeliveryWindow()
         queue = QueueDelay()
         jitter = ArrivalJitter()
-        foreign.forget()
+        crossTraffic.forget()
         control.forgetLink()
     }
 
-    private mutating func lookAtApplication(at now: MonotonicTime) {
-        application.sent(bytesSinceLook, estimate: control.bitsPerSecond, at: now)
-        bytesSinceLook = 0
+    private mutating func updateApplication(at now: MonotonicTime) {
+        application.sent(bytesSinceUpdate, estimate: control.bitsPerSecond, at: now)
+        bytesSinceUpdate = 0
     }
 }

@@ -97,7 +97,7 @@ extension BandwidthEstimator {
     public mutating func abandonProbe() {
         endProbe(.abandoned)
         // Nor can an outage be tested for.
-        if isAsking { packets.passAll() }
+        if isTestingPath { packets.passAll() }
     }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
@@ -123,15 +123,15 @@ extension BandwidthEstimator {
         guard phase == .measuring, !probe.isBusy else { return }
         // A queue of other traffic does not drain when we wait, and an outdated one reveals nothing.
         let isCongested =
-            foreign.isForeign
-            ? control.bitsPerSecond >= foreign.share
+            crossTraffic.isPresent
+            ? control.bitsPerSecond >= crossTraffic.share
             : !isStale(at: now)
                 && (now - lastOveruse < .milliseconds(500) && lastOveruse != .zero && !planner.isRecovering
                     || queueWait > 60_000 && !(planner.isRecovering && queue.newest < Self.drained))
         let estimate = min(control.bitsPerSecond, losses.limit ?? .infinity)
         guard
             let rate = planner.plan(
-                estimate: estimate, isCongested: isCongested, isContested: foreign.isForeign, at: now)
+                estimate: estimate, isCongested: isCongested, isContested: crossTraffic.isPresent, at: now)
         else { return }
         beginProbe(rate: min(rate, control.most), at: now)
     }
@@ -150,16 +150,16 @@ extension BandwidthEstimator {
         planner.repeatSoon(at: now)
     }
 
-    mutating func takeProbe(_ measured: Double, at now: MonotonicTime) {
+    mutating func applyProbe(_ measured: Double, at now: MonotonicTime) {
         let before = control.bitsPerSecond
         let rate = probe.rate, claim = probe.claim
-        if claim == nil, !foreign.isForeign, control.capacity.isBeyond(measured) {
+        if claim == nil, !crossTraffic.isPresent, control.capacity.isBeyond(measured) {
             endProbe(.unclear)
             return beginProbe(rate: rate, claim: measured, at: now)
         }
         let proven = min(measured, claim ?? measured)
         // A probe of some milliseconds may hit a pause of the other traffic.
-        let result = foreign.isForeign ? min(proven, max(foreign.share, before)) : proven
+        let result = crossTraffic.isPresent ? min(proven, max(crossTraffic.share, before)) : proven
         endProbe(result > before ? .raised : .confirmed)
         // The effect of jitter on a probe is not the link's limit.
         if probe.packetsNeeded == ProbeState.leastPackets { control.probed(result, of: rate) }

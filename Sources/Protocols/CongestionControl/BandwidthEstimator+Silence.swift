@@ -16,8 +16,8 @@ extension BandwidthEstimator {
 
     private var silenceLimit: TimeInterval { max(Self.patience, (roundTrip ?? .zero) * 3) }
     /// An outage is being tested for, and no feedback has arrived since.
-    var isAsking: Bool { phase == .measuring && lastAsked > lastFeedback }
-    private var silentSince: MonotonicTime { max(lastFeedback, lastAsked) }
+    var isTestingPath: Bool { phase == .measuring && lastPathTest > lastFeedback }
+    private var silentSince: MonotonicTime { max(lastFeedback, lastPathTest) }
 
     /// Plans probes and detects silence. Call `probeBytesDue` afterwards.
     public mutating func advance(to now: MonotonicTime) {
@@ -26,14 +26,14 @@ extension BandwidthEstimator {
         case .untested: break
         case .measuring:
             guard packets.bytesInFlight > 0, now - silentSince >= silenceLimit else { return plan(at: now) }
-            if isAsking || isFlowing(at: now) { fallSilent(at: now) } else { ask(at: now) }
+            if isTestingPath || isFlowing(at: now) { fallSilent(at: now) } else { testPath(at: now) }
         case .silent:
             guard now >= nextSilentStep else { return }
             control.bound(by: control.bitsPerSecond * 0.6)
             nextSilentStep = now + Self.silentStep
-            guard now >= nextKnock, !probe.isBusy else { return }
-            nextKnock = now + Self.streamTimeout
-            beginProbe(rate: Self.knock, at: now)
+            guard now >= nextPathTest, !probe.isBusy else { return }
+            nextPathTest = now + Self.streamTimeout
+            beginProbe(rate: Self.pathTestRate, at: now)
         }
     }
 
@@ -48,10 +48,10 @@ extension BandwidthEstimator {
     }
 
     /// Sends a few packets whose answer shows whether the path works; their rate reveals nothing.
-    private mutating func ask(at now: MonotonicTime) {
-        lastAsked = now
+    private mutating func testPath(at now: MonotonicTime) {
+        lastPathTest = now
         endProbe(.unanswered)
-        probe.begin(rate: Self.knock, at: now)
+        probe.begin(rate: Self.pathTestRate, at: now)
     }
 
     private mutating func fallSilent(at now: MonotonicTime) {
@@ -59,7 +59,7 @@ extension BandwidthEstimator {
         rateBeforeSilence = control.bitsPerSecond
         control.bound(by: control.bitsPerSecond * 0.5)
         nextSilentStep = now + Self.silentStep
-        nextKnock = now + Self.streamTimeout
+        nextPathTest = now + Self.streamTimeout
         planner.stop()
         endProbe(.unanswered)
     }

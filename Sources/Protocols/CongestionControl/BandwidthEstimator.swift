@@ -53,11 +53,11 @@ public struct BandwidthEstimator: ~Copyable {
     /// Up to this many microseconds of waiting the queue counts as empty.
     static let drained: Int64 = 15_000
     /// Share of lost packets, beside other traffic that fills the queue, above which less must be sent (draft-ietf-rmcat-gcc-02 section 6).
-    static let mostForeignLoss = 0.1
+    static let maximumCrossTrafficLoss = 0.1
     static let silentStep = TimeInterval.milliseconds(500)
     /// Bits per second of the few packets that test, during a silence, whether the path is back: if no layer fits any more, nothing else is sent that
     /// could be answered.
-    static let knock = 100_000.0
+    static let pathTestRate = 100_000.0
     /// Without reported packets for this long the path may have changed.
     static let streamTimeout = TimeInterval.seconds(2)
 
@@ -65,7 +65,7 @@ public struct BandwidthEstimator: ~Copyable {
     var packets = SentPackets()
     var probe = ProbeState()
     /// Bytes sent since the last update of the application limit.
-    var bytesSinceLook = 0
+    var bytesSinceUpdate = 0
     var firstSent: MonotonicTime?
     public internal(set) var phase = Phase.untested
     /// Smoothed round trip by feedback; nil before the first.
@@ -79,7 +79,7 @@ public struct BandwidthEstimator: ~Copyable {
     var trend = DelayTrend()
     var queue = QueueDelay()
     var jitter = ArrivalJitter()
-    var foreign = ForeignQueue()
+    var crossTraffic = CrossTrafficQueue()
     var acknowledged = AcknowledgedRate()
     var delivery = DeliveryWindow()
     var control: RateControl
@@ -93,9 +93,9 @@ public struct BandwidthEstimator: ~Copyable {
     var lastFeedback = MonotonicTime.zero
     var lastReported = MonotonicTime.zero
     var nextSilentStep = MonotonicTime.distantFuture
-    var nextKnock = MonotonicTime.distantFuture
+    var nextPathTest = MonotonicTime.distantFuture
     /// When an outage was last tested for.
-    var lastAsked = MonotonicTime.zero
+    var lastPathTest = MonotonicTime.zero
     var rateBeforeSilence = 0.0
     /// Earlier packets used another path: their delays reveal nothing about this one.
     var pathSince = MonotonicTime.zero
@@ -164,7 +164,7 @@ public struct BandwidthEstimator: ~Copyable {
     public var isBoundByLoss: Bool { losses.limit.map { $0 < control.bitsPerSecond } ?? false }
 
     /// Other traffic keeps the queue of the path full.
-    public var isContested: Bool { foreign.isForeign }
+    public var isContested: Bool { crossTraffic.isPresent }
 
     /// When the first packet was sent; nil before it.
     public var sendingSince: MonotonicTime? { firstSent }
@@ -197,7 +197,7 @@ public struct BandwidthEstimator: ~Copyable {
         // Silence starts at an unanswered packet and not at the last answered one.
         if packets.bytesInFlight == 0 { lastFeedback = now }
         packets.note(sequence, size: wire, probe: id, mayGrow: phase != .untested, at: now)
-        bytesSinceLook &+= wire
+        bytesSinceUpdate &+= wire
         if firstSent == nil { begin(at: now) }
     }
 
@@ -216,7 +216,7 @@ public struct BandwidthEstimator: ~Copyable {
 
     /// Applies the receiver's own estimate (REMB); `sent` is the rate sent to it since the last one, nil if unknown.
     public mutating func receiverEstimate(_ bitrate: Bitrate, sent: Bitrate?, at now: MonotonicTime) {
-        receiver.take(Double(bitrate.bitsPerSecond), sent: sent.map { Double($0.bitsPerSecond) }, at: now)
+        receiver.apply(Double(bitrate.bitsPerSecond), sent: sent.map { Double($0.bitsPerSecond) }, at: now)
     }
 
     /// Sets the demand, which determines what to probe for. Bits per second on the wire; `next` is nil if no higher step is wanted.

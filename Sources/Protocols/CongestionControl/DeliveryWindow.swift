@@ -36,7 +36,7 @@ struct DeliveryWindow: Sendable {
 
     init() {}
 
-    mutating func takeLost(_ size: Int) { lost += size }
+    mutating func addLost(_ size: Int) { lost += size }
 
     /// A packet reported as lost arrived after all.
     mutating func recovered(_ size: Int) {
@@ -54,7 +54,7 @@ struct DeliveryWindow: Sendable {
         }
     }
 
-    mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
+    mutating func add(_ size: Int, sent: Int64, arrival: Int64) {
         packets[position] = Packet(
             sent: Int32(truncatingIfNeeded: sent), arrival: Int32(truncatingIfNeeded: arrival),
             size: Int32(truncatingIfNeeded: size), lost: Int32(clamping: lost))

@@ -18,7 +18,7 @@ struct LossBound: Sendable {
     /// Microseconds of sending in one observation.
     private static let length: Int64 = 250_000
     private static let leastPackets = 5.0
-    private static let fading = 0.9
+    private static let decay = 0.9
     /// Maximum inherent loss of a link: 12 %, and more at low rates where one packet is much.
     private static let inherentOffset = 0.12
     private static let inherentBalance = 75_000.0
@@ -45,7 +45,7 @@ struct LossBound: Sendable {
     private(set) var limit: Double?
 
     /// Adds the outcome of one packet; `sent` in microseconds.
-    mutating func take(_ size: Int, sent: Int64, isLost: Bool) {
+    mutating func add(_ size: Int, sent: Int64, isLost: Bool) {
         open.packets += 1
         if isLost { open.lost += 1 }
         openBytes += size
@@ -98,7 +98,7 @@ struct LossBound: Sendable {
             let seen = observations[(position + Self.window - back) % Self.window]
             packets += weight * seen.packets
             lost += weight * seen.lost
-            weight *= Self.fading
+            weight *= Self.decay
         }
         return packets > 0 ? lost / packets : 0
     }
@@ -144,7 +144,7 @@ struct LossBound: Sendable {
             let p = Self.probability(share, candidate, seen.rate)
             first += weight * ((seen.lost / p) - (seen.packets - seen.lost) / (1 - p))
             second -= weight * (seen.lost / (p * p) + (seen.packets - seen.lost) / ((1 - p) * (1 - p)))
-            weight *= Self.fading
+            weight *= Self.decay
         }
         if second != 0 { share -= 0.75 * first / second }
         return min(max(share, Self.leastInherent), bound(on: candidate))
@@ -161,7 +161,7 @@ struct LossBound: Sendable {
             sum +=
                 weight
                 * (seen.lost * Self.log(p) + (seen.packets - seen.lost) * Self.log(1 - p) + preference * seen.packets)
-            weight *= Self.fading
+            weight *= Self.decay
         }
         return sum
     }

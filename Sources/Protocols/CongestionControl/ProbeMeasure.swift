@@ -48,7 +48,7 @@ struct ProbeMeasure: Sendable {
     mutating func giveUp() { isDone = true }
 
     /// Adds one received packet of the probe.
-    mutating func take(_ size: Int, sent: Int64, arrival: Int64) {
+    mutating func add(_ size: Int, sent: Int64, arrival: Int64) {
         guard !isDone else { return }
         packets += 1
         bytes += size
@@ -68,7 +68,7 @@ struct ProbeMeasure: Sendable {
     }
 
     /// The rate, once enough packets have arrived; delays vary by `jitter`. Ends the probe.
-    mutating func takeResult(jitter: Int64 = 0) -> Result? {
+    mutating func consumeResult(jitter: Int64 = 0) -> Result? {
         guard !isDone, packets >= max(packetsNeeded, 3), bytes >= bytesNeeded else { return nil }
         let sentIn = lastSent - firstSent, arrivedIn = lastArrival - firstArrival
         isDone = true

@@ -32,7 +32,7 @@ struct QueueDelay: Sendable {
 
     /// Adds one packet; microseconds, each on its own clock.
     /// While others keep the queue full (`isContested`) its floor is not visible, and is remembered for longer.
-    mutating func take(sent: Int64, arrival: Int64, isContested: Bool) {
+    mutating func add(sent: Int64, arrival: Int64, isContested: Bool) {
         let delay = arrival - sent
         if arrival - turned > (isContested ? Self.halfContested : Self.half) || turned - arrival > Self.jump {
             turned = arrival

@@ -27,7 +27,7 @@ struct ReceiverLimit: Sendable {
     private static let mostSlowness = 8.0
 
     private var value: Double?
-    private var told = MonotonicTime.zero
+    private var received = MonotonicTime.zero
     private var belowSince: MonotonicTime?
     /// Bits per second; nil while there is no reason to limit.
     private var limit: Double?
@@ -37,11 +37,11 @@ struct ReceiverLimit: Sendable {
     init() {}
 
     /// Applies a value; `sent` is the rate sent since the last one, in bits per second.
-    mutating func take(_ bitsPerSecond: Double, sent: Double?, at now: MonotonicTime) {
+    mutating func apply(_ bitsPerSecond: Double, sent: Double?, at now: MonotonicTime) {
         let last = self.bitsPerSecond(at: now)
-        let elapsed = min((now - told).seconds, 1)
+        let elapsed = min((now - received).seconds, 1)
         value = bitsPerSecond
-        told = now
+        received = now
         belowSince = sent.map { bitsPerSecond < $0 * 0.9 } ?? false ? belowSince ?? now : nil
         let isFollowing = sent.map { bitsPerSecond > $0 * Self.following } ?? false
         let hasFallen = !isFollowing && last.map { bitsPerSecond < $0 * Self.fall } ?? false
@@ -62,8 +62,8 @@ struct ReceiverLimit: Sendable {
     }
 
     /// The current value; nil if there is none.
-    func bitsPerSecond(at now: MonotonicTime) -> Double? { now - told <= Self.lifetime ? value : nil }
+    func bitsPerSecond(at now: MonotonicTime) -> Double? { now - received <= Self.lifetime ? value : nil }
 
     /// The limit if there is no other measurement; nil for none.
-    func limitAlone(at now: MonotonicTime) -> Double? { now - told <= Self.lifetime ? limit : nil }
+    func limitAlone(at now: MonotonicTime) -> Double? { now - received <= Self.lifetime ? limit : nil }
 }

@@ -40,9 +40,9 @@ struct SentPackets: ~Copyable {
     /// Unreported bytes sent after everything that was reported.
     private(set) var bytesInFlight = 0
     /// The last reported number; nil before any.
-    private var lastTold: UInt16?
+    private var lastReported: UInt16?
     /// The newest reported number, up to which nothing is in flight; nil before any.
-    private var newestTold: UInt16?
+    private var newestReported: UInt16?
 
     init() {
         entries = Self.allocate(Self.least)
@@ -82,11 +82,11 @@ struct SentPackets: ~Copyable {
     }
 
     /// Packets in one feedback: 50 ms of 200 packets per second.
-    private static let usuallyTold = 10
+    private static let usualReportSize = 10
 
     /// Prefetches the entries after those reported last.
     @inline(__always) func prefetchReported() {
-        Prefetch.lines(entries + (Int(lastTold ?? 0) & mask), Self.usuallyTold * MemoryLayout<Entry>.stride)
+        Prefetch.lines(entries + (Int(lastReported ?? 0) & mask), Self.usualReportSize * MemoryLayout<Entry>.stride)
     }
 
     /// The entry of `sequence`; nil if it was never sent, was overwritten, or was reported as received.
@@ -99,17 +99,17 @@ struct SentPackets: ~Copyable {
     @inline(__always) mutating func close(_ entry: UnsafeMutablePointer<Entry>, as state: State) {
         if entry.pointee.state == .waiting { bytesInFlight &-= Int(entry.pointee.size) }
         entry.pointee.state = state
-        lastTold = entry.pointee.sequence
+        lastReported = entry.pointee.sequence
     }
 
     /// Ends a report: packets sent before the last one that it covers are no longer in flight, whether reported or not. A report may be
     /// lost, and the next one begins after it (libwebrtc's `TransportFeedbackAdapter` does the same).
     mutating func endReport() {
-        guard let last = lastTold else { return }
+        guard let last = lastReported else { return }
         // A reported number is in the ring, so its distance is at most the ring's size.
-        let distance = newestTold.map { Int(last &- $0) } ?? mask
+        let distance = newestReported.map { Int(last &- $0) } ?? mask
         guard distance > 0, distance < 0x1_0000 - mask else { return }
-        newestTold = last
+        newestReported = last
         for back in 0..<UInt16(truncatingIfNeeded: min(distance, mask + 1)) where bytesInFlight > 0 {
             let entry = entries + (Int(last &- back) & mask)
             if entry.pointee.sequence == last &- back { leave(entry, as: .passed) }

@@ -40,7 +40,7 @@ extension Certificate {
             X509_set_pubkey(certificate, key) == 1,
             let name = X509_get_subject_name(certificate)
         else { return false }
-        // No host name and no product version: a certificate tells strangers nothing.
+        // No host name and no product version: a certificate must not identify the server to unknown clients.
         let text = Array("WebRTC".utf8)
         return X509_NAME_add_entry_by_NID(name, NID_commonName, MBSTRING_ASC, text, Int32(text.count), -1, 0) == 1
             && X509_set_issuer_name(certificate, name) == 1

@@ -6,8 +6,7 @@ public enum CryptographyError: Error, Sendable, Hashable {
 
 /// A certificate with its private key as plain bytes (DER), so that every worker can load its own copy.
 ///
-/// Made at each start and never written to disk: peers learn its fingerprint from the SDP (RFC 8122), so nothing
-/// depends on who signed it.
+/// Made at each start and never written to disk: peers learn its fingerprint from the SDP (RFC 8122), so nothing depends on its signer.
 public struct Certificate: Sendable, Hashable {
     /// The X.509 certificate in DER.
     public let der: [UInt8]
@@ -33,7 +32,7 @@ public struct Certificate: Sendable, Hashable {
         self.fingerprintSHA256 = Digest.sha256(der)
     }
 
-    /// The fingerprint as it stands in `a=fingerprint:sha-256` (RFC 8122 section 5).
+    /// The fingerprint as written in `a=fingerprint:sha-256` (RFC 8122 section 5).
     public var fingerprintText: String {
         let digits = Array("0123456789ABCDEF".utf8)
         return fingerprintSHA256.map { byte in

@@ -1,24 +1,24 @@
 internal import COpenSSL
 
-/// Why files are of no use to a TLS server.
+/// Why files cannot be used as a TLS server's certificate and key.
 public enum ServerCertificateError: Error, Sendable, Hashable {
     /// There is no PEM block with a certificate.
     case noCertificate
-    /// There is one that is not X.509.
+    /// A certificate is not X.509.
     case damagedCertificate
     /// There is no PEM block with a private key.
     case noKey
-    /// There is one that is no key.
+    /// The PEM block with the private key does not contain a key.
     case damagedKey
-    /// The key is encrypted with a passphrase, and nobody is there to type it.
+    /// The key is encrypted with a passphrase, and the server cannot ask for it.
     case encryptedKey
-    /// The first certificate is of another key.
+    /// The first certificate belongs to another key.
     case mismatch
 }
 
-/// A TLS server's certificate chain and private key in PEM form (RFC 7468), known to fit each other.
+/// A TLS server's certificate chain and private key in PEM form (RFC 7468), known to match.
 public struct ServerCertificate: Sendable, Hashable {
-    /// Whether a certificate is in its time.
+    /// Whether a certificate is within its validity period.
     public enum Validity: Sendable, Hashable {
         case notYetValid, valid, expired
     }
@@ -39,12 +39,12 @@ public struct ServerCertificate: Sendable, Hashable {
         notAfter = Self.seconds(X509_get0_notAfter(first))
     }
 
-    /// Whether the server's own certificate is in its time at `now`, in seconds since 1970.
+    /// Whether the server's own certificate is within its validity period at `now`, in seconds since 1970.
     public func validity(at now: Int64) -> Validity {
         now < notBefore ? .notYetValid : now > notAfter ? .expired : .valid
     }
 
-    /// The first certificate of a chain whose others can be read, too. The caller owns it.
+    /// The first certificate of a chain whose other certificates are readable, too. The caller owns it.
     private static func readChain(_ pem: [UInt8]) throws(ServerCertificateError) -> OpaquePointer {
         guard let source = memory(pem) else { throw .noCertificate }
         defer { BIO_free(source) }
@@ -76,7 +76,7 @@ public struct ServerCertificate: Sendable, Hashable {
         }
         ERR_clear_error()
         if let key { return key }
-        // Which of its decoders fails last, and with which reason, OpenSSL leaves open.
+        // OpenSSL does not define which of its decoders fails last, nor with which reason.
         let hasBlock = String(decoding: pem, as: UTF8.self).contains("PRIVATE KEY-----")
         throw isEncrypted ? .encryptedKey : hasBlock ? .damagedKey : .noKey
     }
@@ -87,7 +87,7 @@ public struct ServerCertificate: Sendable, Hashable {
         return source
     }
 
-    /// The reason of OpenSSL's last error, which is forgotten.
+    /// The reason of OpenSSL's last error, which is cleared.
     private static func lastReason() -> Int32 {
         defer { ERR_clear_error() }
         return ERR_GET_REASON(ERR_peek_last_error())

@@ -1,13 +1,13 @@
 public import Primitives
 
-/// What was sent last, kept for a peer that turns out to be elsewhere.
+/// The last flight, kept in case the peer's address changes.
 struct Flight {
-    /// Repeats of one association because of moves: a phone that changes between two networks with two addresses each.
+    /// Repeats of one association because of address changes: a phone that changes between two networks with two addresses each.
     static let maximumRepeats = 4
-    /// Older ones have been asked for by the peer's own timer.
+    /// The peer's own timer has already requested older ones.
     static let lifetime = DTLSAssociation.maximumRetransmission
 
-    /// Answers to a peer that says its Finished again, as many as OpenSSL sends.
+    /// Answers to a peer that repeats its Finished, as many as OpenSSL sends.
     static let maximumAnswers = 12
 
     fileprivate var bytes: [UInt8] = []
@@ -32,11 +32,10 @@ struct Flight {
 }
 
 extension DTLSAssociation {
-    /// The peer has another address since the last flight: sends the flight there at once, as it was.
+    /// The peer's address has changed since the last flight: sends the flight there at once, unchanged.
     ///
-    /// It may have been lost with the old address, and the retransmission timer, doubled each time, would take up to 4 s to
-    /// find out. The same records again cost OpenSSL's count of retransmissions nothing, and a peer that has them drops them
-    /// (RFC 6347 section 4.1.2.6).
+    /// It may have been lost with the old address, and the retransmission timer, doubled each time, would take up to 4 s to detect that. Repeating
+    /// the same records does not count as an OpenSSL retransmission, and a peer that has them drops them (RFC 6347 section 4.1.2.6).
     public func follow(to destination: SocketAddress, at now: MonotonicTime, into output: inout OutboundBatch) {
         switch state {
         case .handshaking, .connected: break
@@ -50,7 +49,7 @@ extension DTLSAssociation {
         lastFlight.write(into: &output)
     }
 
-    /// The peer says its Finished again, so a server's last flight was lost: the same records, which nobody else can make.
+    /// The peer repeats its Finished, so the server's last flight was lost: sends the same records, which nobody else can forge.
     func repeatLastFlight(to destination: SocketAddress, into output: inout OutboundBatch) {
         guard role == .server, lastFlight.answers < Flight.maximumAnswers else { return }
         lastFlight.answers += 1
@@ -58,15 +57,14 @@ extension DTLSAssociation {
         lastFlight.write(into: &output)
     }
 
-    /// Hands the datagrams that OpenSSL wrote to the caller, and remembers them. What does not fit is lost, as on any
-    /// network; the timer repairs it.
+    /// Passes the datagrams that OpenSSL wrote to the caller, and keeps them. What does not fit is lost, as on any network; the timer repairs it.
     func flush(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
         guard !pipe.ends.isEmpty else { return }
         lastFlight.sentAt = now
         write(to: destination, into: &output)
     }
 
-    /// Hands on what OpenSSL wrote.
+    /// Passes on what OpenSSL wrote.
     func write(to destination: SocketAddress, into output: inout OutboundBatch) {
         guard !pipe.ends.isEmpty else { return }
         lastFlight.bytes = pipe.outbound

@@ -2,7 +2,7 @@ internal import COpenSSL
 internal import Primitives
 
 extension DTLSAssociation {
-    /// Lets OpenSSL go on with the handshake as far as the datagram at hand allows; why the datagram was of no use, or nil.
+    /// Lets OpenSSL continue the handshake as far as the current datagram allows; the reason why the datagram was rejected, or nil.
     func handshake(
         at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch
     ) -> DropReason? {
@@ -19,7 +19,7 @@ extension DTLSAssociation {
         }
         flush(at: now, to: destination, into: &output)
         noteTimer(at: now)
-        // What comes behind the last flight in the same datagram is read at once.
+        // Records after the last flight in the same datagram are read at once.
         if case .connected = state {
             withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
             settle()
@@ -27,10 +27,10 @@ extension DTLSAssociation {
         return nil
     }
 
-    /// A hello that begins again is the peer's timer: the one before was not understood in parts, because one was lost, or forged with
-    /// another length, after which OpenSSL leaves out the peer's without a word.
+    /// A ClientHello that starts again is sent by the peer's timer: the previous one was incomplete, because a part was lost or was forged with
+    /// another length, after which OpenSSL silently ignores the peer's parts.
     func noteBeginning(_ datagram: UnsafeRawBufferPointer) {
-        // Behind the record header: ClientHello (1), length, message number, and offset 0 of the fragment (RFC 6347 section 4.2.2).
+        // After the record header: ClientHello (1), length, message number, and offset 0 of the fragment (RFC 6347 section 4.2.2).
         guard role == .server, lastFlight.isEmpty, datagram.count >= 25, datagram[0] == 22, datagram[13] == 1,
             datagram[19] | datagram[20] | datagram[21] == 0
         else { return }
@@ -39,12 +39,12 @@ extension DTLSAssociation {
         pipe.inbound = datagram
     }
 
-    /// Whether what failed was no ClientHello at all. Before the server has answered, records are clear and bear nobody's mark:
-    /// whoever forges the peer's address could end its handshake with one. A hello that was understood, and has no version or
-    /// cipher in common, is an answer (RFC 5246 section 7.2.2).
+    /// Whether the failed datagram was no ClientHello at all. Before the server has answered, records are neither encrypted nor authenticated:
+    /// whoever forges the peer's address could end its handshake with one. A ClientHello that was parsed, but has no version or cipher in common, is
+    /// answered with an alert (RFC 5246 section 7.2.2).
     private var wasNoHello: Bool {
         guard role == .server, lastFlight.isEmpty else { return false }
-        // Behind the record header of 13 bytes: level, description.
+        // After the record header of 13 bytes: level, description.
         guard let end = pipe.ends.last, end >= 15, pipe.outbound[end - 15] == 21 else { return true }
         switch Int32(pipe.outbound[end - 1]) {
         case SSL_AD_HANDSHAKE_FAILURE, SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_INTERNAL_ERROR:
@@ -53,8 +53,8 @@ extension DTLSAssociation {
         }
     }
 
-    /// Once connected, an association speaks again at its end, and OpenSSL keeps 33 kB of record buffers for that: its
-    /// SSL_MODE_RELEASE_BUFFERS leaves DTLS out. So they are there only while it speaks. (Few come here: see `QuietRecords`.)
+    /// A connected association sends only one more record, at its end, but OpenSSL keeps 33 kB of record buffers for that: SSL_MODE_RELEASE_BUFFERS
+    /// does not apply to DTLS. So the buffers exist only while it sends. (Few associations use this path: see `EstablishedRecords`.)
     func withRecordBuffers(_ body: () -> Void) {
         SSL_alloc_buffers(ssl)
         body()
@@ -114,8 +114,8 @@ extension DTLSAssociation {
         retransmitAt = now + backoff
     }
 
-    /// OpenSSL asks whether the peer's certificate is good: it is when it is the one that the SDP named (RFC 5763
-    /// section 5). Who signed it and when it expires says nothing here.
+    /// OpenSSL asks whether the peer's certificate is valid: it is if it is the one that the SDP announced (RFC 5763 section 5). Its signer and its
+    /// expiry do not matter here.
     static func verifyPeer(_ store: OpaquePointer?) -> Int32 {
         guard let store, let certificate = X509_STORE_CTX_get0_cert(store),
             let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),

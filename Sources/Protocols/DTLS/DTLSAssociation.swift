@@ -5,7 +5,7 @@ public import Primitives
 ///
 /// Sans-IO: OpenSSL reads from and writes to memory, and its retransmission timer runs by the caller's time.
 public final class DTLSAssociation {
-    /// Where the association stands.
+    /// The state of the association.
     public enum State: Sendable, Hashable {
         case idle
         case handshaking
@@ -16,13 +16,13 @@ public final class DTLSAssociation {
     /// Which side sends the ClientHello.
     public enum Role: Sendable, Hashable { case client, server }
 
-    /// RFC 6347 section 4.2.4.1 says 1 s; real-time peers use less (RFC 9147 section 5.8.2), because a lost flight is
-    /// a wait that a person sees.
+    /// RFC 6347 section 4.2.4.1 recommends 1 s; real-time peers use less (RFC 9147 section 5.8.2), because a lost flight is a delay that users
+    /// notice.
     static let initialRetransmission = TimeInterval.milliseconds(250)
-    /// Doubling stops here: OpenSSL gives up after 12 retransmissions, and 30 s hold 11 of these.
+    /// Doubling stops here: OpenSSL gives up after 12 retransmissions, and 11 of these take 30 s.
     static let maximumRetransmission = TimeInterval.seconds(4)
 
-    /// Where the association stands.
+    /// The current state.
     public internal(set) var state = State.idle
     let role: Role
     let fingerprint: [UInt8]
@@ -30,8 +30,8 @@ public final class DTLSAssociation {
     let pipe: DatagramPipe
     /// OpenSSL's object; nil once `records` has taken over.
     private(set) var ssl: OpaquePointer?
-    /// What is left of a finished handshake; nil before it, and under ciphers that OpenSSL goes on with.
-    private var records: QuietRecords?
+    /// What remains of a completed handshake; nil before it, and under ciphers that stay with OpenSSL.
+    private var records: EstablishedRecords?
     private let handshakeTimeout: TimeInterval
     private var handshakeDeadline = MonotonicTime.distantFuture
     var retransmitAt = MonotonicTime.distantFuture
@@ -39,7 +39,7 @@ public final class DTLSAssociation {
     var timerStartsSeen = 0
     var sawOtherCertificate = false
     var lastFlight = Flight()
-    /// The first part of a ClientHello came.
+    /// The first part of a ClientHello has arrived.
     var sawBeginning = false
 
     /// An association with the peer whose certificate has this SHA-256 fingerprint; nil when OpenSSL has no memory.
@@ -57,13 +57,13 @@ public final class DTLSAssociation {
 
     deinit { SSL_free(ssl) }
 
-    /// When `advance` wants to be called.
+    /// When to call `advance` next.
     public var nextDeadline: MonotonicTime {
         guard case .handshaking = state else { return .distantFuture }
         return min(handshakeDeadline, retransmitAt)
     }
 
-    /// Starts the clock of the handshake; a client sends its ClientHello.
+    /// Starts the handshake timers; a client sends its ClientHello.
     public func start(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
         guard case .idle = state else { return }
         state = .handshaking
@@ -71,7 +71,7 @@ public final class DTLSAssociation {
         if role == .client { _ = handshake(at: now, to: destination, into: &output) }
     }
 
-    /// Takes one datagram of DTLS records; nil when it was used.
+    /// Processes one datagram of DTLS records; nil when it was accepted.
     public func receive(
         _ datagram: UnsafeRawBufferPointer, at now: MonotonicTime, to destination: SocketAddress,
         into output: inout OutboundBatch
@@ -99,7 +99,7 @@ public final class DTLSAssociation {
         return nil
     }
 
-    /// Retransmits a flight that was not answered in time, and gives up a handshake that takes too long.
+    /// Retransmits a flight that was not answered in time, and aborts a handshake that takes too long.
     public func advance(to now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
         guard now >= nextDeadline, case .handshaking = state else { return }
         guard now < handshakeDeadline else {
@@ -133,7 +133,7 @@ public final class DTLSAssociation {
         state = .ended(.closed)
     }
 
-    /// Forgets all that the peer sent; false when OpenSSL has no memory.
+    /// Discards everything that the peer sent; false when OpenSSL has no memory.
     func startOver() -> Bool {
         pipe.reset()
         sawBeginning = false
@@ -144,9 +144,10 @@ public final class DTLSAssociation {
         return true
     }
 
-    /// The handshake is over, and OpenSSL's object with it, where its cipher is one that `QuietRecords` knows.
+    /// The handshake is complete, and OpenSSL's object is freed, if `EstablishedRecords` supports the cipher.
     func settle() {
-        guard case .connected = state, !context.keepsLibrary, let records = QuietRecords(ssl, isClient: role == .client)
+        guard case .connected = state, !context.keepsLibrary,
+            let records = EstablishedRecords(ssl, isClient: role == .client)
         else { return }
         self.records = records
         pipe.reset()

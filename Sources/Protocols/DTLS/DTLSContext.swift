@@ -14,18 +14,19 @@ public final class DTLSContext {
     public static let defaultProfiles =
         "SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80:SRTP_AEAD_AES_256_GCM"
 
-    /// ECDHE with AEAD first, CBC for old peers, each with ECDSA and RSA certificates (RFC 8827 section 6.5 asks for
-    /// ECDHE-ECDSA-AES128-GCM; peers with RSA certificates exist).
+    /// ECDHE with AEAD first, CBC for old peers, each with ECDSA and RSA certificates (RFC 8827 section 6.5 requires ECDHE-ECDSA-AES128-GCM; peers
+    /// with RSA certificates exist).
     static let ciphers = [
         "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305",
         "ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
         "ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA", "ECDHE-RSA-AES256-SHA",
     ].joined(separator: ":")
 
-    /// The longest handshake message taken, as far as OpenSSL lets it be chosen: it always takes one record's length.
+    /// The longest handshake message accepted, as far as OpenSSL lets it be chosen: it always accepts one record's length.
     static let maximumHandshakeMessage = 16_384
 
-    /// Loads the certificate; `profiles` is for tests of peers with fewer, `keepsLibrary` for those where OpenSSL is to speak to the end.
+    /// Loads the certificate; `profiles` is for tests of peers with fewer, `keepsLibrary` for tests in which OpenSSL handles the association to its
+    /// end.
     public init(
         certificate: Certificate, maximumDatagram: Int, profiles: String = DTLSContext.defaultProfiles,
         keepsLibrary: Bool = false
@@ -58,12 +59,12 @@ public final class DTLSContext {
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(DTLS1_2_VERSION), nil)
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(DTLS1_2_VERSION), nil)
         SSL_CTX_set_options(context, COPENSSL_DTLS_OPTIONS)
-        // Every association is made once and authenticated by the SDP's fingerprint: there is nothing to resume.
+        // Every association is made once and authenticated by the SDP's fingerprint: there is no session to resume.
         SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
-        // A handshake message is put together in memory of the size that its first fragment claims, up to ten messages ahead. A
-        // flight's certificate has 300 to 1,500 bytes; OpenSSL's own bound is 100 kB.
+        // A handshake message is assembled in memory of the size that its first fragment claims, up to ten messages ahead. A flight's certificate has
+        // 300 to 1,500 bytes; OpenSSL's own limit is 100 kB.
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_CERT_LIST, Self.maximumHandshakeMessage, nil)
-        // Idle associations keep no record buffers: two of 16 kB for each peer.
+        // Idle associations keep no record buffers: two of 16 kB per peer.
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, Int(SSL_MODE_RELEASE_BUFFERS), nil)
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         guard SSL_CTX_set_cipher_list(context, ciphers) == 1 else { throw .failed(call: "SSL_CTX_set_cipher_list") }
@@ -72,7 +73,7 @@ public final class DTLSContext {
             SSL_CTX_ctrl(context, SSL_CTRL_SET_GROUPS_LIST, 0, $0.baseAddress)
         }
         guard grouped == 1 else { throw .failed(call: "SSL_CTX_set1_groups_list") }
-        // Returns 0 for success, unlike its neighbours.
+        // Returns 0 for success, unlike similar calls.
         guard SSL_CTX_set_tlsext_use_srtp(context, profiles) == 0 else {
             throw .failed(call: "SSL_CTX_set_tlsext_use_srtp")
         }

@@ -1,4 +1,4 @@
-/// What a finished handshake gives to SRTP (RFC 5764 section 4.2).
+/// What a completed handshake exports for SRTP (RFC 5764 section 4.2).
 public struct DTLSKeys: Sendable, Hashable {
     /// The agreed SRTP profile by its registered number.
     public let profile: UInt16
@@ -29,13 +29,13 @@ public struct DTLSKeys: Sendable, Hashable {
 
 /// Why an association ended.
 public enum DTLSEnd: Sendable, Hashable {
-    /// The peer's certificate is not the one of its SDP.
+    /// The peer's certificate does not match the fingerprint in its SDP.
     case fingerprintMismatch
-    /// No common version, cipher or SRTP profile, or a broken peer; OpenSSL's words for the log.
+    /// No common version, cipher or SRTP profile, or a faulty peer; OpenSSL's reason for the log.
     case handshakeFailed(String)
-    /// The handshake did not end in time.
+    /// The handshake did not complete in time.
     case timedOut
-    /// close_notify came.
+    /// close_notify was received.
     case closedByPeer
     /// This side closed it.
     case closed

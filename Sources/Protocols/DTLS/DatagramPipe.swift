@@ -1,15 +1,15 @@
 internal import COpenSSL
 
-/// What OpenSSL reads from and writes to in place of a socket: one write is one datagram, one read takes one datagram.
+/// Takes the place of a socket for OpenSSL: one write is one datagram, one read consumes one datagram.
 ///
-/// OpenSSL's memory BIO would join datagrams, which DTLS must not have (RFC 6347 section 4.1.1).
+/// OpenSSL's memory BIO would join datagrams, which DTLS forbids (RFC 6347 section 4.1.1).
 final class DatagramPipe {
-    /// The datagram that waits to be read; lent for the time of one call.
+    /// The datagram to be read; lent for the duration of one call.
     var inbound: UnsafeRawBufferPointer?
-    /// Datagrams written by OpenSSL, end to end, and where each ends.
+    /// Datagrams written by OpenSSL, contiguous, and where each ends.
     var outbound: [UInt8] = []
     var ends: [Int] = []
-    /// OpenSSL's retransmission timer: where it lies, whether it runs, and how often it was started.
+    /// OpenSSL's retransmission timer: its address, whether it runs, and how often it was started.
     var timer: UnsafeMutableRawPointer?
     var isTimerArmed = false
     var timerStarts = 0
@@ -17,7 +17,7 @@ final class DatagramPipe {
 
     init(mtu: Int) { self.mtu = mtu }
 
-    /// Forgets the association that it served.
+    /// Forgets the association that used it.
     func reset() {
         inbound = nil
         outbound.removeAll()
@@ -43,7 +43,7 @@ final class DatagramPipe {
         switch command {
         case BIO_CTRL_FLUSH: return 1
         case BIO_CTRL_DGRAM_QUERY_MTU, BIO_CTRL_DGRAM_GET_FALLBACK_MTU: return mtu
-        // IPv6 and UDP headers, so that nothing is cut.
+        // IPv6 and UDP headers, so that no datagram is fragmented.
         case BIO_CTRL_DGRAM_GET_MTU_OVERHEAD: return 48
         case BIO_CTRL_DGRAM_SET_NEXT_TIMEOUT:
             guard let pointer else { return 0 }
@@ -56,7 +56,7 @@ final class DatagramPipe {
     }
 }
 
-/// The BIO_METHOD over a `DatagramPipe`; one for each context, which must outlive the associations.
+/// The BIO_METHOD over a `DatagramPipe`; one per context, which must outlive the associations.
 final class DatagramMethod {
     let method: OpaquePointer
 

@@ -1,14 +1,14 @@
 import Primitives
 
-/// The peer's last checks, so that one that was recorded on its way is not taken for a new one.
+/// The peer's last checks, so that a captured and replayed one is not accepted as new.
 ///
-/// The same transaction from the same address is a retransmission (RFC 8489 section 6.2.1): it is answered, and proves no more than the
-/// first did. From another address it is a replay.
+/// The same transaction from the same address is a retransmission (RFC 8489 section 6.2.1): it is answered, and proves no more than the first did.
+/// From another address it is a replay.
 struct CheckHistory {
     enum Verdict { case new, repeated, replayed }
 
-    /// A minute of a client that checks each second, or twenty seconds of one with three pairs. An older check that is replayed makes the
-    /// server send one of its own there, and nothing else.
+    /// A minute for a client that checks every second, or twenty seconds for one with three pairs. Replaying an older check only makes the server
+    /// send one check of its own there.
     private static let limit = 64
 
     private struct Entry {
@@ -18,7 +18,7 @@ struct CheckHistory {
     }
 
     private var entries: [Entry] = []
-    /// The oldest, once there are `limit`.
+    /// The oldest, once there are `limit` entries.
     private var oldest = 0
 
     func verdict(on id: TransactionID, from source: SocketAddress) -> Verdict {

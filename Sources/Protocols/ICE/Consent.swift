@@ -1,31 +1,31 @@
 import Primitives
 
-/// Whether one address may be sent to: the server's own checks to it, and what came back (RFC 7675).
+/// Whether the server may send to one address: its own checks to it, and the responses (RFC 7675).
 ///
-/// Only an authentic answer to a check that the server sent there proves that the peer is there and wants what it is sent. What
-/// comes from the address proves nothing: whoever can forge a source address can name anybody's.
+/// Only an authentic response to a check that the server sent there proves that the peer receives at the address and consents. What arrives from the
+/// address proves nothing: whoever can forge a source address can use anybody's.
 struct Consent {
-    /// A check of the server that waits for its answer.
+    /// A check of the server that is awaiting its response.
     struct Check {
         let id: TransactionID
         let credential: ICECredential
         let sentAt: MonotonicTime
     }
 
-    /// Repeats leave 100, 200 and 400 ms after the first check: the answers of a path of 700 ms still find theirs.
+    /// Retransmissions follow 100, 200 and 400 ms after the first check: responses over a path of 700 ms still match.
     private static let openLimit = 4
-    /// Before the first answer: sooner than a person notices that nothing comes, later than most round trips.
+    /// Before the first response: sooner than a user notices that nothing arrives, later than most round trips.
     private static let firstRepeat = TimeInterval.milliseconds(100)
-    /// While consent runs out: RFC 7675 section 5.1 asks for 4 s between checks and gives up after 30 s. Here consent lasts 15 s
-    /// by default, in which lossy links lose three checks in a row.
+    /// While consent expires: RFC 7675 section 5.1 requires 4 s between checks and expiry after 30 s. Here consent lasts 15 s by default, in which
+    /// lossy links lose three checks in a row.
     private static let urgentInterval = TimeInterval.seconds(1)
 
     private var open: [Check] = []
     private var unanswered = 0
     private var renewal = MonotonicTime.zero
-    /// Until when the address may be sent to; nil before the first answer and after the last one's time.
+    /// Until when the server may send to the address; nil before the first response and after expiry.
     private(set) var expiry: MonotonicTime?
-    /// When the server is to check the address next.
+    /// When the server must check the address next.
     private(set) var nextCheck = MonotonicTime.distantFuture
 
     var isGiven: Bool { expiry != nil }
@@ -33,13 +33,13 @@ struct Consent {
 
     func match(_ id: TransactionID) -> Check? { open.first { $0.id == id } }
 
-    /// The address is to be checked at once: the peer has just shown itself there.
+    /// The address must be checked at once: the peer has just sent from there.
     mutating func request(at now: MonotonicTime) {
         unanswered = 0
         nextCheck = now
     }
 
-    /// A check has left; `renewal` is when the next one is due if it is answered.
+    /// A check was sent; `renewal` is when the next one is due if it is answered.
     mutating func sent(_ check: Check, interval: TimeInterval, renewal: MonotonicTime) {
         if open.count == Self.openLimit { open.removeFirst() }
         open.append(check)
@@ -52,7 +52,7 @@ struct Consent {
     /// Nothing could be sent; the next attempt is due at `time`.
     mutating func postpone(to time: MonotonicTime) { nextCheck = time }
 
-    /// An authentic answer to one of the checks came; whether it was the first, or the first after consent had expired.
+    /// An authentic response to one of the checks arrived; whether it was the first, or the first after consent had expired.
     mutating func answered(_ check: Check, until expiry: MonotonicTime) -> Bool {
         open.removeAll { $0.id == check.id }
         unanswered = 0
@@ -61,10 +61,10 @@ struct Consent {
         return !isGiven
     }
 
-    /// The address is in use: its consent is renewed before it expires. Others' is not.
+    /// The address is in use: its consent is renewed before it expires. That of unused addresses is not.
     mutating func keep(at now: MonotonicTime) { nextCheck = min(nextCheck, max(renewal, now)) }
 
-    /// Forgets consent whose time is over.
+    /// Removes expired consent.
     mutating func expire(at now: MonotonicTime) {
         if let expiry, now >= expiry { self.expiry = nil }
     }

@@ -1,4 +1,4 @@
-/// User name fragment and password of one side, at a place in memory that does not move.
+/// User name fragment and password of one side, at a fixed address in memory.
 ///
 /// libnice's agent and messages keep the pointer to a password, so it must stay where it is while they are used.
 public final class ICECredential {
@@ -17,7 +17,7 @@ public final class ICECredential {
     let passwordLength: Int
 
     deinit {
-        // Secrets do not stay behind in freed memory.
+        // Secrets must not remain in freed memory.
         password.update(repeating: 0)
         password.deallocate()
     }

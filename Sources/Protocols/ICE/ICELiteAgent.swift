@@ -1,28 +1,28 @@
 public import Primitives
 
-/// What a lite agent tells its owner, in order.
+/// What a lite agent reports to its owner, in order.
 public enum ICEEvent: Sendable, Hashable {
-    /// A check from this address was answered with success for the first time: what comes from it is looked at.
+    /// A check from this address was answered with success for the first time: packets from it are accepted.
     case validated(SocketAddress)
     /// This address has answered the server's own check, for the first time or after its consent had expired.
     case consented(SocketAddress)
-    /// The address has been silent too long, or had to make room.
+    /// The address has been silent too long, or was evicted.
     case released(SocketAddress)
-    /// The peer has nominated this address, or its life has moved there; it has not answered the server's check yet.
+    /// The peer has nominated this address, or sends from it now; it has not answered the server's check yet.
     case nominated(SocketAddress)
-    /// Datagrams go to this address from now on. `isMove`: the peer was settled at another one, and its network changed.
+    /// Datagrams go to this address from now on. `isMove`: the peer was established at another one, and its network changed.
     case selected(SocketAddress, isMove: Bool)
-    /// A check with the new local credentials came; the old user name fragment is free.
+    /// A check with the new local credentials arrived; the old user name fragment is free.
     case credentialsReplaced(oldUfrag: [UInt8])
     /// No address was nominated in time.
     case setupTimedOut
-    /// No sign of life for the consent timeout (RFC 7675).
+    /// Nothing authentic arrived within the consent timeout (RFC 7675).
     case consentExpired
 }
 
 /// Limits of a lite agent.
 public struct ICESettings: Sendable, Hashable {
-    /// How long an answer to the server's check is good for, and how long a peer may be without a sign of life.
+    /// How long a response to the server's check is valid, and how long a peer may be silent.
     public var consentTimeout = TimeInterval.seconds(15)
     /// How long the peer may take to nominate an address.
     public var setupTimeout = TimeInterval.seconds(30)
@@ -33,25 +33,25 @@ public struct ICESettings: Sendable, Hashable {
     var checkInterval: TimeInterval { min(.seconds(5), consentTimeout / 3) }
 }
 
-/// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations, and
-/// sends only where its own checks are answered.
+/// ICE-lite for one peer (RFC 8445 sections 2.5 and 7.3, RFC 7675): answers checks, follows the peer's nominations, and sends only where its own
+/// checks are answered.
 ///
-/// Sans-IO. An address goes through three states: *validated* when an authentic check has come from it, so that DTLS and SRTP
-/// from it are looked at; *consented* when it has answered the server's own check; *selected* when the peer has nominated it as
-/// well. The peer itself lives as long as anything authentic comes: new checks, answers, SRTP. So a client that never answers
-/// (ffmpeg while it sends) stays as a sender, and is sent next to nothing.
+/// Sans-IO. An address goes through three states: *validated* when an authentic check has arrived from it, so that DTLS and SRTP from it are
+/// accepted; *consented* when it has answered the server's own check; *selected* when the peer has nominated it as well. The peer stays connected as
+/// long as anything authentic arrives: new checks, responses, SRTP. So a client that never answers checks (ffmpeg while it sends) stays as a sender,
+/// and is sent next to nothing.
 public struct ICELiteAgent {
-    /// Addresses that a peer may have validated at one time: two interfaces, IPv4 and IPv6, and a relay each.
+    /// Addresses that a peer may have validated at the same time: two interfaces, IPv4 and IPv6, and a relay each.
     public static let maximumAddresses = 8
-    /// A selected address that is silent for so long is left for another that lives, even without a nomination:
-    /// longer than RTCP or video pause, shorter than a person notices.
+    /// A selected address that is silent for this long is replaced by another one that is not, even without a nomination: longer than the pauses of
+    /// RTCP and video, shorter than a user notices.
     private static let silenceBeforeFollowing = TimeInterval.seconds(2)
-    /// A peer that has just connected tries its pairs one by one and nominates a better one as it answers (RFC 8445
-    /// section 8.1.1): until then another address is its choice, not a move. Browsers are through in a second.
+    /// A peer that has just connected tries its pairs one by one and nominates a better one when it answers (RFC 8445 section 8.1.1): until then
+    /// another address is its choice, not a move. Browsers finish within a second.
     private static let settlingTime = TimeInterval.seconds(3)
-    /// RFC 7675 section 5.1: without a check for 30 s an address may not be sent to.
+    /// RFC 7675 section 5.1: without a check for 30 s the server may not send to an address.
     private static let addressLifetime = TimeInterval.seconds(30)
-    /// A check for which the credit was missing is tried again: media from the address may have brought some.
+    /// A check for which the credit was missing is retried: media from the address may have added some.
     private static let creditInterval = TimeInterval.milliseconds(500)
     /// Peer reflexive, highest local preference, component 1 (RFC 8445 section 5.1.2.1).
     private static let checkPriority: UInt32 = 110 << 24 | 65_535 << 8 | 255
@@ -68,29 +68,29 @@ public struct ICELiteAgent {
     /// Valid until a check with `local` arrives.
     private var previousLocal: ICECredential?
     private var remote: ICECredential?
-    /// What the server's own checks use until the peer is seen to use the new ones.
+    /// What the server's own checks use until the peer is known to use the new ones.
     private var previousRemote: ICECredential?
     private var addresses: [PeerAddress] = []
     private var history = CheckHistory()
-    /// Bytes beside what its addresses may be sent for what they sent.
+    /// Bytes in addition to the credit that addresses earn by what they send.
     private var allowance = SendingCredit.allowance
     /// The nominated address that has consented.
     public private(set) var selected: SocketAddress?
-    /// A newer nomination, which waits for its address to answer.
+    /// A newer nomination, pending until its address answers.
     public private(set) var nominee: SocketAddress?
     private var selectedSeen = MonotonicTime.zero
-    /// When the peer's choice of an address is taken for settled; nil before the first.
+    /// When the peer's choice of an address counts as settled; nil before the first.
     private var settledAt: MonotonicTime?
     private var lastSignOfLife = MonotonicTime.zero
     private var setupDeadline = MonotonicTime.distantFuture
-    /// The peer has nominated an address at some time.
+    /// The peer has nominated an address before.
     private var isSetUp = false
     /// Round trip time of the server's last answered check.
     public private(set) var roundTripTime: TimeInterval?
     private var isOver = false
     private var events: [ICEEvent] = []
 
-    /// The set-up limit runs from `setRemote`: before it there is nobody to wait for.
+    /// The setup timeout runs from `setRemote`: before it there is no peer to wait for.
     public init(local: ICECredential, settings: ICESettings) {
         self.local = local
         self.settings = settings
@@ -104,7 +104,7 @@ public struct ICELiteAgent {
         if let remote, remote.ufrag != credential.ufrag {
             previousRemote = previousRemote ?? remote
         }
-        // Who came before its description could not be checked until now.
+        // Addresses that sent checks before the description arrived could not be checked until now.
         if remote == nil { for index in addresses.indices { addresses[index].consent.request(at: now) } }
         remote = credential
         if !isSetUp, setupDeadline == .distantFuture { setupDeadline = now + settings.setupTimeout }
@@ -116,7 +116,7 @@ public struct ICELiteAgent {
         local = credential
     }
 
-    /// A check with the newest credentials came: the restart is through.
+    /// A check with the newest credentials arrived: the restart is complete.
     private mutating func adoptCredentials() {
         if let old = previousLocal {
             previousLocal = nil
@@ -130,18 +130,18 @@ public struct ICELiteAgent {
     /// Whether datagrams from `address` come from the peer.
     public func isValidated(_ address: SocketAddress) -> Bool { index(of: address) != nil }
 
-    /// Whether `address` has answered the server's own check lately, so that it may be sent to.
+    /// Whether `address` has recently answered the server's own check, so that the server may send to it.
     public func hasConsent(_ address: SocketAddress) -> Bool {
         index(of: address).map { addresses[$0].consent.isGiven } ?? false
     }
 
-    /// Whether `count` bytes may be sent to `address` now. Without its consent that costs credit, which is taken.
+    /// Whether `count` bytes may be sent to `address` now. Without consent this uses up credit.
     public mutating func maySend(_ count: Int, to address: SocketAddress) -> Bool {
         guard let index = index(of: address) else { return false }
         return addresses[index].consent.isGiven || addresses[index].credit.spend(count, allowance: &allowance)
     }
 
-    /// When `advance` wants to be called.
+    /// When to call `advance` next.
     public var nextDeadline: MonotonicTime {
         if isOver { return .distantFuture }
         var next = isSetUp ? lastSignOfLife + settings.consentTimeout : setupDeadline
@@ -149,17 +149,17 @@ public struct ICELiteAgent {
         return next
     }
 
-    /// Whether `pollEvent` has something.
+    /// Whether `pollEvent` would return an event.
     public var hasEvents: Bool { !events.isEmpty }
 
-    /// The oldest event not yet taken.
+    /// The oldest event not yet consumed.
     public mutating func pollEvent() -> ICEEvent? { events.isEmpty ? nil : events.removeFirst() }
 
     private func index(of address: SocketAddress) -> Int? { addresses.firstIndex { $0.address == address } }
 
     // MARK: - Datagrams
 
-    /// Takes a datagram that has the shape of a STUN message; nil when it was used.
+    /// Processes a datagram that has the format of a STUN message; nil when it was accepted.
     public mutating func receive(
         _ datagram: UnsafeRawBufferPointer, from source: SocketAddress, at now: MonotonicTime, stun: STUNAgent,
         random: inout RandomSource, into output: inout OutboundBatch
@@ -200,14 +200,14 @@ public struct ICELiteAgent {
             history.append(id, from: source)
             if isCurrent { adoptCredentials() }
             noteCheck(from: source, nominates: nominates, length: datagram.count, at: now)
-            // Ahead of the answer, so that the client answers it before it goes on, with DTLS for example.
+            // Ahead of the response, so that the client answers it before it continues, with DTLS for example.
             if let index = index(of: source) { check(index, now, stun, &random, &output) }
         }
         switch outcome {
         case .dropped(let reason): return reason
         case .refused: return nil
         case .answered:
-            // Never longer than the check by more than an IPv6 address, so it is within its credit.
+            // Never longer than the check by more than an IPv6 address, so it is within the credit.
             if let reply = output.entries.last { _ = maySend(reply.length, to: source) }
             return nil
         }
@@ -216,7 +216,7 @@ public struct ICELiteAgent {
     private mutating func receiveResponse(
         _ datagram: UnsafeRawBufferPointer, _ source: SocketAddress, _ now: MonotonicTime, _ stun: STUNAgent
     ) -> DropReason? {
-        // RFC 8445 section 7.2.5.2.1: an answer must come from where the check went.
+        // RFC 8445 section 7.2.5.2.1: a response must come from the address to which the check was sent.
         guard let index = index(of: source), let open = openCheck(TransactionID(of: datagram), source) else {
             return .stunUnexpected
         }
@@ -234,7 +234,7 @@ public struct ICELiteAgent {
         index(of: source).flatMap { addresses[$0].consent.match(id) }
     }
 
-    // MARK: - Life
+    // MARK: - Liveness
 
     /// An authentic SRTP or SRTCP packet came from `source`, which must be validated.
     @inline(__always)
@@ -247,12 +247,12 @@ public struct ICELiteAgent {
         }
     }
 
-    /// `count` bytes of the peer's came from `source`, of what no other may have sent but it.
+    /// `count` bytes that only the peer can have sent arrived from `source`.
     public mutating func noteReceived(_ count: Int, from source: SocketAddress) {
         if let index = index(of: source) { addresses[index].credit.received(count) }
     }
 
-    /// A new check was authentic: the address is where the peer can send from, and a nomination is where it wants to be sent to.
+    /// A new check was authentic: the peer can send from the address; a nomination says where it wants to receive.
     ///
     /// The newest nomination wins. Browsers nominate only the pair they use (regular nomination), or all pairs while
     /// they connect (aggressive, RFC 5245) and then keep checking the one they use.
@@ -263,8 +263,8 @@ public struct ICELiteAgent {
         if nominates { nominate(source, at: now) }
     }
 
-    /// Something authentic came from a validated address. When the selected one has gone silent the peer has moved
-    /// without a nomination: its NAT gave it another port.
+    /// Something authentic arrived from a validated address. If the selected one has gone silent the peer has moved without a nomination: its NAT
+    /// assigned another port.
     private mutating func noteSignOfLife(from source: SocketAddress, at now: MonotonicTime) {
         lastSignOfLife = now
         if source == selected {
@@ -309,7 +309,7 @@ public struct ICELiteAgent {
         settledAt = settledAt ?? now + Self.settlingTime
     }
 
-    /// Another peer has proved to be at `address`: it is this one's no more. No event is needed to say so.
+    /// Another peer has proved to be at `address`, so it no longer belongs to this one. No event is needed.
     public mutating func release(_ address: SocketAddress) {
         addresses.removeAll { $0.address == address }
         if selected == address { selected = nil }
@@ -321,7 +321,7 @@ public struct ICELiteAgent {
         if let index = others.min(by: { addresses[$0].lastSeen < addresses[$1].lastSeen }) { remove(index) }
     }
 
-    /// Addresses that have been silent for the lifetime of consent go.
+    /// Removes addresses that have been silent for the consent timeout.
     private mutating func releaseSilent(at now: MonotonicTime) {
         for index in addresses.indices.reversed()
         where addresses[index].address != selected && now - addresses[index].lastSeen >= Self.addressLifetime {
@@ -337,7 +337,7 @@ public struct ICELiteAgent {
 
     // MARK: - Time
 
-    /// Ends a peer whose time is up and sends the server's own checks (RFC 7675 section 5.1).
+    /// Closes a peer whose timeout has expired, and sends the server's own checks (RFC 7675 section 5.1).
     public mutating func advance(
         to now: MonotonicTime, stun: STUNAgent, random: inout RandomSource, into output: inout OutboundBatch
     ) {
@@ -356,19 +356,19 @@ public struct ICELiteAgent {
         events.append(event)
     }
 
-    /// Whether a check of so many bytes may leave. The allowance is for what only the server can begin.
+    /// Whether a check of this many bytes may be sent. The allowance is for what only the server can initiate.
     private mutating func mayCheck(_ index: Int, _ count: Int) -> Bool {
         var none = 0
         return addresses[index].consent.isGiven || addresses[index].credit.spend(count, allowance: &none)
     }
 
-    /// Sends the check that an address is due, as far as it may be sent anything.
+    /// Sends the check that is due to an address, if anything may be sent there.
     private mutating func check(
         _ index: Int, _ now: MonotonicTime, _ stun: STUNAgent, _ random: inout RandomSource,
         _ output: inout OutboundBatch
     ) {
         guard now >= addresses[index].consent.nextCheck else { return }
-        // A peer whose description has not come yet has no password.
+        // There is no password before the peer's description has arrived.
         guard let remote = previousRemote ?? remote else {
             return addresses[index].consent.postpone(to: .distantFuture)
         }
@@ -381,7 +381,7 @@ public struct ICELiteAgent {
             output.rewind(to: mark)
             return addresses[index].consent.postpone(to: now + Self.creditInterval)
         }
-        // 0.8 to 1.2 of the interval, so that peers which joined together do not stay in step.
+        // 0.8 to 1.2 of the interval, so that peers that joined together do not check in step.
         let base = settings.checkInterval
         let spread = UInt64(base.nanoseconds / 1_000 * 4 / 10)
         let renewal = now + base * 8 / 10 + .microseconds(Int64(random.next() % max(1, spread)))

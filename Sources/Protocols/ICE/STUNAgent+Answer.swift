@@ -1,23 +1,21 @@
 internal import CNice
 public import Primitives
 
-/// What became of a Binding request.
+/// The outcome of a Binding request.
 public enum CheckOutcome: Sendable, Hashable {
     /// Authentic and answered with success; whether it carried USE-CANDIDATE.
     case answered(nominates: Bool)
-    /// Authentic, but not a check of a controlling agent, or with an attribute that must be understood and is not:
-    /// answered with an error (487, 420).
+    /// Authentic, but not a check of a controlling agent, or with an unknown comprehension-required attribute: answered with an error (487, 420).
     case refused
     case dropped(DropReason)
 }
 
 extension STUNAgent {
-    /// Validates a Binding request under `local`'s password and answers it to where it came from.
+    /// Validates a Binding request under `local`'s password and sends the response to its source.
     ///
-    /// A lite agent stays controlled whatever the tie-breakers say (RFC 8445 section 6.1.1), so a request with
-    /// ICE-CONTROLLED is answered with 487 and makes the peer controlling. `isControlling` is for the client's side,
-    /// which does the reverse. `beforeAnswer` is called for an authentic check, with whether it nominates; what it writes leaves ahead
-    /// of the answer.
+    /// A lite agent stays controlled whatever the tie-breakers are (RFC 8445 section 6.1.1), so a request with ICE-CONTROLLED is answered with 487
+    /// and makes the peer controlling. `isControlling` is for the client's side, which does the reverse. `beforeAnswer` is called for an authentic
+    /// check, with whether it nominates; what it writes is sent ahead of the response.
     public func answer(
         _ request: UnsafeRawBufferPointer, local: ICECredential, from source: SocketAddress,
         isControlling: Bool = false, into output: inout OutboundBatch,
@@ -40,7 +38,7 @@ extension STUNAgent {
         return confirm(&message, behind, source, isControlling, &output)
     }
 
-    /// libnice asks for the password by way of this; it keeps the pointer in the message until the reply is written.
+    /// libnice requests the password by this callback; it keeps the pointer in the message until the reply is written.
     private func validate(
         _ request: UnsafeRawBufferPointer, _ message: inout StunMessage, _ local: ICECredential
     ) -> StunValidationStatus {

@@ -15,10 +15,10 @@ public struct TransactionID: Hashable, Sendable {
 
 /// libnice's STUN agent: builds and validates messages with MESSAGE-INTEGRITY and FINGERPRINT (RFC 8489).
 ///
-/// One for each worker: it weighs 13 kB, and peers keep their own transactions, so it has no state between two calls.
+/// One per worker: it takes 13 kB, and peers keep their own transactions, so it has no state between two calls.
 public final class STUNAgent {
     let agent: UnsafeMutablePointer<StunAgent>
-    /// libnice keeps the pointer: attributes that may stand in a message although they must be understood. Ends with 0.
+    /// libnice keeps the pointer: comprehension-required attributes that are accepted. Ends with 0.
     private let knownAttributes: UnsafeMutablePointer<UInt16>
     /// The controlled side's tie-breaker (RFC 8445 section 5.2). A lite server is always controlled, so its value
     /// decides nothing.

@@ -3,7 +3,7 @@ internal import Primitives
 /// A look at a datagram that costs no allocation and no digest: who is meant by a Binding request from an unknown
 /// address.
 public enum STUNPeek {
-    /// Whether the datagram has the shape of a STUN message (RFC 8489 section 5): two zero bits, length, magic cookie.
+    /// Whether the datagram has the format of a STUN message (RFC 8489 section 5): two zero bits, length, magic cookie.
     ///
     /// ```text
     ///  0                   1                   2                   3

@@ -30,10 +30,10 @@ struct GCMKey: ~Copyable {
     /// The salt's halves of 48 bits, as numbers.
     private let saltHigh: UInt64, saltLow: UInt64
 
-    /// The key that `master` (key and salt) gives; nil when a library call fails. It seals or it opens.
+    /// The key derived from `master` (key and salt); nil when a library call fails. It either encrypts or decrypts.
     init?(master: [UInt8], for purpose: Purpose, seals: Bool, kernel: UnsafePointer<csrtp_gcm_kernel>) {
         var key = [UInt8](repeating: 0, count: 16), salt = [UInt8](repeating: 0, count: 12)
-        // The master salt of 12 bytes is filled up with zeros to AES-CM's 14 (RFC 7714 section 11).
+        // The master salt of 12 bytes is padded with zeros to AES-CM's 14 (RFC 7714 section 11).
         let masterKey = Array(master[..<16]), masterSalt = Array(master[16...]) + [0, 0]
         let state = UnsafeMutableRawPointer.allocate(byteCount: max(64, kernel.pointee.state_size), alignment: 64)
         guard csrtp_derive(masterKey, masterSalt, purpose.rawValue, &key, 16) == 1,
@@ -55,7 +55,7 @@ struct GCMKey: ~Copyable {
         state.deallocate()
     }
 
-    /// Encrypts `length` bytes at `text` in place; the tag goes behind them.
+    /// Encrypts `length` bytes at `text` in place; the tag follows them.
     @inline(__always)
     func seal(
         _ text: UnsafeMutableRawPointer, _ length: Int, additional: UnsafeRawPointer, _ additionalLength: Int,
@@ -68,7 +68,7 @@ struct GCMKey: ~Copyable {
         }
     }
 
-    /// Decrypts `length` bytes at `text` in place, whose tag stands behind them; false when it is wrong.
+    /// Decrypts `length` bytes at `text` in place, followed by their tag; false when it is wrong.
     @inline(__always)
     func open(
         _ text: UnsafeMutableRawPointer, _ length: Int, additional: UnsafeRawPointer, _ additionalLength: Int,
@@ -88,6 +88,6 @@ struct GCMKey: ~Copyable {
         return withUnsafeBytes(of: &iv) { body($0.baseAddress!.assumingMemoryBound(to: UInt8.self)) }
     }
 
-    /// Asks for the memory that `seal` and `open` read.
+    /// Prefetches the memory that `seal` and `open` read.
     @inline(__always) func prefetch() { Prefetch.lines(state, kernel.pointee.state_size) }
 }

@@ -1,11 +1,10 @@
 internal import CSRTP
 internal import Primitives
 
-/// Whole packets whose protected form is known, run at each start.
+/// Whole packets whose protected form is known, checked at each start.
 ///
-/// libsrtp2's self tests try a cipher alone; these try what goes on the wire: key derivation, nonce, order of fields,
-/// tag. The counter mode key is the one of RFC 3711 appendix B.3; the packets are the reference packets of libsrtp's
-/// test driver, those of AES-256 computed apart from it.
+/// libsrtp2's self tests check a cipher alone; these check what is sent: key derivation, nonce, order of fields, tag. The counter mode key is that of
+/// RFC 3711 appendix B.3; the packets are the reference packets of libsrtp's test driver, those of AES-256 computed independently of it.
 enum KnownAnswers {
     struct Case {
         let profile: SRTPProfile
@@ -35,14 +34,14 @@ enum KnownAnswers {
             rtcp: "81c8000bcafebabe8abfafa780070a90e80f9161cf4aac081ed93aaa53c15b0f3ed1a3b984167b0380000001"),
     ]
 
-    /// The first case that comes out wrong, as an error.
+    /// The first case that fails, as an error.
     static func check() -> SRTPLibrary.StartError? {
         for known in cases where !holds(known) { return .knownAnswer(name: known.profile.name) }
         return nil
     }
 
-    /// Whether two kernels give the same bytes for texts of every length up to two blocks past a full packet's, each once under
-    /// another IV, open what the other sealed and refuse a wrong tag: lengths are where vector code has its corners.
+    /// Whether two kernels produce the same bytes for texts of every length up to two blocks beyond a full packet's, each under its own IV, decrypt
+    /// what the other encrypted, and refuse a wrong tag: errors of vector code depend on lengths.
     static func agree(_ one: UnsafePointer<csrtp_gcm_kernel>, _ other: UnsafePointer<csrtp_gcm_kernel>) -> Bool {
         let key = (0..<16).map { UInt8($0 * 17) }
         guard let first = KeyedKernel(one, key: key, seals: true),

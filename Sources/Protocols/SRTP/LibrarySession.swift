@@ -1,14 +1,13 @@
 internal import CSRTP
 internal import Primitives
 
-/// Both directions of one peer through libsrtp2: what serves every profile but AEAD_AES_128_GCM.
+/// Both directions of one peer through libsrtp2, for every profile but AEAD_AES_128_GCM.
 struct LibrarySession: ~Copyable {
     private let outbound: srtp_t
     private let inbound: srtp_t
-    /// SSRCs that libsrtp2 has made streams for. It makes one for each new SSRC of an authentic packet, without a
-    /// bound of its own.
+    /// SSRCs for which libsrtp2 has made streams. It makes one for each new SSRC of an authentic packet, without a limit of its own.
     private var receiving: [UInt32] = []
-    /// Those of them that may go when room is needed, oldest first.
+    /// Those of them that may be removed when room is needed, oldest first.
     private var released: [UInt32] = []
 
     /// nil when libsrtp2 refuses the keys.
@@ -97,7 +96,7 @@ struct LibrarySession: ~Copyable {
         return .clear(length: Int(octets))
     }
 
-    /// Only after an authentic packet: a stranger's packets must not push streams out.
+    /// Only after an authentic packet: packets from unknown sources must not evict streams.
     private mutating func remember(_ ssrc: UInt32) {
         if receiving.count == SRTPSession.maximumReceivingStreams, let oldest = released.first {
             released.removeFirst()

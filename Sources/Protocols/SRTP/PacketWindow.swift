@@ -1,6 +1,6 @@
 /// The packet indices that one SSRC has used: its newest, and which of the 1,024 before it (RFC 3711 sections 3.3.1 and 3.3.2).
 struct PacketWindow {
-    /// A packet this far behind the newest cannot be told from one that was there before.
+    /// A packet this far behind the newest cannot be distinguished from a duplicate.
     static let length = 1_024
 
     /// The newest 48-bit index (roll-over counter and sequence number); -1 before the first packet.
@@ -8,7 +8,7 @@ struct PacketWindow {
     /// Bit n of the window is index n modulo 1,024.
     private var used = InlineArray<16, UInt64>(repeating: 0)
 
-    /// The index nearest to the newest that has this sequence number. May be below 0, where no packet is.
+    /// The index nearest to the newest with this sequence number. May be negative, which no packet has.
     @inline(__always) func index(of sequence: UInt16) -> Int64 {
         guard newest >= 0 else { return Int64(sequence) }
         return newest &+ Int64(Int16(bitPattern: sequence &- UInt16(truncatingIfNeeded: newest)))
@@ -20,7 +20,7 @@ struct PacketWindow {
         return index >= 0 && newest &- index < Int64(Self.length) && !isMarked(index)
     }
 
-    /// Notes a fresh index as used.
+    /// Marks a fresh index as used.
     @inline(__always) mutating func use(_ index: Int64) {
         if newest >= 0, index > newest {
             if index == newest &+ 1 {

@@ -3,20 +3,20 @@ internal import Primitives
 /// What one SSRC of a peer has sent: which packets, and which reports.
 struct ReceivingStream {
     var packets = PacketWindow()
-    /// The newest report's index, and which of the 64 up to it came; bit n is n before the newest.
+    /// The newest report's index, and which of the 64 up to it arrived; bit n is n before the newest.
     private var newestReport: UInt32 = 0
     private var reports: UInt64 = 0
     /// When it was released, as a count; 0 while it is in use.
     var released: UInt64 = 0
 
-    /// Whether a report with this index is known not to have come before.
+    /// Whether a report with this index is known not to have arrived before.
     @inline(__always) func isFresh(report index: UInt32) -> Bool {
         guard reports != 0, index <= newestReport else { return true }
         let back = newestReport &- index
         return back < 64 && reports & (1 << UInt64(back)) == 0
     }
 
-    /// Notes a fresh report.
+    /// Marks a fresh report as received.
     @inline(__always) mutating func use(report index: UInt32) {
         guard reports != 0, index <= newestReport else {
             let step = reports == 0 ? 64 : index &- newestReport
@@ -28,8 +28,8 @@ struct ReceivingStream {
     }
 }
 
-/// The streams of one peer by SSRC. There are few, so that looking through a line of numbers beats a table; and they are bounded, because
-/// any peer may make them up.
+/// The streams of one peer by SSRC. There are few, so a linear search beats a table; and they are bounded, because a peer can choose any number of
+/// SSRCs.
 struct ReceivingStreams: ~Copyable {
     private var ssrcs: UnsafeMutablePointer<UInt32>
     private var streams: UnsafeMutablePointer<ReceivingStream>
@@ -48,7 +48,7 @@ struct ReceivingStreams: ~Copyable {
         streams.deallocate()
     }
 
-    /// The stream of an SSRC that an authentic packet came from; valid until the next `add`.
+    /// The stream of an SSRC from which an authentic packet arrived; valid until the next `add`.
     @inline(__always) func find(_ ssrc: UInt32) -> UnsafeMutablePointer<ReceivingStream>? {
         for index in 0..<count where ssrcs[index] == ssrc { return streams + index }
         return nil
@@ -57,8 +57,8 @@ struct ReceivingStreams: ~Copyable {
     /// Whether another SSRC may be added.
     @inline(__always) var hasRoom: Bool { count < SRTPSession.maximumReceivingStreams || releasedCount > 0 }
 
-    /// Adds an SSRC after an authentic packet of it: a stranger's packets must not push streams out. Where no room is left, the one goes that
-    /// was released first.
+    /// Adds an SSRC after an authentic packet of it: packets from unknown sources must not evict streams. If there is no room, the one that was
+    /// released first is removed.
     mutating func add(_ ssrc: UInt32) -> UnsafeMutablePointer<ReceivingStream> {
         var index = count
         if count == SRTPSession.maximumReceivingStreams {
@@ -76,7 +76,7 @@ struct ReceivingStreams: ~Copyable {
         return streams + index
     }
 
-    /// Lets an SSRC go when room is needed. Its window stays until then, so that old packets cannot be played again.
+    /// Lets an SSRC be removed when room is needed. Its window stays until then, so that old packets cannot be replayed.
     mutating func release(_ ssrc: UInt32) {
         guard let stream = find(ssrc), stream.pointee.released == 0 else { return }
         releases += 1
@@ -84,14 +84,14 @@ struct ReceivingStreams: ~Copyable {
         releasedCount += 1
     }
 
-    /// Takes `release` back.
+    /// Reverts `release`.
     mutating func retain(_ ssrc: UInt32) {
         guard let stream = find(ssrc), stream.pointee.released > 0 else { return }
         stream.pointee.released = 0
         releasedCount -= 1
     }
 
-    /// Asks for the heads of the first streams.
+    /// Prefetches the heads of the first streams.
     @inline(__always) func prefetch() {
         Prefetch.lines(ssrcs, 64)
         Prefetch.lines(streams, min(count, 2) &* MemoryLayout<ReceivingStream>.stride)

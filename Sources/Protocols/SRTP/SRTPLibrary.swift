@@ -2,17 +2,17 @@ internal import CSRTP
 
 /// libsrtp2 as this process uses it: its kernel with OpenSSL's ciphers installed.
 public enum SRTPLibrary {
-    /// What can be wrong at start. None of it may be ignored: the process must not serve media.
+    /// Possible faults at start. None may be ignored: the process must not serve media.
     public enum StartError: Error, Sendable, Hashable {
         /// libsrtp2 itself did not start.
         case initialisation(status: UInt32)
         /// A replacement cipher or digest did not pass libsrtp2's own self tests.
         case replacement(name: String, status: UInt32)
-        /// A known answer came out wrong (RFC 3711 appendix B, RFC 7714 section 16).
+        /// A known-answer test failed (RFC 3711 appendix B, RFC 7714 section 16).
         case knownAnswer(name: String)
     }
 
-    /// Starts libsrtp2, installs OpenSSL's ciphers and checks known answers. Later calls give the first one's outcome.
+    /// Starts libsrtp2, installs OpenSSL's ciphers and runs known-answer tests. Later calls return the first result.
     ///
     /// libsrtp2's kernel is one per process and must not change under a session, so this happens once, before any
     /// session.
@@ -29,7 +29,7 @@ public enum SRTPLibrary {
         return KnownAnswers.check()
     }()
 
-    /// What serves AES-128 GCM: the fastest that is here and gives OpenSSL's answers.
+    /// The implementation of AES-128 GCM: the fastest available that matches OpenSSL.
     nonisolated(unsafe) static let kernel: UnsafePointer<csrtp_gcm_kernel> = {
         let sure: UnsafePointer<csrtp_gcm_kernel> = csrtp_gcm_openssl()
         guard let fast = csrtp_gcm_ipsec_mb(), KnownAnswers.agree(fast, sure) else { return sure }

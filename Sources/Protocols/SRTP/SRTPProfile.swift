@@ -1,6 +1,6 @@
-/// How packets are protected: what DTLS agreed on (RFC 5764 section 4.1.2, RFC 7714 section 14.2).
+/// How packets are protected, as negotiated by DTLS (RFC 5764 section 4.1.2, RFC 7714 section 14.2).
 public enum SRTPProfile: UInt16, Sendable, Hashable, CaseIterable {
-    /// AES in counter mode with HMAC-SHA1 cut to 80 bits: the profile that everybody has.
+    /// AES in counter mode with HMAC-SHA1 truncated to 80 bits: the profile that every client has.
     case aes128CM80 = 0x0001
     /// AES-128 in Galois counter mode.
     case aeadAES128GCM = 0x0007
@@ -21,9 +21,9 @@ public enum SRTPProfile: UInt16, Sendable, Hashable, CaseIterable {
     }
     /// Bytes that protection adds to an RTP packet.
     public var tagLength: Int { self == .aes128CM80 ? 10 : 16 }
-    /// Whether a packet may be sent again under its old sequence number with anything in it changed.
+    /// Whether a packet may be sent again under its sequence number with any change in it.
     ///
-    /// Never under GCM: two different packets under one nonce give the authentication key away (RFC 7714 section
-    /// 8.4), and a changed header extension is enough. There, lost packets must be repaired through RTX (RFC 4588).
+    /// Never under GCM: two different packets under one nonce reveal the authentication key (RFC 7714 section 8.4), and a changed header extension is
+    /// enough. There, lost packets must be repaired by RTX (RFC 4588).
     public var allowsRepeatedSequenceNumbers: Bool { self == .aes128CM80 }
 }

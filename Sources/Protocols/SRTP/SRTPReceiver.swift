@@ -3,7 +3,7 @@ internal import Primitives
 
 /// Decrypts what one peer sends under AEAD_AES_128_GCM (RFC 7714), in place: the receiving half of the packet path.
 ///
-/// As `SRTPSender` does without libsrtp2, and for the same reason: a report of a subscriber costs a tenth of it.
+/// Without libsrtp2, like `SRTPSender` and for the same reason: a subscriber's report costs a tenth.
 public struct SRTPReceiver: ~Copyable {
     private let media: GCMKey
     private let control: GCMKey
@@ -66,7 +66,7 @@ public struct SRTPReceiver: ~Copyable {
         return .clear(length: clear)
     }
 
-    /// Asks for what the next report's decryption will read.
+    /// Prefetches what the next report's decryption will read.
     @inline(__always) public func prefetchForReports() {
         control.prefetch()
         streams.prefetch()

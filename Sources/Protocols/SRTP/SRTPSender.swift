@@ -1,17 +1,17 @@
 internal import CSRTP
 internal import Primitives
 
-/// Encrypts what one receiver is sent under AEAD_AES_128_GCM (RFC 7714), in place: the sending half of the packet path.
+/// Encrypts what is sent to one receiver under AEAD_AES_128_GCM (RFC 7714), in place: the sending half of the packet path.
 ///
-/// libsrtp2 serves the other profiles. It could do this too, at three times the cost: a cipher of four calls, a list of streams to walk,
-/// and ten separate pieces of memory a receiver, which are cold each time its turn comes.
+/// libsrtp2 serves the other profiles. It could serve this one, too, at three times the cost: a cipher of four calls, a linked list of streams, and
+/// ten separate allocations per receiver, which are not in the cache when its turn comes.
 ///
 /// ```text
 /// | header with CSRCs and extensions: additional data, stays clear|
 /// | payload with padding: encrypted                               |
 /// | authentication tag, 16 bytes                                  |
 /// ```
-/// No packet index is used twice under one key: that would give the authentication key away (section 8.4).
+/// No packet index is used twice under one key: that would reveal the authentication key (section 8.4).
 public struct SRTPSender: ~Copyable {
     /// Bytes that protection adds to RTP.
     public static let tagLength = GCMKey.tagLength
@@ -19,7 +19,7 @@ public struct SRTPSender: ~Copyable {
     private let media: GCMKey
     private var streams = SendingStreams()
     private let control: GCMKey
-    /// The index of the last report. One count serves all SSRCs: their nonces differ by it all the more.
+    /// The index of the last report. One counter serves all SSRCs, so their nonces differ even more.
     private var reportIndex: UInt32 = 0
 
     /// A sender with this master key and salt (28 bytes); nil when a library call fails.
@@ -38,7 +38,7 @@ public struct SRTPSender: ~Copyable {
         guard header >= 0 else { return -1 }
         let sequence = UInt16(bigEndian: packet.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: 8, as: UInt32.self))
-        let index = streams.stream(ssrc).pointee.take(sequence)
+        let index = streams.stream(ssrc).pointee.index(sequence)
         guard index >= 0,
             media.seal(
                 packet + header, length &- header, additional: packet, header, ssrc: ssrc,
@@ -54,7 +54,7 @@ public struct SRTPSender: ~Copyable {
         reportIndex &+= 1
         let word = (reportIndex | 0x8000_0000).bigEndian
         let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
-        // RFC 7714 section 9.2: the additional data is the clear header and the word behind the tag.
+        // RFC 7714 section 9.2: the additional data is the unencrypted header and the word after the tag.
         var additional = (packet.loadUnaligned(as: UInt64.self), UInt64(word))
         let isSealed = withUnsafeBytes(of: &additional) { bytes in
             control.seal(
@@ -65,13 +65,13 @@ public struct SRTPSender: ~Copyable {
         return length &+ Self.tagLength &+ 4
     }
 
-    /// Asks for what `protect` will read, so that it is near when its turn comes.
+    /// Prefetches what `protect` will read.
     @inline(__always) public func prefetch() {
         media.prefetch()
         streams.prefetch()
     }
 
-    /// Forgets a stream. Its SSRC must never be used again with this key.
+    /// Removes a stream. Its SSRC must never be used again with this key.
     mutating func release(ssrc: UInt32) { streams.remove(ssrc) }
 }
 

@@ -1,24 +1,24 @@
 internal import CSRTP
 public import Primitives
 
-/// What became of a received packet.
+/// The outcome of a received packet.
 public enum SRTPResult: Sendable, Hashable {
-    /// The clear packet has this length.
+    /// The decrypted packet has this length.
     case clear(length: Int)
     case dropped(DropReason)
 }
 
 /// Both directions of one peer's SRTP and SRTCP (RFC 3711); all work is done in place.
 ///
-/// AEAD_AES_128_GCM, which nearly every client agrees to, is `sender` and `receiver`; libsrtp2 does the other profiles.
+/// AEAD_AES_128_GCM, which nearly every client negotiates, uses `sender` and `receiver`; libsrtp2 serves the other profiles.
 public final class SRTPSession {
     /// Replay window in packets: at 1,000 packets/s (a 4 Mbit/s layer at its peak) one second of reordering.
     public static let replayWindow = PacketWindow.length
-    /// SSRCs that a peer may send with. Three simulcast layers with RTX for 32 tracks are 192; reports have SSRCs of
-    /// their own, and some may be replaced.
+    /// SSRCs with which a peer may send. Three simulcast layers with RTX for 32 tracks are 192; reports have their own SSRCs, and some may be
+    /// replaced.
     public static let maximumReceivingStreams = 256
 
-    /// The agreed protection.
+    /// The negotiated profile.
     public let profile: SRTPProfile
     /// Both directions under AES-128 GCM, for the packet path; nil under other profiles. Valid as long as the session.
     public let sender: UnsafeMutablePointer<SRTPSender>?
@@ -88,7 +88,7 @@ public final class SRTPSession {
         return total < 0 ? nil : total
     }
 
-    /// Forgets an SSRC that is not sent any more. It must never be used again with these keys.
+    /// Removes an SSRC that is no longer sent. It must never be used again with these keys.
     public func releaseSendingStream(ssrc: UInt32) {
         sender?.pointee.release(ssrc: ssrc)
         library?.releaseSending(ssrc: ssrc)
@@ -106,14 +106,14 @@ public final class SRTPSession {
         receiver?.pointee.unprotectRTCP(packet) ?? library?.unprotectRTCP(packet) ?? .dropped(.srtpNotReady)
     }
 
-    /// Marks an SSRC as not received any more: when room is needed it goes first. Its replay window stays until then,
-    /// so that old packets cannot be played again.
+    /// Marks an SSRC as no longer received: it is the first to be removed when room is needed. Its replay window stays until then, so that old
+    /// packets cannot be replayed.
     public func releaseReceivingStream(ssrc: UInt32) {
         receiver?.pointee.release(ssrc: ssrc)
         library?.releaseReceiving(ssrc: ssrc)
     }
 
-    /// Takes back `releaseReceivingStream`: the SSRC is received again and must not make room for others.
+    /// Reverts `releaseReceivingStream`: the SSRC is received again and must not be removed.
     public func retainReceivingStream(ssrc: UInt32) {
         receiver?.pointee.retain(ssrc: ssrc)
         library?.retainReceiving(ssrc: ssrc)

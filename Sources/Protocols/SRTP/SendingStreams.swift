@@ -9,7 +9,7 @@ struct SendingStream {
 
     /// The index of a packet with this sequence number, which counts as used from now on; -1 when it already is, or is too old to
     /// tell.
-    @inline(__always) mutating func take(_ sequence: UInt16) -> Int64 {
+    @inline(__always) mutating func index(_ sequence: UInt16) -> Int64 {
         let index = packets.index(of: sequence)
         guard packets.isFresh(index) else { return -1 }
         packets.use(index)
@@ -17,26 +17,26 @@ struct SendingStream {
     }
 }
 
-/// The streams of one sender by SSRC. A peer that watches a grid has hundreds, so there is a table and not a list alone.
+/// The streams of one sender by SSRC. A peer that subscribes to a grid has hundreds, so a list alone would be too slow.
 struct SendingStreams: ~Copyable {
-    /// In the order in which they came, then whatever moved into a gap.
+    /// In order of creation, except that gaps are filled from the end.
     private var streams: UnsafeMutablePointer<SendingStream>
     private var capacity = 2
     private(set) var count = 0
-    /// Places in `streams`.
+    /// Indices into `streams`.
     private var places = FlatTable<UInt32>(capacity: 2)
 
     init() { streams = .allocate(capacity: 2) }
 
     deinit { streams.deallocate() }
 
-    /// The stream with this SSRC, made when it is new; valid until the next call.
+    /// The stream with this SSRC, created when it is new; valid until the next call.
     @inline(__always) mutating func stream(_ ssrc: UInt32) -> UnsafeMutablePointer<SendingStream> {
         if let place = places[ssrc] { return streams + place }
         return insert(ssrc)
     }
 
-    /// Asks for the table and for the heads of the first streams.
+    /// Prefetches the table and the heads of the first streams.
     @inline(__always) func prefetch() {
         places.prefetch(bytes: 128)
         Prefetch.lines(UnsafeRawPointer(streams), min(count, 4) &* MemoryLayout<SendingStream>.stride)

@@ -71,7 +71,7 @@ extension HTTPListener {
             socket.close()
         }
         // What the client has sent behind its request.
-        let rest = connection.reader.takeRest()
+        let rest = connection.reader.drainBuffer()
         rest.withUnsafeBytes { receive($0, session) }
         writeWebSocket(connection, session)
     }
@@ -103,7 +103,7 @@ extension HTTPListener {
     /// Writes what other threads have queued.
     func flushWebSockets() {
         var ids: [UInt64] = []
-        flushRequests.take(into: &ids)
+        flushRequests.drain(into: &ids)
         for id in ids {
             guard let connection = connections[id], case .webSocket(let session) = connection.phase else { continue }
             writeWebSocket(connection, session)
@@ -112,7 +112,7 @@ extension HTTPListener {
 
     /// Writes what waits; where the socket takes no more, the loop comes back when it does.
     func writeWebSocket(_ connection: HTTPConnection, _ session: WebSocketSession) {
-        if session.connection.takeSlowReader() {
+        if session.connection.consumeSlowReader() {
             counters.change { $0.slowReaders += 1 }
             logger.warning(
                 "WebSocket closed: the client reads too slowly",

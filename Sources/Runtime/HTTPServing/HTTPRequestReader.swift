@@ -53,10 +53,10 @@ struct HTTPRequestReader: Sendable {
     mutating func append(_ bytes: UnsafeRawBufferPointer) { buffer += bytes }
 
     /// Throws away what came; how much that was.
-    mutating func discard() -> Int { takeRest().count }
+    mutating func discard() -> Int { drainBuffer().count }
 
     /// Hands over bytes that follow the last head: after an upgrade they are another protocol's.
-    mutating func takeRest() -> [UInt8] {
+    mutating func drainBuffer() -> [UInt8] {
         defer { buffer = [] }
         return buffer
     }

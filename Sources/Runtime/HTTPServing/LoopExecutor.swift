@@ -34,7 +34,7 @@ final class LoopExecutor: SerialExecutor {
     func runJobs() {
         wake.clear()
         var posted: [UnownedJob] = []
-        jobs.take(into: &posted)
+        jobs.drain(into: &posted)
         for job in posted { job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
 

@@ -159,7 +159,7 @@ extension WebSocketConnection {
     }
 
     /// Whether it is being closed because its reader was too slow; true once.
-    func takeSlowReader() -> Bool {
+    func consumeSlowReader() -> Bool {
         state.withLock { state in
             defer { state.wasTooSlow = false }
             return state.wasTooSlow

@@ -125,11 +125,11 @@ struct WebSocketDecoder {
 
     private mutating func finish(_ frame: Frame, _ events: inout [Event]) {
         switch frame.opcode {
-        case .ping: events.append(.ping(takeControl()))
+        case .ping: events.append(.ping(finishControlFrame()))
         case .pong:
             control.removeAll(keepingCapacity: true)
             events.append(.pong)
-        case .close: finishClose(takeControl(), &events)
+        case .close: finishClose(finishControlFrame(), &events)
         case .text, .binary, .continuation:
             guard frame.isFinal else {
                 fragments += 1
@@ -151,7 +151,7 @@ struct WebSocketDecoder {
         }
     }
 
-    private mutating func takeControl() -> [UInt8] {
+    private mutating func finishControlFrame() -> [UInt8] {
         defer { control = [] }
         return control
     }

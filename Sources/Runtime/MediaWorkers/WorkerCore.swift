@@ -68,10 +68,10 @@ struct WorkerCore: ~Copyable {
         }
         forward(at: now)
         shakeHands(at: now)
-        takeFeedback(at: now, isReady: hasFeedback, isLate: isLate)
+        receiveFeedback(at: now, isReady: hasFeedback, isLate: isLate)
     }
 
-    private mutating func takeFeedback(at now: MonotonicTime, isReady: Bool, isLate: Bool) {
+    private mutating func receiveFeedback(at now: MonotonicTime, isReady: Bool, isLate: Bool) {
         guard isReady || feedback.isDue(at: now) else { return }
         let found = receive(isFeedback: true, isLate: isLate, at: now)
         feedback.looked(found: found, at: now)

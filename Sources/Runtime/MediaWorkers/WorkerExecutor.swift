@@ -57,7 +57,7 @@ final class WorkerExecutor: SerialExecutor {
     /// Runs what was posted; what does not fit into `limit` waits for the next turn, which follows at once. `buffer` is the caller's, so that no
     /// turn allocates.
     func runJobs(_ buffer: inout [WorkerJob], limit: TimeInterval = WorkerExecutor.share) {
-        jobs.take(into: &buffer)
+        jobs.drain(into: &buffer)
         guard !buffer.isEmpty else { return }
         let start = MonotonicClock.now()
         for index in buffer.indices {

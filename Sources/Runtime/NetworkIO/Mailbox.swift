@@ -27,7 +27,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     }
 
     /// Swaps what was posted into `taken`, which must be empty: the two buffers take turns and nothing is allocated.
-    public func take(into taken: inout [Element]) {
+    public func drain(into taken: inout [Element]) {
         precondition(taken.isEmpty, "the last values have been handled")
         state.withLock { swap(&$0.queue, &taken) }
     }

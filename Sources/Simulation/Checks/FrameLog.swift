@@ -42,7 +42,7 @@ public struct FrameLog: Sendable {
     public func longestFreeze(until now: MonotonicTime) -> TimeInterval { max(longestPause, now - (lastTime ?? start)) }
 
     /// Takes a new packet.
-    mutating func take(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {
+    mutating func add(_ packet: PacketFacts, number: Int64, at now: MonotonicTime) {
         hasBegun = hasBegun || packet.startsKeyframe
         let index = Int64(packet.trace?.index ?? 0)
         let begin = number - index
@@ -65,7 +65,7 @@ public struct FrameLog: Sendable {
         while let begin = next, let frame = frames[begin], frame.received == frame.count {
             frames[begin] = nil
             next = begin + Int64(frame.count)
-            if let first = frame.first { references.take(first, endsPicture: frame.layer != nil) }
+            if let first = frame.first { references.check(first, endsPicture: frame.layer != nil) }
             guard let layer = frame.layer else { continue }
             decoded += 1
             if frame.isKey { keyframes += 1 }

@@ -63,7 +63,7 @@ public struct ReferenceChecker: Sendable {
     init() {}
 
     /// Takes the first packet of a frame, in the order of numbers, when all of it is there.
-    mutating func take(_ packet: PacketFacts, endsPicture: Bool) {
+    mutating func check(_ packet: PacketFacts, endsPicture: Bool) {
         guard let trace = packet.trace, let references = packet.references else { return }
         if packet.startsKeyframe {
             shown.removeAll(keepingCapacity: true)

@@ -54,7 +54,7 @@ public struct StreamChecker: Sendable {
     mutating func missed() { mayStartAnywhere = true }
 
     /// Takes one clear packet.
-    mutating func take(_ packet: PacketFacts) {
+    mutating func check(_ packet: PacketFacts) {
         let number = unwrapper.unwrap(packet.sequenceNumber)
         let slot = Int(number) & (facts.count - 1)
         if let seen = facts[slot], seen.number == number {
@@ -103,7 +103,7 @@ public struct StreamChecker: Sendable {
         guard !a.isFiller, !b.isFiller else { return }
         let step = Int32(bitPattern: b.timestamp &- a.timestamp)
         if let paceTolerance { checkPace(a, b, step, paceTolerance) }
-        guard kind == .video else { return checkSoundOrder(a, b) }
+        guard kind == .video else { return checkAudioOrder(a, b) }
         if step == 0, a.marker { fault("a frame goes on behind its marker at \(b.number): \(a), then \(b)") }
         checkPictureNumbers(a, b, isNewFrame: step != 0)
         checkSpatialLayers(a, b, isNewFrame: step != 0)
@@ -118,9 +118,9 @@ public struct StreamChecker: Sendable {
         if abs(error) > tolerance.nanoseconds { fault("media time is off by \(error / 1_000_000) ms at \(b.number)") }
     }
 
-    private mutating func checkSoundOrder(_ a: PacketFacts, _ b: PacketFacts) {
+    private mutating func checkAudioOrder(_ a: PacketFacts, _ b: PacketFacts) {
         guard let x = a.trace, let y = b.trace, x.origin == y.origin, y.frame <= x.frame else { return }
-        fault("sound \(y.frame) follows \(x.frame)")
+        fault("audio packet \(y.frame) follows \(x.frame)")
     }
 
     private mutating func checkPictureNumbers(_ a: PacketFacts, _ b: PacketFacts, isNewFrame: Bool) {

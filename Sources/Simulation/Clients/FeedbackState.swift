@@ -36,7 +36,7 @@ struct FeedbackState {
         if nextTransportFeedback == .distantFuture { nextTransportFeedback = now + interval }
     }
 
-    mutating func lookAfter(_ view: View, at now: MonotonicTime) {
+    mutating func scheduleRepair(of view: View, at now: MonotonicTime) {
         if view.brokenSince == .zero { nextRepair = min(nextRepair, now) }
         if !view.repairs.isEmpty { nextRepair = min(nextRepair, view.repairs.nextDeadline) }
     }

@@ -113,14 +113,14 @@ public final class Publication {
     }
 
     /// What is due.
-    func take(at now: MonotonicTime, random: inout RandomSource) -> [MediaPacket] {
+    func duePackets(at now: MonotonicTime, random: inout RandomSource) -> [MediaPacket] {
         switch source {
         case .video(var video):
             defer { source = .video(video) }
-            return video.take(at: now, random: &random)
+            return video.duePackets(at: now, random: &random)
         case .audio(var audio):
             defer { source = .audio(audio) }
-            return audio.take(at: now)
+            return audio.duePackets(at: now)
         }
     }
 }

@@ -16,7 +16,7 @@ struct ReceiverEstimate: Sendable {
     private var value = 0.0
 
     /// A datagram came that had waited at the bottleneck for `wait`; the figure to be said now, in bits a second.
-    mutating func take(_ length: Int, wait: TimeInterval, at now: MonotonicTime) -> Double? {
+    mutating func add(_ length: Int, wait: TimeInterval, at now: MonotonicTime) -> Double? {
         bytes += length
         if wait > Self.standing { isWaiting = true }
         if windowStart == .zero { windowStart = now }

@@ -44,7 +44,7 @@ struct RepairList: Sendable {
     }
 
     /// The numbers to ask for now; `gaveUp` when some were asked for often enough.
-    mutating func take(at now: MonotonicTime, interval: TimeInterval, gaveUp: inout Bool) -> [Int64] {
+    mutating func dueRequests(at now: MonotonicTime, interval: TimeInterval, gaveUp: inout Bool) -> [Int64] {
         var due: [Int64] = []
         for index in missing.indices where missing[index].due <= now {
             missing[index].tries += 1

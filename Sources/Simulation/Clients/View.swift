@@ -97,7 +97,7 @@ public final class View {
     }
 
     /// Takes a packet of its SSRCs that came.
-    func take(_ packet: RawSpan, header: RTPHeader, at now: MonotonicTime) {
+    func receive(_ packet: RawSpan, header: RTPHeader, at now: MonotonicTime) {
         guard let facts = facts(packet, header, descriptors: &descriptors) else { return }
         let isRepair = header.ssrc != description.ssrc
         let number = unwrapper.unwrap(facts.sequenceNumber)
@@ -119,11 +119,11 @@ public final class View {
         payloadBytes += facts.payloadLength
         if keepsDelays, let trace = facts.trace { delays.append(now - trace.time) }
         onPacket?(facts.trace, facts.marker, now)
-        if description.kind == .video { takePicture(facts, number: number, at: now) }
+        if description.kind == .video { receiveFrame(facts, number: number, at: now) }
     }
 
-    private func takePicture(_ facts: PacketFacts, number: Int64, at now: MonotonicTime) {
-        frames.take(facts, number: number, at: now)
+    private func receiveFrame(_ facts: PacketFacts, number: Int64, at now: MonotonicTime) {
+        frames.add(facts, number: number, at: now)
         if facts.startsKeyframe { brokenSince = nil }
         // Too much is missing, or the beginning itself: only a keyframe helps.
         let isRepairable = repairs.received(number, at: now)

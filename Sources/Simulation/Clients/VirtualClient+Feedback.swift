@@ -26,7 +26,7 @@ extension VirtualClient {
         var writer = makeWriter()
         for view in views where view.description.kind == .video {
             var gaveUp = false
-            let numbers = view.repairs.take(at: world.now, interval: repairInterval, gaveUp: &gaveUp)
+            let numbers = view.repairs.dueRequests(at: world.now, interval: repairInterval, gaveUp: &gaveUp)
             if !numbers.isEmpty, view.description.feedback.contains(.nack) {
                 writer.beginNACK(senderSSRC: feedback.ssrc, mediaSSRC: view.description.ssrc)
                 for number in numbers { writer.addMissing(UInt16(truncatingIfNeeded: number)) }

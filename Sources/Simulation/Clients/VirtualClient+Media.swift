@@ -135,7 +135,7 @@ extension VirtualClient {
 
     /// Sends what a publication has due.
     func send(_ publication: Publication) {
-        for packet in publication.take(at: world.now, random: &random) { send(packet, of: publication) }
+        for packet in publication.duePackets(at: world.now, random: &random) { send(packet, of: publication) }
     }
 
     private func send(_ packet: MediaPacket, of publication: Publication) {

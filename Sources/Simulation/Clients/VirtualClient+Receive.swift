@@ -27,7 +27,7 @@ extension VirtualClient {
         // Padding beside repeats has numbers of its own; on the media SSRC it takes one of the stream's.
         guard header.payloadLength > 0 || header.ssrc == view.description.ssrc else { return clear }
         if let facts = view.facts(bytes, header, descriptors: &view.sentDescriptors) {
-            view.checker.take(facts)
+            view.checker.check(facts)
         } else {
             fault("payload type \(header.payloadType) is not agreed, or an empty retransmission")
         }
@@ -68,8 +68,8 @@ extension VirtualClient {
         guard let view = viewBySSRC[header.ssrc],
             header.payloadLength > 0 || header.ssrc == view.description.ssrc
         else { return }
-        view.take(packet.bytes, header: header, at: world.now)
-        if view.description.kind == .video { feedback.lookAfter(view, at: world.now) }
+        view.receive(packet.bytes, header: header, at: world.now)
+        if view.description.kind == .video { feedback.scheduleRepair(of: view, at: world.now) }
     }
 
     /// Whether it knows which section the packet belongs to.
@@ -95,8 +95,8 @@ extension VirtualClient {
     /// What it would see as a delay that grows is what still waits behind the packet.
     private func estimate(_ length: Int) {
         let wait = downlink.backlog(at: world.now)
-        guard let said = receiverEstimate.take(length, wait: wait, at: world.now) else { return }
-        sendReceiverEstimate(said)
+        guard let estimate = receiverEstimate.add(length, wait: wait, at: world.now) else { return }
+        sendReceiverEstimate(estimate)
     }
 
     func fault(_ sentence: String) { if ownFaults.count < 6 { ownFaults.append(sentence) } }
@@ -113,18 +113,18 @@ extension VirtualClient {
             case .senderReport(let report):
                 reportedSSRCs.insert(report.ssrc)
                 viewBySSRC[report.ssrc]?.report.received(report, at: world.now)
-                for index in 0..<report.blocks.count { take(report.blocks.block(at: index, in: datagram)) }
+                for index in 0..<report.blocks.count { receive(report.blocks.block(at: index, in: datagram)) }
             case .receiverReport(let report):
-                for index in 0..<report.blocks.count { take(report.blocks.block(at: index, in: datagram)) }
+                for index in 0..<report.blocks.count { receive(report.blocks.block(at: index, in: datagram)) }
             case .nack(let nack):
                 reportedSSRCs.insert(nack.mediaSSRC)
                 for index in 0..<nack.count {
                     for number in nack.entry(at: index, in: datagram) { asked.append((nack.mediaSSRC, number)) }
                 }
-            case .pictureLoss(let request): keyframeAsked(request.mediaSSRC)
+            case .pictureLoss(let request): keyframeRequested(request.mediaSSRC)
             case .fullIntraRequest(let request):
-                for index in 0..<request.count { keyframeAsked(request.entry(at: index, in: datagram).ssrc) }
-            case .transportFeedback(let report): take(report, in: datagram)
+                for index in 0..<request.count { keyframeRequested(request.entry(at: index, in: datagram).ssrc) }
+            case .transportFeedback(let report): receive(report, in: datagram)
             case .maximumBitrate(let estimate):
                 maximumBitrate = .bitsPerSecond(Int64(clamping: estimate.bitsPerSecond))
             case .sourceDescription, .goodbye, .receiverReferenceTime, .delaySinceLastReceiverReport, .application,
@@ -136,14 +136,14 @@ extension VirtualClient {
         for item in asked { sendAgain(item.number, ofStream: item.ssrc) }
     }
 
-    private func take(_ block: ReportBlock) {
+    private func receive(_ block: ReportBlock) {
         reportedSSRCs.insert(block.ssrc)
         guard let (publication, layer) = stream(block.ssrc) else { return }
         publication.streams[layer].isKnown = true
         publication.streams[layer].fractionLost = block.fractionLost
     }
 
-    private func take(_ report: TransportFeedback, in datagram: RawSpan) {
+    private func receive(_ report: TransportFeedback, in datagram: RawSpan) {
         guard var reader = report.makeReader(in: datagram) else { return fault("malformed transport feedback") }
         while let status = reader.next(in: datagram) {
             feedbackReported += 1
@@ -151,7 +151,7 @@ extension VirtualClient {
         }
     }
 
-    private func keyframeAsked(_ ssrc: UInt32) {
+    private func keyframeRequested(_ ssrc: UInt32) {
         reportedSSRCs.insert(ssrc)
         guard let (publication, layer) = stream(ssrc) else { return }
         publication.streams[layer].keyframeRequests.append(world.now)

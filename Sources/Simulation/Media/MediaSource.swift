@@ -61,7 +61,7 @@ struct VideoSource: Sendable {
     mutating func hold(until time: MonotonicTime) { nextFrame = max(nextFrame, time) }
 
     /// The packets of the frame that is due.
-    mutating func take(at now: MonotonicTime, random: inout RandomSource) -> [MediaPacket] {
+    mutating func duePackets(at now: MonotonicTime, random: inout RandomSource) -> [MediaPacket] {
         let interval = TimeInterval(nanoseconds: Int64(1e9 / plan.framesPerSecond))
         nextFrame = now + interval
         let timestamp = mediaTime(at: now)
@@ -139,7 +139,7 @@ struct AudioSource: Sendable {
     mutating func jump(by ticks: UInt32) { timestamp &+= ticks }
 
     /// The packets of the callback that is due.
-    mutating func take(at now: MonotonicTime) -> [MediaPacket] {
+    mutating func duePackets(at now: MonotonicTime) -> [MediaPacket] {
         let length = plan.callbacks.isEmpty ? plan.packetDuration : plan.callbacks[callback % plan.callbacks.count]
         callback += 1
         nextCallback = now + length + plan.pause

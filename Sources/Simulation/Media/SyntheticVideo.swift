@@ -24,7 +24,7 @@ public struct SyntheticVideo: Sendable {
 
     /// Pictures of a layer; first picture id and index are random, as encoders have it.
     public init(codec: Codec, origin: MediaTrace.Origin, width: Int, height: Int, random: inout RandomSource) {
-        precondition(codec.kind == .video, "sound is not video")
+        precondition(codec.kind == .video, "audio is not video")
         self.codec = codec
         self.origin = origin
         self.width = width

@@ -35,7 +35,7 @@ public struct EventQueue<Event> {
     }
 
     /// Takes the next thing that happens no later than `time`.
-    public mutating func take(until time: MonotonicTime) -> (time: MonotonicTime, event: Event)? {
+    public mutating func next(until time: MonotonicTime) -> (time: MonotonicTime, event: Event)? {
         guard let first = heap.first, first.time <= time else { return nil }
         heap.swapAt(0, heap.count - 1)
         heap.removeLast()

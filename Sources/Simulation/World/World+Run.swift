@@ -34,7 +34,7 @@ extension World {
             for node in nodes { next = min(next, node.engine.nextDeadline) }
             guard next <= end else { break }
             now = max(now, next)
-            while let due = agenda.take(until: now) { handle(due.event) }
+            while let due = agenda.next(until: now) { handle(due.event) }
             finishTurns()
         }
         now = end

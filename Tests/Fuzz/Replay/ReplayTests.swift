@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Every fuzz target over its seeds, over the inputs that once broke it, and over mutations of both that follow from a seed.
-@Suite("Hostile input", .serialized)
+@Suite("Fuzzing corpus", .serialized)
 struct ReplayTests {
     static let targets = FuzzTarget.all + [.configuration]
     static let names = targets.map(\.name)
@@ -14,7 +14,7 @@ struct ReplayTests {
     /// How many mutations of each input; the whole suite stays below ten seconds.
     static let mutations = ProcessInfo.processInfo.environment["MARTLET_FUZZ_MUTATIONS"].flatMap { Int($0) } ?? 4
 
-    @Test("L1: seeds, kept findings and mutations of them break no promise", arguments: names)
+    @Test("L1: the seed corpus, past findings and mutations of them violate no invariant", arguments: names)
     func replay(_ name: String) async throws {
         let target = try #require(Self.targets.first { $0.name == name })
         // On a thread of its own: seconds of work would keep tests that wait for each other from their threads.
@@ -26,7 +26,7 @@ struct ReplayTests {
         #expect(try outcome.get() > 0)
     }
 
-    @Test("What captures bring is forwarded and comes out: the engine's seeds reach the far side of it")
+    @Test("Captured media is forwarded: the engine's seeds reach its send path")
     func reach() throws {
         let room = try EngineRoom()
         for seed in try Seeds.engine() { seed.withUnsafeBytes { EngineTarget.run($0, in: room) } }

@@ -52,9 +52,9 @@ public struct DependencyDescriptor: Sendable {
     public internal(set) var chainCount = 0
     var chainDifferences = InlineArray<32, UInt8>(repeating: 0)
     /// Size of the frame's spatial layer; nil where the structure tells no sizes.
-    public internal(set) var dimensions: PictureDimensions?
+    public internal(set) var dimensions: FrameDimensions?
     /// Size of the highest spatial layer, only where the packet carries the structure.
-    public internal(set) var structureDimensions: PictureDimensions?
+    public internal(set) var structureDimensions: FrameDimensions?
     /// The target whose highest layers are those of the frame, if there is one.
     var ownTarget: Int?
     /// Bits before the mask of active targets, or before where it would stand.

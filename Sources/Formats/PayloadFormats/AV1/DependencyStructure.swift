@@ -31,7 +31,7 @@ public struct DependencyStructure: Sendable, Hashable {
     /// The chain that protects each decode target; empty without chains.
     public internal(set) var protectingChains: [Int] = []
     /// Sizes of the spatial layers from the lowest; empty where not told.
-    public internal(set) var resolutions: [PictureDimensions] = []
+    public internal(set) var resolutions: [FrameDimensions] = []
 
     /// Number of spatial layers.
     public var spatialLayerCount: Int { (templates.last?.spatialLayer ?? 0) + 1 }
@@ -69,7 +69,7 @@ public struct DependencyStructure: Sendable, Hashable {
         if bits.bit(bytes) {
             for _ in 0..<spatialLayerCount {
                 let width = Int(bits.bits(16, bytes)) + 1
-                resolutions.append(PictureDimensions(width: width, height: Int(bits.bits(16, bytes)) + 1))
+                resolutions.append(FrameDimensions(width: width, height: Int(bits.bits(16, bytes)) + 1))
             }
         }
         if bits.isExhausted { return nil }

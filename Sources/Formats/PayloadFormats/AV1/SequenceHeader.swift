@@ -2,7 +2,7 @@ import Primitives
 
 /// The AV1 sequence header OBU (AV1 section 5.5.1), read as far as the largest picture size.
 enum SequenceHeader {
-    static func dimensions(_ bytes: RawSpan, _ offset: Int, _ length: Int) -> PictureDimensions? {
+    static func dimensions(_ bytes: RawSpan, _ offset: Int, _ length: Int) -> FrameDimensions? {
         var bits = BitReader(offset: offset, length: length)
         bits.skip(3 + 1, bytes)  // seq_profile, still_picture
         if bits.bit(bytes) {  // reduced_still_picture_header
@@ -14,7 +14,7 @@ enum SequenceHeader {
         let heightBits = Int(bits.bits(4, bytes)) + 1
         let width = Int(bits.bits(widthBits, bytes)) + 1
         let height = Int(bits.bits(heightBits, bytes)) + 1
-        return bits.isExhausted ? nil : PictureDimensions(width: width, height: height)
+        return bits.isExhausted ? nil : FrameDimensions(width: width, height: height)
     }
 
     private static func skipOperatingPoints(_ bits: inout BitReader, _ bytes: RawSpan) -> Bool {

@@ -47,6 +47,6 @@ public struct Opus: Sendable, Hashable {
 
     /// Summarises a payload; nil when it is empty. What breaks the rules may be encrypted end to end, and passes.
     public static func summary(of payload: RawSpan) -> PayloadSummary? {
-        payload.byteCount > 0 ? .sound(samples: Opus(payload)?.sampleCount ?? 0) : nil
+        payload.byteCount > 0 ? .audio(samples: Opus(payload)?.sampleCount ?? 0) : nil
     }
 }

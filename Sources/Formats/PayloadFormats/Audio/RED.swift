@@ -90,9 +90,9 @@ public enum RED {
     /// Summarises a payload, assuming that the primary block is Opus where it looks so; nil when it is empty. What has no blocks may be encrypted
     /// end to end, and passes.
     public static func summary(of payload: RawSpan) -> PayloadSummary? {
-        guard let primary = primary(of: payload) else { return payload.byteCount > 0 ? .sound(samples: 0) : nil }
+        guard let primary = primary(of: payload) else { return payload.byteCount > 0 ? .audio(samples: 0) : nil }
         let data = payload.extracting(primary.offset..<(primary.offset + primary.length))
-        var summary = PayloadSummary.sound(samples: Opus(data)?.sampleCount ?? 0)
+        var summary = PayloadSummary.audio(samples: Opus(data)?.sampleCount ?? 0)
         summary.primaryPayloadType = primary.payloadType
         summary.primaryOffset = primary.offset
         return summary

@@ -11,7 +11,7 @@ public struct SequenceParameterSet: Sendable, Hashable {
     /// seq_parameter_set_id, 0 to 31.
     public let id: Int
     /// Size after cropping.
-    public let dimensions: PictureDimensions
+    public let dimensions: FrameDimensions
 
     /// profile-level-id as SDP writes it, 24 bits.
     public var profileLevelID: UInt32 {
@@ -64,7 +64,7 @@ public struct SequenceParameterSet: Sendable, Hashable {
         let width = 16 * widthInBlocks - format.cropWidth * (crop.left + crop.right)
         let height = 16 * heightInUnits * fields - format.cropHeight * fields * (crop.top + crop.bottom)
         guard width > 0, height > 0 else { return nil }
-        dimensions = PictureDimensions(width: width, height: height)
+        dimensions = FrameDimensions(width: width, height: height)
     }
 
     private static func hasChromaFormat(_ profile: UInt8) -> Bool {

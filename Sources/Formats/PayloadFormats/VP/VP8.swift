@@ -42,7 +42,7 @@ public enum VP8 {
         guard offset < count else { return nil }
         if let descriptor {
             summary.note(descriptor)
-            if summary.pictureIDOffset == 0 { summary.takeTemporalLayer(of: descriptor) }
+            if summary.pictureIDOffset == 0 { summary.copyTemporalLayer(of: descriptor) }
         }
         summary.isDiscardable = first & 0x20 != 0
         summary.startsFrame = first & 0x10 != 0 && first & 0x07 == 0
@@ -59,10 +59,10 @@ public enum VP8 {
     }
 
     /// Size in the header of a keyframe (RFC 6386 section 9.1): start code, then 14 bits each, little endian.
-    private static func dimensions(ofKeyframe payload: RawSpan, at offset: Int) -> PictureDimensions? {
+    private static func dimensions(ofKeyframe payload: RawSpan, at offset: Int) -> FrameDimensions? {
         guard offset + 10 <= payload.byteCount, payload.readUInt24(offset + 3) == 0x9d012a else { return nil }
         let width = payload.readUInt16(offset + 6).byteSwapped & 0x3fff
         let height = payload.readUInt16(offset + 8).byteSwapped & 0x3fff
-        return PictureDimensions(width: Int(width), height: Int(height))
+        return FrameDimensions(width: Int(width), height: Int(height))
     }
 }

@@ -77,7 +77,7 @@ public enum VP9 {
     }
 
     /// Size in the uncompressed header of a keyframe (VP9 bitstream specification section 6.2).
-    private static func dimensions(ofKeyframe payload: RawSpan, at offset: Int) -> PictureDimensions? {
+    private static func dimensions(ofKeyframe payload: RawSpan, at offset: Int) -> FrameDimensions? {
         var bits = BitReader(offset: offset, length: payload.byteCount - offset)
         guard bits.bits(2, payload) == 2 else { return nil }
         let profile = bits.bits(1, payload) | bits.bits(1, payload) << 1
@@ -95,7 +95,7 @@ public enum VP9 {
         }
         let width = Int(bits.bits(16, payload)) + 1
         let height = Int(bits.bits(16, payload)) + 1
-        return bits.isExhausted ? nil : PictureDimensions(width: width, height: height)
+        return bits.isExhausted ? nil : FrameDimensions(width: width, height: height)
     }
 }
 
@@ -117,12 +117,12 @@ extension VP9 {
         /// Bytes that it takes.
         public let length: Int
         /// Sizes from the lowest layer, where `hasDimensions`.
-        public private(set) var dimensions = InlineArray<8, PictureDimensions>(repeating: .init(width: 0, height: 0))
+        public private(set) var dimensions = InlineArray<8, FrameDimensions>(repeating: .init(width: 0, height: 0))
         /// Whether sizes are told.
         public let hasDimensions: Bool
 
         /// Size of the highest layer.
-        public var highestDimensions: PictureDimensions? { hasDimensions ? dimensions[spatialLayers - 1] : nil }
+        public var highestDimensions: FrameDimensions? { hasDimensions ? dimensions[spatialLayers - 1] : nil }
 
         /// Reads the structure at `start`; nil when it is cut off.
         public init?(_ payload: RawSpan, at start: Int) {

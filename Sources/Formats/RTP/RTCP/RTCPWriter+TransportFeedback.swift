@@ -22,7 +22,7 @@ extension RTCPWriter {
     /// packets from number `base` to that of the last arrival it can take, and returns how many arrivals it took.
     ///
     /// `arrivals` ascend in sequence and start at or after `base`; numbers between them are told as not received.
-    /// Call again with the rest (and `base` behind what was taken) when fewer than all were taken: the slot was full or
+    /// Call again with the rest (and `base` behind what was appended) when fewer than all were appended: the slot was full or
     /// two packets lie more than 8 s apart. 0 means that nothing was written.
     public mutating func appendTransportFeedback(
         senderSSRC: UInt32, mediaSSRC: UInt32, feedbackCount: UInt8, from base: Int64, arrivals: Span<PacketArrival>
@@ -32,8 +32,8 @@ extension RTCPWriter {
         let chunks = length + 20
         let reference = arrivals[0].ticks >> 8  // Steps of 64 ms, rounded down also below zero.
         var plan = FeedbackPlan(limit: buffer.count - chunks, time: reference << 8, next: base)
-        while plan.taken < arrivals.count, plan.take(arrivals[plan.taken], buffer, chunks) {}
-        guard plan.taken > 0 else { return 0 }
+        while plan.appended < arrivals.count, plan.append(arrivals[plan.appended], buffer, chunks) {}
+        guard plan.appended > 0 else { return 0 }
         let chunkBytes = plan.finish(buffer, chunks)
         let body = (16 + chunkBytes + plan.deltaBytes + 3) & ~3
         guard beginFeedback(RTCPType.transportFeedback, 15, senderSSRC, mediaSSRC, bodyLength: body) else {
@@ -44,8 +44,8 @@ extension RTCPWriter {
         buffer.write(UInt16(truncatingIfNeeded: plan.next - base), at: start + 14)
         let word = UInt32(truncatingIfNeeded: reference) << 8 | UInt32(feedbackCount)
         buffer.write(word, at: start + 16)
-        writeDeltas(of: arrivals, count: plan.taken, from: reference << 8, at: chunks + chunkBytes)
-        return plan.taken
+        writeDeltas(of: arrivals, count: plan.appended, from: reference << 8, at: chunks + chunkBytes)
+        return plan.appended
     }
 
     private func writeDeltas(of arrivals: Span<PacketArrival>, count: Int, from time: Int64, at start: Int) {
@@ -77,7 +77,7 @@ private struct FeedbackPlan {
     /// The next number to be told about.
     var next: Int64
     let base: Int64
-    var taken = 0
+    var appended = 0
     var deltaBytes = 0
     var chunkBytes = 0
     var chunk = PendingChunk()
@@ -90,7 +90,7 @@ private struct FeedbackPlan {
     }
 
     /// Takes one more arrival; false, and unchanged, when it cannot.
-    mutating func take(_ arrival: PacketArrival, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Bool {
+    mutating func append(_ arrival: PacketArrival, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Bool {
         let delta = arrival.ticks - time
         let missing = arrival.sequence - next
         guard missing >= 0, arrival.sequence - base < 0x7fff, let symbol = Self.symbol(for: delta) else {
@@ -103,7 +103,7 @@ private struct FeedbackPlan {
             deltaBytes += Int(symbol)
             time = arrival.ticks
             next = arrival.sequence + 1
-            taken += 1
+            appended += 1
             return true
         }
         var trial = self
@@ -113,7 +113,7 @@ private struct FeedbackPlan {
         guard trial.chunkBytes + 4 + trial.deltaBytes + 3 <= limit else { return false }
         trial.time = arrival.ticks
         trial.next = arrival.sequence + 1
-        trial.taken += 1
+        trial.appended += 1
         self = trial
         return true
     }

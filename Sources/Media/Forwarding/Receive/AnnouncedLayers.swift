@@ -15,7 +15,7 @@ struct AnnouncedLayers: Sendable {
     private var layers = InlineArray<16, Layer>(repeating: Layer())
 
     /// Applies one packet's announcement.
-    mutating func take(_ allocation: VideoLayersAllocation) {
+    mutating func apply(_ allocation: VideoLayersAllocation) {
         self = AnnouncedLayers()
         for index in 0..<allocation.layerCount {
             let layer = allocation.layers[index]

@@ -71,7 +71,7 @@ public struct AudioLevelWindow: Sendable {
         if distance < 0 && distance > -Int64(Self.slots) { return }
         if distance < 0 || distance > 500 { distance = 1 }
         lastSlot = slot
-        takeBackSilence(keeping: distance)
+        removeAssumedSilence(keeping: distance)
         defer { lastLoudness = loudness }
         if distance == 0 {
             ring[newest] = max(ring[newest], loudness)
@@ -99,7 +99,7 @@ public struct AudioLevelWindow: Sendable {
     /// Clears the window, as when the track is muted.
     mutating func clear() { self = AudioLevelWindow() }
 
-    private mutating func takeBackSilence(keeping distance: Int64) {
+    private mutating func removeAssumedSilence(keeping distance: Int64) {
         let wrong = min(idleSlots - max(distance - 1, 0), Int64(Self.slots - 1))
         guard wrong > 0 else { return }
         newest = (newest + Self.slots - Int(wrong)) % Self.slots

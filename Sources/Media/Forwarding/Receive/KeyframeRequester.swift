@@ -65,7 +65,7 @@ struct KeyframeRequester: Sendable {
     }
 
     /// Whether to send one now; counts it as sent.
-    mutating func takeDue(at now: MonotonicTime) -> Bool {
+    mutating func consumeDue(at now: MonotonicTime) -> Bool {
         guard now >= nextDue else { return false }
         lastSent = now
         tries += 1

@@ -74,7 +74,7 @@ struct NackGenerator: ~Copyable {
     }
 
     /// Writes the wire numbers to request at `now` to `output`, at most as many as fit.
-    mutating func takeDue(
+    mutating func consumeDue(
         at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
     ) -> (count: Int, gaveUp: Bool) {
         guard now >= nextDue, let missing else { return (0, false) }

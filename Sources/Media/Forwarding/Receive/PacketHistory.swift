@@ -126,7 +126,7 @@ public struct PacketHistory: ~Copyable {
             }
             let first = offset / sectorBytes, last = (offset + length - 1) / sectorBytes
             if first != sector || last != sector {
-                if capacity < limits.maximumBytes, isYoung(first, last, at: now) {
+                if capacity < limits.maximumBytes, isWithinRetention(first, last, at: now) {
                     growBytes()
                     continue
                 }
@@ -142,7 +142,7 @@ public struct PacketHistory: ~Copyable {
     private var sectorBytes: Int { capacity / 16 }
 
     /// Whether data in these sixteenths, other than the one being written, is too young to overwrite.
-    private func isYoung(_ first: Int, _ last: Int, at now: MonotonicTime) -> Bool {
+    private func isWithinRetention(_ first: Int, _ last: Int, at now: MonotonicTime) -> Bool {
         for index in first...last where index != sector && written[index] != .zero {
             if now - written[index] < limits.retention { return true }
         }

@@ -17,7 +17,7 @@ extension PublishedTrack {
             flags: &flags)
         guard sequence >= 0 else { return .dropped(sequence == ReceiveLayer.duplicate ? .rtpDuplicate : .rtpTooOld) }
         if state.pointee.isMuted {
-            layer.pointee.owesDiscontinuity = true
+            layer.pointee.needsDiscontinuity = true
             layer.pointee.droppedUpTo = max(layer.pointee.droppedUpTo, sequence)
             return .dropped(.trackMuted)
         }
@@ -35,10 +35,10 @@ extension PublishedTrack {
                 sequence, codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
         else { return gap(index, sequence, .payloadMalformed) }
 
-        if layer.pointee.owesDiscontinuity, sequence == layer.pointee.sequences.highest {
+        if layer.pointee.needsDiscontinuity, sequence == layer.pointee.sequences.highest {
             // Video restarts with a keyframe, whose first packet another may overtake.
             if state.pointee.description.kind == .audio { flags.insert(.discontinuity) }
-            layer.pointee.owesDiscontinuity = false
+            layer.pointee.needsDiscontinuity = false
         }
         if extensions.voiceActivity { flags.insert(.voiceActivity) }
         if codec == .red {
@@ -71,7 +71,7 @@ extension PublishedTrack {
         let element = RTPHeaderExtensions.Element(
             id: 0, offset: extensions.layersAllocation.offset, length: extensions.layersAllocation.length)
         guard let allocation = VideoLayersAllocation(element, in: packet.bytes) else { return }
-        state.pointee.announced.take(allocation)
+        state.pointee.announced.apply(allocation)
     }
 
     private func gap(_ layer: Int, _ sequence: Int64, _ reason: DropReason) -> IngestResult {

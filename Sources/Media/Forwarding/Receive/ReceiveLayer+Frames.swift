@@ -49,7 +49,7 @@ extension ReceiveLayer {
     }
 
     /// Stores the frame size and the layers that a keyframe announces; true when they changed.
-    mutating func noteDimensions(_ dimensions: PictureDimensions?, spatialLayers told: UInt8) -> Bool {
+    mutating func noteDimensions(_ dimensions: FrameDimensions?, spatialLayers told: UInt8) -> Bool {
         let isOther = told > 0 && Int(told) != spatialLayers
         if isOther {
             spatialLayers = Int(told)
@@ -58,7 +58,7 @@ extension ReceiveLayer {
         return noteDimensions(dimensions) || isOther && width > 0
     }
 
-    private mutating func noteDimensions(_ dimensions: PictureDimensions?) -> Bool {
+    private mutating func noteDimensions(_ dimensions: FrameDimensions?) -> Bool {
         guard let dimensions, dimensions.width != width || dimensions.height != height else { return false }
         width = dimensions.width
         height = dimensions.height

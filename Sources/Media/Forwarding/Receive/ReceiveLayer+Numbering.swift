@@ -33,9 +33,9 @@ extension ReceiveLayer {
             nacks.removeAll()
             droppedUpTo = .min
             flags.insert(.discontinuity)
-            if owesTimeline {
+            if needsTimeline {
                 flags.insert(.newTimeline)
-                owesTimeline = false
+                needsTimeline = false
             }
             return sequence
         }

@@ -63,10 +63,10 @@ public struct ReceiveLayer: ~Copyable {
     /// The sender sent an RTCP BYE and nothing since.
     var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
-    var owesDiscontinuity = false
+    var needsDiscontinuity = false
     /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
     var carriesOpaqueRED = false
-    var owesTimeline = false
+    var needsTimeline = false
     /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
     var droppedUpTo: Int64 = .min
     var firCommand: UInt8 = 0

@@ -69,7 +69,7 @@ struct ReceptionCounters: Sendable {
     func lost(expected: Int64) -> Int64 { lostBefore + expected - received }
 
     /// Fraction lost since the last call as an 8-bit fixed point number.
-    mutating func takeFractionLost(expected: Int64) -> UInt8 {
+    mutating func consumeFractionLost(expected: Int64) -> UInt8 {
         let expectedNow = expected - expectedPrior, receivedNow = received - receivedPrior
         expectedPrior = expected
         receivedPrior = received

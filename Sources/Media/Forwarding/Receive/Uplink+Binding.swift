@@ -126,7 +126,7 @@ extension ReceiveLayer {
         sequences.changeSource()
         nacks.removeAll()
         clock = nil
-        owesTimeline = true
+        needsTimeline = true
         formerRTX = rtxSSRC ?? formerRTX
         rtxSSRC = nil
     }

@@ -94,7 +94,7 @@ extension Uplink {
     ) {
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
             let roundTrip = state.pointee.roundTrip.smoothed ?? Self.assumedRoundTrip
-            let due = layer.pointee.nacks.takeDue(at: now, roundTrip: roundTrip, into: numbers)
+            let due = layer.pointee.nacks.consumeDue(at: now, roundTrip: roundTrip, into: numbers)
             if due.gaveUp { layer.pointee.lostForGood = true }
             layer.pointee.totals.nacks &+= UInt64(due.count)
             guard due.count > 0, writer.beginNACK(senderSSRC: feedbackSSRC, mediaSSRC: ssrc) else { return }
@@ -121,7 +121,7 @@ extension Uplink {
                         senderSSRC: feedbackSSRC, mediaSSRC: ssrc, sequenceNumber: layer.pointee.firCommand)
                 }
                 guard fits else { return false }
-                guard layer.pointee.keyframes.takeDue(at: now) else { continue }
+                guard layer.pointee.keyframes.consumeDue(at: now) else { continue }
                 writer = trial
                 layer.pointee.firCommand &+= 1
                 layer.pointee.totals.keyframeRequests &+= 1

@@ -21,7 +21,7 @@ extension Uplink {
                 let layer = track.layer(index)
                 guard layer.pointee.hasNews, let ssrc = layer.pointee.ssrc else { continue }
                 if blocks % 31 == 0, !writer.beginReceiverReport(ssrc: feedbackSSRC) { return false }
-                let block = layer.pointee.takeReportBlock(ssrc: ssrc, at: now)
+                let block = layer.pointee.makeReportBlock(ssrc: ssrc, at: now)
                 state.pointee.reports.worstLoss = max(state.pointee.reports.worstLoss, Double(block.fractionLost) / 256)
                 guard writer.addReportBlock(block) else { return false }
                 blocks += 1
@@ -111,12 +111,12 @@ extension ReceiveLayer {
     /// Whether packets came since the last report.
     var hasNews: Bool { sequences.hasStarted && (counters.received != reportedPackets) }
 
-    mutating func takeReportBlock(ssrc: UInt32, at now: MonotonicTime) -> ReportBlock {
+    mutating func makeReportBlock(ssrc: UInt32, at now: MonotonicTime) -> ReportBlock {
         reportedPackets = counters.received
         let expected = self.expected
         let lost = counters.lost(expected: expected)
         return ReportBlock(
-            ssrc: ssrc, fractionLost: counters.takeFractionLost(expected: expected),
+            ssrc: ssrc, fractionLost: counters.consumeFractionLost(expected: expected),
             cumulativeLost: Int32(clamping: lost),
             highestSequence: UInt32(truncatingIfNeeded: sequences.highest), jitter: counters.jitter,
             lastSenderReport: clock?.middle ?? 0,

@@ -25,7 +25,7 @@ struct HeldPacket {
     func isHolding(_ sequence: UInt32) -> Bool { isHolding && packet.sequence == sequence }
 
     /// Returns the held packet and no longer holds it.
-    mutating func take() -> SentPacket {
+    mutating func release() -> SentPacket {
         isHolding = false
         return packet
     }
@@ -56,12 +56,12 @@ extension Subscription {
     /// Withdraws the number of the held packet: it is not sent, and the stream continues without a gap.
     mutating func abandonHeld() {
         guard held.isHolding else { return }
-        numbering.takeBack(held.take().sequence)
+        numbering.returnNumber(held.release().sequence)
     }
 
     /// Releases the held packet, with the marker if it ends its picture.
     mutating func releaseHeld(endsPicture: Bool, at now: MonotonicTime, into list: inout WorkList<SentPacket>) {
-        var sent = held.take()
+        var sent = held.release()
         if endsPicture {
             sent.flags.insert(.marker)
             numbering.completeFrame()

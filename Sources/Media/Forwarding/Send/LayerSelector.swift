@@ -105,7 +105,7 @@ struct LayerSelector {
     }
 
     /// Returns and clears the prepared switch.
-    mutating func takePending() -> PendingSwitch? {
+    mutating func consumePending() -> PendingSwitch? {
         defer { pending = nil }
         return pending
     }
@@ -119,7 +119,7 @@ struct LayerSelector {
 
     /// The target, if the history may be searched for its keyframe; only once.
     @inline(__always)
-    mutating func takeReplay() -> UInt8? {
+    mutating func consumeReplay() -> UInt8? {
         guard mayReplay, let target else { return nil }
         mayReplay = false
         return target != active && pending == nil ? target : nil
@@ -143,7 +143,7 @@ struct LayerSelector {
 
     /// Judges a packet. `isNewFrame`: its timestamp is not that of the last forwarded packet; `highest` is the highest output number.
     @inline(__always)
-    mutating func judge(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Verdict {
+    mutating func verdict(_ record: UnsafePointer<PacketRecord>, isNewFrame: Bool, highest: Int64) -> Verdict {
         if spatial.drops(record, isNewFrame: isNewFrame, highest: highest) { return .aboveSpatialCap }
         guard temporal.drops(record, isNewPicture: isNewFrame) else { return .forwarded }
         return .aboveTemporalCap(isFirst: temporal.omit(record))
@@ -182,7 +182,7 @@ struct LayerSelector {
 
     /// Whether a layer is being sent that no decision knew, reported once.
     @inline(__always)
-    mutating func takeFoundLayer() -> Bool {
+    mutating func consumeFoundLayer() -> Bool {
         guard foundLayer else { return false }
         foundLayer = false
         return true

@@ -9,7 +9,7 @@ extension Subscription {
         section.bind(track)
         formatMatch = .accepted
         numbering.beginBinding()
-        leftVideo = LeftVideo()
+        abandonedVideo = AbandonedVideo()
         selector.reset()
         reports.restart()
         isBound = true

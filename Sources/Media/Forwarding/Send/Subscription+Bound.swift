@@ -44,7 +44,7 @@ extension Subscription {
     /// arrive, would precede the smaller one's keyframe in the queue.
     public mutating func endLarger(_ track: PublishedTrack) {
         guard let target = selector.target, selector.pending == nil, isSmaller(Int(target), in: track) else { return }
-        leftVideo.beginEnding()
+        abandonedVideo.beginEnding()
         if numbering.tail.isFrameComplete { stop(track) }
     }
 

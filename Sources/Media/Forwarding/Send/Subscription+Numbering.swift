@@ -28,7 +28,7 @@ extension Subscription {
         sent.ownTimestamp =
             UInt32(truncatingIfNeeded: record.pointee.timestamp)
             &+ numbering.timestampDelta(to: record, of: layer, mapping: mapping)
-        sent.sequence = numbering.takeNumber()
+        sent.sequence = numbering.nextNumber()
         sent.ownFormat = record.pointee.format
         sent.layer = UInt8(layer.pointee.index)
         sent.flags = [.used, .parameterSets]
@@ -55,7 +55,7 @@ extension Subscription {
         }
         if kind == .video {
             let isNewFrame = record.pointee.timestamp != numbering.tail.sourceTimestamp
-            switch selector.judge(record, isNewFrame: isNewFrame, highest: numbering.highest) {
+            switch selector.verdict(record, isNewFrame: isNewFrame, highest: numbering.highest) {
             case .forwarded: break
             case .aboveSpatialCap: return numbering.closeGap(arrival.sequence)
             case .aboveTemporalCap(let isFirst): return omit(arrival.sequence, isFirst: isFirst)

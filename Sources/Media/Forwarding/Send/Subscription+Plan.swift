@@ -23,18 +23,18 @@ extension Subscription {
         var signals: Signals = []
         if kind == .video {
             selector.look(at: track, now: now)
-            if selector.takeFoundLayer() { signals.insert(.foundLayer) }
+            if selector.consumeFoundLayer() { signals.insert(.foundLayer) }
             if held.isDue(at: now), let active = selector.active {
                 let ends = heldEndsPicture(in: track.layer(Int(active)))
                 releaseHeld(endsPicture: ends, at: now, into: &list)
             }
             replay(track, at: now, into: &list)
-            for arrival in track.arrivals { signals.formUnion(takeVideo(arrival, of: track, at: now, into: &list)) }
+            for arrival in track.arrivals { signals.formUnion(planVideo(arrival, of: track, at: now, into: &list)) }
             if selector.target != nil, selector.needsKeyframe, formatMatch != .refused {
                 signals.insert(.wantsKeyframe)
             }
         } else {
-            for arrival in track.arrivals { signals.formUnion(takeAudio(arrival, of: track, at: now, into: &list)) }
+            for arrival in track.arrivals { signals.formUnion(planAudio(arrival, of: track, at: now, into: &list)) }
         }
         if list.count > before, !hasStarted {
             hasStarted = true
@@ -60,7 +60,7 @@ extension Subscription {
     // MARK: - Audio
 
     @inline(__always)
-    private mutating func takeAudio(
+    private mutating func planAudio(
         _ arrival: Arrival, of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Signals {
         let layer = track.layer(Int(arrival.layer))
@@ -84,7 +84,7 @@ extension Subscription {
     // MARK: - Video
 
     @inline(__always)
-    private mutating func takeVideo(
+    private mutating func planVideo(
         _ arrival: Arrival, of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Signals {
         let layer = track.layer(Int(arrival.layer))
@@ -98,8 +98,8 @@ extension Subscription {
             guard numbering.tail.isFrameComplete else { return [] }
             if selector.pending != nil {
                 completeSwitch(of: track, at: now, into: &list)
-            } else if leftVideo.isEnding {
-                if selector.target == selector.active { leftVideo.goOn() } else { stop(track) }
+            } else if abandonedVideo.isEnding {
+                if selector.target == selector.active { abandonedVideo.cancelEnding() } else { stop(track) }
             }
             return []
         }
@@ -127,7 +127,7 @@ extension Subscription {
     /// Starts with a recent keyframe from the history, if there is one.
     private mutating func replay(_ track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>)
     {
-        guard let target = selector.takeReplay() else { return }
+        guard let target = selector.consumeReplay() else { return }
         let layer = track.layer(Int(target))
         let newest = Arrival(sequence: layer.pointee.history.highest, layer: target, isGap: false)
         guard let record = layer.pointee.history.record(newest.sequence),
@@ -190,7 +190,7 @@ extension Subscription {
     private mutating func completeSwitch(
         of track: PublishedTrack, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Bool {
-        guard let pending = selector.takePending() else { return false }
+        guard let pending = selector.consumePending() else { return false }
         let layer = track.layer(Int(pending.layer))
         let start = pending.start
         // Numbers restarted since then may be any distance ahead.
@@ -198,9 +198,9 @@ extension Subscription {
             layer.pointee.history.highest - start < SequenceTracker.window
         else { return false }
         if held.isHolding { releaseHeld(endsPicture: true, at: now, into: &list) }
-        if selector.active != nil || leftVideo.isEnding { totals.switches += 1 }
-        if leftVideo.isEnding || isSmaller(layer.pointee.index, in: track) {
-            leftVideo.leave(at: numbering.highest + 1)
+        if selector.active != nil || abandonedVideo.isEnding { totals.switches += 1 }
+        if abandonedVideo.isEnding || isSmaller(layer.pointee.index, in: track) {
+            abandonedVideo.abandon(at: numbering.highest + 1)
         }
         if let active = selector.active { numbering.remember(track.layer(Int(active))) }
         begin(layer, from: start, at: now, into: &list)

@@ -89,7 +89,7 @@ extension Subscription {
             let timestamp = numbering.tail.isEmpty ? firstTimestamp(of: track) : numbering.tail.timestamp
         else { return nil }
         var sent = SentPacket()
-        sent.sequence = selector.active == nil ? numbering.takeNumber() : numbering.insertNumber()
+        sent.sequence = selector.active == nil ? numbering.nextNumber() : numbering.insertNumber()
         sent.ownFormat = format
         sent.ownTimestamp = timestamp
         sent.flags = section.sendsMID ? [.used, .filler, .sent, .mid] : [.used, .filler, .sent]

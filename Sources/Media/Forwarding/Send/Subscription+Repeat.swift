@@ -23,7 +23,7 @@ extension Subscription {
             return numbering.isOpenGap(wire) ? .notYetHere : .dropped(.retransmissionTooOld)
         }
         guard place.pointee.epoch == numbering.epoch, place.pointee.flags.contains(.sent),
-            !leftVideo.contains(number(of: place.pointee))
+            !abandonedVideo.contains(number(of: place.pointee))
         else {
             return .dropped(.retransmissionTooOld)
         }

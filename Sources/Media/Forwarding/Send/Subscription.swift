@@ -36,7 +36,7 @@ public struct Subscription: ~Copyable {
     var selector: LayerSelector
     var numbering: OutputNumbering
     /// The video that the last switch down left.
-    var leftVideo = LeftVideo()
+    var abandonedVideo = AbandonedVideo()
     var ring: SentPacketRing
     var isBound = false
     public internal(set) var isPaused: Bool

@@ -2,7 +2,7 @@
 ///
 /// A switch down happens because the path is full. The smaller video begins with a keyframe, after which the receiver needs nothing older: further frames
 /// of the larger video and retransmissions of it only delay the keyframe, or take its place in a full queue.
-struct LeftVideo {
+struct AbandonedVideo {
     /// Only its current frame is still sent, although the smaller video has not arrived yet.
     private(set) var isEnding = false
     /// The first output number after it, extended; nil before the first switch down.
@@ -14,10 +14,10 @@ struct LeftVideo {
     mutating func beginEnding() { isEnding = true }
 
     /// It continues after all.
-    mutating func goOn() { isEnding = false }
+    mutating func cancelEnding() { isEnding = false }
 
     /// The smaller video begins with the output number `number`.
-    mutating func leave(at number: Int64) {
+    mutating func abandon(at number: Int64) {
         end = number
         isEnding = false
     }

@@ -6,7 +6,7 @@ import Primitives
 /// the queue is our own; each second at half that rate must then shorten the queue by half a second. If the queue should be empty with a margin and
 /// still exists, other traffic keeps it full, and sending still less would not help. Copa (Arun and Balakrishnan, NSDI 2018, section 4) also tests whether the
 /// queue empties as the sender's own rate implies before it competes.
-struct ForeignQueue: Sendable {
+struct CrossTrafficQueue: Sendable {
     /// The delivered rate at the last alarm, bits per second; 0 before one.
     private var full = 0.0
     /// The longest wait since then, and how much of it should have drained, seconds.
@@ -17,7 +17,7 @@ struct ForeignQueue: Sendable {
     private var best = 0.0, bestBefore = 0.0
     private var turned = MonotonicTime.zero
     private static let half = TimeInterval.seconds(60)
-    private(set) var isForeign = false
+    private(set) var isPresent = false
     /// An alarm has determined the maximum delivered rate.
     var isKnown: Bool { full > 0 }
 
@@ -42,7 +42,7 @@ struct ForeignQueue: Sendable {
         full = 0
         longest = 0
         drained = 0
-        isForeign = false
+        isPresent = false
     }
 
     /// Half of the former capacity: a fair share beside one other flow.
@@ -50,7 +50,7 @@ struct ForeignQueue: Sendable {
 
     /// Records the estimate, while no other traffic competes.
     mutating func noteEstimate(_ bitsPerSecond: Double, at now: MonotonicTime) {
-        guard !isForeign else { return }
+        guard !isPresent else { return }
         if now - turned > Self.half {
             turned = now
             bestBefore = best
@@ -66,6 +66,6 @@ struct ForeignQueue: Sendable {
         guard full > 0 else { return }
         longest = max(longest, Double(wait) / 1e6)
         drained = max(drained + (1 - delivered / full) * elapsed, 0)
-        if drained > Self.room * longest + Self.margin, wait >= Self.least { isForeign = true }
+        if drained > Self.room * longest + Self.margin, wait >= Self.least { isPresent = true }
     }
 }

@@ -1,28 +1,27 @@
 internal import COpenSSL
 
-/// The records of an association whose handshake is over (RFC 6347 section 4.1): all that is said from then on is close_notify,
-/// and all that is heard is that and the peer's last message again.
+/// The records of an association after its handshake (RFC 6347 section 4.1): it sends only close_notify, and receives only that and repeats of the
+/// peer's last flight.
 ///
-/// OpenSSL could do it, with an object that weighs 39 kB a peer: buffers that its `SSL_MODE_RELEASE_BUFFERS` leaves to DTLS, the
-/// handshake's messages, the peer's certificate. Under AES-128-GCM (RFC 5288), which nearly every client agrees to, 40 bytes of
-/// keys do as well.
+/// OpenSSL could handle them, but its object takes 39 kB per peer: buffers that `SSL_MODE_RELEASE_BUFFERS` does not release for DTLS, the handshake's
+/// messages, the peer's certificate. Under AES-128-GCM (RFC 5288), which nearly every client negotiates, 40 bytes of keys are enough.
 ///
 /// ```text
 /// |type| version | epoch |  sequence number  | length | explicit nonce |encrypted | tag |
 ///   1       2        2              6             2            8                     16
 /// ```
-struct QuietRecords {
-    /// What a record that concerns us says.
+struct EstablishedRecords {
+    /// What a relevant record means.
     enum Word: Hashable {
         /// close_notify or a fatal alert.
         case end
-        /// The peer's Finished: it lacks our last flight.
+        /// The peer's Finished: it has not received our last flight.
         case finished
         case nothing
     }
 
     private static let headerLength = 13, nonceLength = 8, tagLength = 16
-    /// An alert has 2 bytes, Finished 24 with its header; what is longer is nothing that we listen to.
+    /// An alert has 2 bytes, Finished 24 with its header; longer records are ignored.
     private static let longestText = 32
     private static let alert: UInt8 = 21, handshake: UInt8 = 22
     /// Far above the number of any record that OpenSSL wrote under the same keys.
@@ -72,9 +71,9 @@ struct QuietRecords {
         return HMAC(EVP_sha256(), key, Int32(key.count), text, text.count, &digest, nil) == nil ? nil : digest
     }
 
-    // MARK: - Hearing
+    // MARK: - Receiving
 
-    /// What the authentic records of a datagram say; the end, where one of them says that.
+    /// What the authentic records of a datagram mean; `end` if one of them does.
     func read(_ datagram: UnsafeRawBufferPointer) -> Word {
         var rest = datagram[...], word = Word.nothing
         while rest.count >= Self.headerLength {
@@ -125,14 +124,14 @@ struct QuietRecords {
         number + [type, 0xfe, 0xfd, 0, UInt8(length)]
     }
 
-    // MARK: - Saying
+    // MARK: - Sending
 
     /// The record of close_notify. It is the only one written here, so no nonce is used twice; nil when a library call fails.
     func closeNotify() -> [UInt8]? {
         guard let context = EVP_CIPHER_CTX_new() else { return nil }
         defer { EVP_CIPHER_CTX_free(context) }
         let text: [UInt8] = [UInt8(SSL3_AL_WARNING), UInt8(SSL_AD_CLOSE_NOTIFY)]
-        // OpenSSL counts its nonces up from a random one.
+        // OpenSSL counts its nonces up from a random start.
         var nonce = [UInt8](repeating: 0, count: Self.nonceLength), written: Int32 = 0
         var sealed = [UInt8](repeating: 0, count: text.count), tag = [UInt8](repeating: 0, count: Self.tagLength)
         let header = Self.additional(number: Self.closingNumber, type: Self.alert, text.count)

@@ -3,8 +3,8 @@ import Primitives
 import Simulation
 import Testing
 
-@Suite("Sound as phones and apps send it")
-struct SoundTests {
+@Suite("Audio of phones and apps")
+struct AudioTests {
     /// A speaker and a listener on perfect wires, connected.
     struct Call {
         let world: World
@@ -33,7 +33,7 @@ struct SoundTests {
         }
     }
 
-    @Test("A4: 10, 20, 40, 60 and 120 ms packets in one stream: nothing lost, the level still right")
+    @Test("A4: audio packets of 10, 20, 40, 60 and 120 ms in one stream: none lost, the level stays correct")
     func durations() throws {
         let call = try Call(seed: Seeds.seed(31))
         for milliseconds in [20, 10, 40, 60, 120, 20, 120, 10] {
@@ -47,7 +47,9 @@ struct SoundTests {
         #expect(call.world.times { if case .trackSilent = $0 { true } else { false } }.isEmpty)
     }
 
-    @Test("A5: the media clock jumps by any step: numbers go on, no other SSRC, no keyframe request, nothing ends")
+    @Test(
+        "A5: the media clock jumps by any step: sequence numbers continue, no other SSRC, no keyframe request, nothing ends"
+    )
     func clockJumps() throws {
         let call = try Call(seed: Seeds.seed(32))
         call.view.checker.paceTolerance = nil
@@ -62,7 +64,8 @@ struct SoundTests {
     }
 
     @Test(
-        "A6, F7: silence of 5, 30 and 120 s with a sequence wrap inside: at once there again", arguments: [5, 30, 120])
+        "A6, F7: silence of 5, 30 and 120 s with a sequence number wrap inside: audio resumes at once",
+        arguments: [5, 30, 120])
     func interruption(seconds: Int64) throws {
         let call = try Call(seed: Seeds.seed(33), link: LinkModel(delay: .milliseconds(2)))
         call.microphone.streams[0].sequence = 65_500 - 100
@@ -87,7 +90,9 @@ struct SoundTests {
         #expect(call.world.faults == [])
     }
 
-    @Test("G7: Opus with DTX, a packet each 400 ms while nobody speaks: all there at once, and never silent")
+    @Test(
+        "G7: Opus with DTX, a packet every 400 ms during silence: all forwarded at once, and the track is never reported silent"
+    )
     func discontinuousTransmission() throws {
         let call = try Call(seed: Seeds.seed(37), link: LinkModel(delay: .milliseconds(5)))
         for _ in 0..<5 {
@@ -104,7 +109,7 @@ struct SoundTests {
     }
 
     @Test(
-        "Media time that leaps by 500 ms while numbers go on, alone or in bursts after a silence: nothing is lost",
+        "Timestamps that jump by 500 ms while sequence numbers continue, alone or in bursts after a silence: nothing is lost",
         arguments: [false, true])
     func leaps(inBursts: Bool) throws {
         var plan = AudioPlan()
@@ -128,7 +133,7 @@ struct SoundTests {
         #expect(call.world.nodes[0].statistics.drops.total == drops)
     }
 
-    @Test("A7: alone in a room for ten minutes: still connected")
+    @Test("A7: one participant alone in a room for ten minutes stays connected")
     func alone() throws {
         let world = try World(seed: Seeds.seed(34))
         let client = world.join(world.openRoom())
@@ -139,7 +144,7 @@ struct SoundTests {
     }
 
     @Test(
-        "B10: app sound in bursts of 512.3 ms: all forwarded in order within 5 ms, feedback complete, speakers steady")
+        "B10: app audio in bursts of 512.3 ms: all forwarded in order within 5 ms, feedback complete, speakers steady")
     func bursts() throws {
         var plan = AudioPlan()
         plan.callbacks = [.microseconds(512_300)]

@@ -4,7 +4,7 @@ import Primitives
 import Testing
 
 @Suite("DTLS after the handshake")
-struct QuietTests {
+struct EstablishedTests {
     private typealias Ends = AssociationTests
 
     private func context(_ certificate: Certificate, keepsLibrary: Bool) throws -> DTLSContext {
@@ -49,7 +49,7 @@ struct QuietTests {
         }
     }
 
-    @Test("Alerts that are damaged, clear, or somebody else's end nothing")
+    @Test("Damaged, unencrypted and foreign alerts close nothing")
     func forgeries() throws {
         let contexts = try ends(clientKeeps: true)
         var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
@@ -72,7 +72,8 @@ struct QuietTests {
     }
 
     @Test(
-        "A server's lost last flight goes again when the client asks, twelve times at most", arguments: [false, true])
+        "A server's lost last flight is retransmitted when the client repeats its own, at most twelve times",
+        arguments: [false, true])
     func lastFlight(clientKeeps: Bool) throws {
         let contexts = try ends(clientKeeps: clientKeeps)
         var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
