@@ -155,7 +155,9 @@ struct PolicyTests {
         #expect(try await edit(.patch, "/v1/rooms/R/participants/bob", "{}").code == "participant_not_found")
     }
 
-    @Test("I3: subscribe rules are set and taken away, shown with the participant, and refused with the place where they are wrong")
+    @Test(
+        "I3: subscribe rules are set and taken away, shown with the participant, and refused with the place where they are wrong"
+    )
     func subscribeRules() async throws {
         try await house.publisher("ada", in: "R")
         let claims = AccessClaims(apiKey: TestTokens.key.name, identity: "bob", expiresAt: .max, video: .join("R"))
