@@ -101,7 +101,9 @@ struct Server {
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         WHIPEdge(context: context).register(on: &router)
-        ControlAPIEdge(context: context, node: nodeReporter()).register(on: &router)
+        ControlAPIEdge(
+            context: context, callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter()
+        ).register(on: &router)
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
             DevelopmentTokens(

@@ -15,15 +15,15 @@ struct House {
     let rooms: TestRooms
     let router: Router
 
-    init() {
+    init(callsPerSecond: Int = 1_000) {
         rooms = TestRooms()
         var router = Router(refuse: { Problem($0).response })
-        Self.edge(rooms).register(on: &router)
+        Self.edge(rooms, callsPerSecond: callsPerSecond).register(on: &router)
         self.router = router
     }
 
-    static func edge(_ rooms: TestRooms) -> ControlAPIEdge {
-        ControlAPIEdge(context: rooms.context) {
+    static func edge(_ rooms: TestRooms, callsPerSecond: Int = 1_000) -> ControlAPIEdge {
+        ControlAPIEdge(context: rooms.context, callsPerSecond: callsPerSecond) {
             NodeReport(
                 server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,
                 workers: [])

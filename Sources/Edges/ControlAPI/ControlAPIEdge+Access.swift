@@ -11,6 +11,10 @@ extension ControlAPIEdge {
         _ request: HTTPRequest, room: String? = nil, _ permits: (VideoGrant) -> Bool
     ) throws(Problem) -> AccessClaims {
         let claims = try context.gate.claims(of: request)
+        guard limit.take(claims.apiKey, at: context.now()) else {
+            throw Problem(
+                429, "rate_limited", "The API key makes more calls than it may.", retryAfter: .seconds(1))
+        }
         guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
         try TokenGate.check(claims, areFor: room)
         return claims

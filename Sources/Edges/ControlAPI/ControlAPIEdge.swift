@@ -5,9 +5,13 @@ public import HTTPServing
 public struct ControlAPIEdge: Sendable {
     let context: EdgeContext
     let node: @Sendable () async -> NodeReport
+    let limit: CallLimit
 
-    /// An API over `context`; `node` reports on the process.
-    public init(context: EdgeContext, node: @escaping @Sendable () async -> NodeReport) {
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `node` reports on the process.
+    public init(
+        context: EdgeContext, callsPerSecond: Int = 1_000, node: @escaping @Sendable () async -> NodeReport
+    ) {
+        limit = CallLimit(perSecond: callsPerSecond)
         self.context = context
         self.node = node
     }

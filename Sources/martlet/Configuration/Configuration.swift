@@ -25,6 +25,8 @@ struct Configuration: Sendable {
     /// Serves other machines without TLS, knowingly.
     var insecure = false
     var allowedOrigins = ["*"]
+    /// Of each API key.
+    var apiCallsPerSecond = 1_000
     /// API key name -> secret.
     var keys: [String: String] = [:]
     var iceServers: [ICEServer] = []

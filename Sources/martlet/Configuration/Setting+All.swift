@@ -22,6 +22,9 @@ extension Setting {
         list(
             "http.allowed_origins", "allowed CORS origins", wants: WebOrigin.form, \.allowedOrigins,
             element: WebOrigin.element, show: { $0 }),
+        number(
+            "http.api_calls_per_second", "maximum calls of the control API per second with one API key", 1...1_000_000,
+            \.apiCallsPerSecond),
         flag("trusted_proxy", "a reverse proxy terminates TLS; trust its `X-Forwarded-*` headers", \.trustedProxy),
         flag("insecure", "serve other machines without TLS and without a trusted proxy", \.insecure),
         address("private.bind", "address to listen on for metrics and health", \.privateListener.host),

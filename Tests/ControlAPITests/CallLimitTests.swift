@@ -1,0 +1,35 @@
+import EdgeTestSupport
+import HTTPServing
+import Primitives
+import Synchronization
+import Testing
+
+@testable import ControlAPI
+
+@Suite("Control API: limit of calls")
+struct CallLimitTests {
+    @Test(
+        "I10: beyond its calls a key gets 429 with Retry-After, calls without a good token do not count, and a second later it may go on"
+    )
+    func limited() async throws {
+        let house = House(callsPerSecond: 5)
+        for _ in 0..<10 { #expect(try await house.ask(.get, "/v1/rooms").status == 200) }
+        let refused = try await house.ask(.get, "/v1/rooms")
+        #expect(refused.status == 429 && refused.code == "rate_limited")
+        #expect(refused.response.headers["Retry-After"] == "1")
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 429, "whatever the call")
+        house.rooms.plane.pass(.seconds(1))
+        for _ in 0..<5 { #expect(try await house.ask(.get, "/v1/rooms").status == 200) }
+        #expect(try await house.ask(.get, "/v1/rooms").status == 429)
+        let stranger = try request(.get, "/v1/rooms", token: "wrong")
+        #expect(await house.router.handle(stranger).status == 401)
+    }
+
+    @Test("Each key has its own budget")
+    func keys() {
+        let limit = CallLimit(perSecond: 1)
+        let now = MonotonicTime(milliseconds: 5_000)
+        #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
+        #expect(limit.take("b", at: now))
+    }
+}
