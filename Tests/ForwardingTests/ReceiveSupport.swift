@@ -1,6 +1,7 @@
 import MediaControl
 import Primitives
 import RTP
+import TestSupport
 
 @testable import Forwarding
 
@@ -27,10 +28,7 @@ struct TestPacket {
     static let vp8Middle: [UInt8] = [0x00, 0xaa, 0xbb]
     /// A VP8 packet that starts a keyframe of the given size.
     static func vp8Keyframe(_ width: UInt16 = 640, _ height: UInt16 = 360) -> [UInt8] {
-        [
-            0x10, 0x00, 0x00, 0x00, 0x9d, 0x01, 0x2a, UInt8(truncatingIfNeeded: width), UInt8(width >> 8),
-            UInt8(truncatingIfNeeded: height), UInt8(height >> 8), 0, 0,
-        ]
+        [0x10] + VP8Frame.keyframeHeader(width: width, height: height) + [0, 0]
     }
 
     var bytes: [UInt8] {

@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import TestSupport
 
 /// Descriptions for tests of the sending side; ids differ on both sides, so that forgetting to translate shows.
 enum SendSession {
@@ -62,9 +63,12 @@ struct VP8Layer {
         temporalZero &+= 1
         if keyframe { keyIndex = (keyIndex + 1) & 0x1f }
         return (0..<packets).map { part in
-            var payload: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0, 0x80 | UInt8(picture >> 8)]
-            payload += [UInt8(truncatingIfNeeded: picture), temporalZero, keyIndex]
-            if part == 0 { payload += keyframe ? Self.keyframeHeader(width) : [0x01, 0, 0] }
+            var payload = VP8Frame.descriptor(
+                startsFrame: part == 0, pictureID: picture, temporalZero: temporalZero, keyIndex: keyIndex)
+            if part == 0 {
+                payload +=
+                    keyframe ? VP8Frame.keyframeHeader(width: width, height: width * 9 / 16) : VP8Frame.deltaHeader
+            }
             let rest = sizes.map { $0[part] - payload.count } ?? 40 + Int(width) / 20
             payload += [UInt8](repeating: UInt8(part), count: rest)
             var packet = TestPacket(
@@ -73,15 +77,6 @@ struct VP8Layer {
             sequence &+= 1
             return packet.bytes
         }
-    }
-
-    private static func keyframeHeader(_ width: UInt16) -> [UInt8] {
-        let height = width * 9 / 16
-        return [
-            0, 0, 0, 0x9d, 0x01, 0x2a, UInt8(truncatingIfNeeded: width), UInt8(width >> 8),
-            UInt8(truncatingIfNeeded: height),
-            UInt8(height >> 8),
-        ]
     }
 
     /// Three layers with numbers that have nothing to do with each other.

@@ -27,7 +27,11 @@ struct FeedbackFloodTests {
     private func everything(_ entries: Int) -> [UInt8] {
         let words = UInt16(2 + entries)
         let head: [UInt8] = [0x81, 205, UInt8(words >> 8), UInt8(words & 0xff), 0, 0, 0, 1, 0xa0, 0, 0, 1]
-        return head + (0..<entries).flatMap { [UInt8(17 * $0 >> 8), UInt8(17 * $0 & 0xff), 0xff, 0xff] }
+        let requests = (0..<entries).flatMap { (entry: Int) -> [UInt8] in
+            let first = 17 * entry
+            return [UInt8(first >> 8), UInt8(first & 0xff), 0xff, 0xff]
+        }
+        return head + requests
     }
 
     private func downlink(of client: TestClient, _ engine: MediaEngine) -> UnsafeMutablePointer<Downlink> {

@@ -1,5 +1,6 @@
 import MediaControl
 import Primitives
+import TestSupport
 
 /// Ids and payload types that differ between publisher and subscriber, so that forgetting to translate shows.
 enum Session {
@@ -92,14 +93,10 @@ struct VP8Encoder {
         if keyframe { keyIndex = (keyIndex + 1) & 0x1f }
         hasStarted = true
         return (0..<packetsAFrame).map { part in
-            var payload: [UInt8] = [0x80 | (part == 0 ? 0x10 : 0), 0xf0]
-            payload += [0x80 | UInt8(pictureID >> 8), UInt8(truncatingIfNeeded: pictureID), temporalZero, keyIndex]
+            var payload = VP8Frame.descriptor(
+                startsFrame: part == 0, pictureID: pictureID, temporalZero: temporalZero, keyIndex: keyIndex)
             if part == 0 {
-                payload += [keyframe ? 0 : 1, 0, 0]
-                if keyframe {
-                    payload += [0x9d, 0x01, 0x2a, UInt8(truncatingIfNeeded: width), UInt8(width >> 8)]
-                    payload += [UInt8(truncatingIfNeeded: height), UInt8(height >> 8)]
-                }
+                payload += keyframe ? VP8Frame.keyframeHeader(width: width, height: height) : VP8Frame.deltaHeader
             }
             payload += [UInt8](repeating: UInt8(part + 1), count: size)
             return packet(payload, marker: part == packetsAFrame - 1)

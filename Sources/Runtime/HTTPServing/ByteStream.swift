@@ -1,10 +1,10 @@
 import NetworkIO
 
-/// The bytes of one connection both ways, with TLS or without it, and what waits to be written. Belongs to the loop's thread.
+/// The bytes of one connection in both directions, with or without TLS, and its output queue. Belongs to the loop's thread.
 final class ByteStream {
     let socket: TCPSocket
     private let tls: TLSSession?
-    /// Pieces that wait, and how much of the first has left.
+    /// Queued pieces, and how much of the first was sent.
     private var output: [[UInt8]] = []
     private var written = 0
     private var isFinished = false
@@ -18,25 +18,25 @@ final class ByteStream {
 
     /// Whether TLS protects it.
     var isSecure: Bool { tls != nil }
-    /// Whether a TLS handshake is not over.
+    /// Whether a TLS handshake is in progress.
     var isInHandshake: Bool { tls?.isInHandshake ?? false }
-    /// Whether bytes wait that the socket does not show.
+    /// Whether decrypted bytes are buffered, which the socket does not indicate.
     var hasPendingInput: Bool { tls?.hasPending ?? false }
     /// Whether bytes wait to be written.
     var hasOutput: Bool { !output.isEmpty }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     func read(into bytes: UnsafeMutableRawBufferPointer) -> TCPSocket.Outcome {
         guard !isClosed else { return .ended }
         return tls?.read(into: bytes) ?? socket.read(into: bytes)
     }
 
-    /// Adds a piece to what is to be written.
+    /// Queues a piece for writing.
     func queue(_ bytes: [UInt8]) {
         if !bytes.isEmpty { output.append(bytes) }
     }
 
-    /// Writes what waits: `.bytes` when all of it has left.
+    /// Writes the queue: `.bytes` when all of it was sent.
     func flush() -> TCPSocket.Outcome {
         guard !isClosed else { return .ended }
         while let piece = output.first {
@@ -54,7 +54,7 @@ final class ByteStream {
         return .bytes(0)
     }
 
-    /// Tells the other side that nothing more will come.
+    /// Signals the end of the stream to the other side.
     func finishWriting() {
         guard !isFinished, !isClosed else { return }
         isFinished = true
@@ -62,13 +62,13 @@ final class ByteStream {
         socket.finishWriting()
     }
 
-    /// Gives the socket back; what has not left is lost.
+    /// Closes the socket; unsent bytes are lost.
     func close() {
         if !isFinished { tls?.finishWriting() }
         socket.close()
     }
 
-    /// OpenSSL keeps the number of the socket, which may soon be another one's.
+    /// OpenSSL keeps the descriptor's number, which another socket may soon have.
     private var isClosed: Bool { socket.descriptor < 0 }
 
     /// What to watch the socket for from now on, when that is news; `reads` says whether bytes are of use.

@@ -1,18 +1,18 @@
 import Primitives
 
-/// When somebody is due, soonest first: a binary heap.
+/// Deadlines with their owners, soonest first: a binary heap.
 ///
-/// A moment that was put off stays in until it comes; a `Timeout` knows then whether it still counts.
+/// A postponed deadline stays in until it expires; its `Timeout` then knows whether it still counts.
 struct Deadlines {
     private var heap: [(moment: MonotonicTime, owner: UInt64)] = []
 
     /// How many moments are waited for.
     var count: Int { heap.count }
 
-    /// The soonest; never when there is none.
+    /// The soonest; `distantFuture` when there is none.
     var next: MonotonicTime { heap.first?.moment ?? .distantFuture }
 
-    /// Adds a moment of `owner`.
+    /// Adds a deadline of `owner`.
     mutating func add(_ moment: MonotonicTime, _ owner: UInt64) {
         heap.append((moment, owner))
         var child = heap.count - 1
@@ -22,7 +22,7 @@ struct Deadlines {
         }
     }
 
-    /// Takes out a moment that has come, with its owner.
+    /// Removes an expired deadline, with its owner.
     mutating func removeDue(at now: MonotonicTime) -> (moment: MonotonicTime, owner: UInt64)? {
         guard let first = heap.first, first.moment <= now else { return nil }
         heap[0] = heap[heap.count - 1]
@@ -40,7 +40,7 @@ struct Deadlines {
     }
 }
 
-/// When one owner is given up: a moment that is put off far more often than it comes.
+/// When one owner times out: a deadline that is postponed far more often than it expires.
 ///
 /// Of the moments in `Deadlines` only the soonest counts, and a later one is entered when that has come. So whoever is busy costs the heap an entry in
 /// ten seconds and not one for each request.
@@ -51,7 +51,7 @@ struct Timeout {
     /// Whether it is set.
     var isSet: Bool { moment != .distantFuture }
 
-    /// Gives `owner` time until `moment`; for ever with `.distantFuture`.
+    /// Gives `owner` time until `moment`; without limit with `.distantFuture`.
     mutating func set(_ moment: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines) {
         self.moment = moment
         guard moment < entered else { return }
@@ -59,11 +59,11 @@ struct Timeout {
         deadlines.add(moment, owner)
     }
 
-    /// Whether the time of `owner` is over, now that one of its moments has come.
+    /// Whether the time of `owner` is over, now that one of its deadlines has expired.
     mutating func isOver(
         at moment: MonotonicTime, now: MonotonicTime, of owner: UInt64, in deadlines: inout Deadlines
     ) -> Bool {
-        // One that a sooner moment has overtaken.
+        // One that was replaced by a sooner deadline.
         guard moment == entered else { return false }
         entered = .distantFuture
         if self.moment <= now { return true }

@@ -1,30 +1,30 @@
 import NetworkIO
 import Primitives
 
-/// One accepted connection: its bytes, where it stands, and when it is given up. Belongs to the loop's thread; `HTTPListener` decides.
+/// One accepted connection: its bytes, its phase, and when it times out. Belongs to the loop's thread; `HTTPListener` decides.
 final class HTTPConnection {
     /// Where it stands.
     enum Phase {
-        /// For the first or the next request, of which nothing has come.
+        /// Waits for the first or the next request, of which nothing has arrived.
         case waiting
-        /// Part of a head has come.
+        /// Part of a head has arrived.
         case head
-        /// The head was admitted, part of the body has come.
+        /// The head was admitted, part of the body has arrived.
         case body
-        /// The request waits for its turn.
+        /// The request waits for a slot.
         case queued(HTTPWork)
         /// A handler or a route works on the request; the number of its work.
         case handling(UInt64, Task<Void, Never>)
         /// The response is being written.
         case answering(closes: Bool)
-        /// The last response has left, and the client is given time to read it: to close with bytes unread would take it away.
+        /// The last response was sent, and the client gets time to read it: closing with unread bytes would discard it.
         case lingering
         /// Another protocol.
         case webSocket(WebSocketSession)
         case ended
     }
 
-    /// Bytes read in one go, and how often before others get their turn.
+    /// Bytes per read, and reads before other connections get their turn.
     static let readBytes = 16 << 10
     static let readsPerTurn = 8
 
@@ -33,21 +33,21 @@ final class HTTPConnection {
     let stream: ByteStream
     var reader: HTTPRequestReader
     var phase = Phase.waiting
-    /// When it is given up in this phase.
+    /// When it times out in this phase.
     var timeout = Timeout()
-    /// The request that is in work, and whose it is: the client as the proxy names it.
+    /// The request in progress, and its client's address as the proxy forwards it.
     var request: HTTPRequest?
     var client: UInt64
     var isPersistent = false
-    /// Whether the client of the request has shown who it is.
+    /// Whether the client of the request is authenticated.
     var isKnown = false
     /// When the body or the response began.
     var since = MonotonicTime.zero
-    /// Requests that have been answered or are in work.
+    /// Requests that were answered or are in progress.
     var requests = 0
     /// Whether bytes came that are of no use yet; the socket is not watched for more until they are.
     var hasUnwantedInput = false
-    /// Bytes that were thrown away since the last response.
+    /// Bytes that were discarded since the last response.
     var discarded = 0
 
     init(id: UInt64, address: SocketAddress, stream: ByteStream, limits: HTTPRequestReader.Limits) {
@@ -58,10 +58,10 @@ final class HTTPConnection {
         reader = HTTPRequestReader(limits: limits)
     }
 
-    /// One number for all addresses that one client has: an IPv6 network of 64 bits is a household's.
+    /// One number for all addresses of one client: an IPv6 network of 64 bits belongs to one household.
     static func key(of address: SocketAddress) -> UInt64 { address.isIPv4 ? address.low : address.high }
 
-    /// Whether bytes of the client are of use now.
+    /// Whether bytes of the client can be processed now.
     var wantsInput: Bool {
         switch phase {
         case .waiting, .head, .body, .lingering, .webSocket: true

@@ -37,14 +37,14 @@ extension HTTPListener {
         _ number: UInt64, for id: UInt64, _ response: HTTPResponse?, _ upgrade: WebSocketUpgrade?
     ) {
         endWork(number)
-        // A handler that was given up, or whose client is gone, has nobody to answer.
+        // Nobody waits for a handler that was given up, or whose client has disconnected.
         guard let connection = connections[id], case .handling(number, _) = connection.phase else { return }
         if let upgrade { self.upgrade(connection, upgrade) }
         if let response { answer(connection, response) }
         proceed(connection)
     }
 
-    /// Gives a handler's slot to whoever comes next.
+    /// Passes a handler's slot to the next request.
     private func endWork(_ number: UInt64) {
         slots.end(number)
         while let next = slots.next(), let connection = connections[next] {
@@ -52,7 +52,7 @@ extension HTTPListener {
         }
     }
 
-    /// The client of some work has left a request's time ago: it is not waited for any longer.
+    /// The client of this work disconnected a request timeout ago: the handler is no longer waited for.
     func workIsLost(_ number: UInt64) { endWork(number) }
 
     /// Gives up a handler that has not answered.
@@ -61,7 +61,7 @@ extension HTTPListener {
         endWork(number)
     }
 
-    /// Answers that there is too much to do.
+    /// Answers that the server is overloaded.
     func overload(_ connection: HTTPConnection) {
         counters.change { $0.overloads += 1 }
         var response = configuration.refuse(

@@ -4,9 +4,9 @@ import Primitives
 
 /// The way of a request: head, admission, body, handler, response.
 extension HTTPListener {
-    /// What a refused client may go on sending before it is cut off: enough for it to notice the answer.
+    /// What a refused client may still send before it is cut off: enough for it to notice the response.
     private static let patienceBytes = 16 << 20
-    /// Bodies up to this size leave with their head in one piece.
+    /// Bodies up to this size are sent with their head in one piece.
     private static let joinedBytes = 16 << 10
 
     /// The loop found a connection's socket ready.
@@ -33,7 +33,7 @@ extension HTTPListener {
         readiness.change(connection.stream.socket.descriptor, interest, mark: connection.id)
     }
 
-    /// Reads what is there, within a turn's share, and goes as far with it as it gets.
+    /// Reads the available bytes, within a turn's share, and processes them as far as possible.
     func readRequests(_ connection: HTTPConnection) {
         var reads = 0
         while connection.wantsInput, reads < HTTPConnection.readsPerTurn || connection.stream.hasPendingInput {
@@ -140,7 +140,7 @@ extension HTTPListener {
         return true
     }
 
-    /// One more body that is not there yet; those for which there is no room any more are given up.
+    /// One more unfinished body; those beyond the limits are given up.
     private func enterBodies(_ connection: HTTPConnection) {
         for (id, limit) in bodies.enter(connection.id, of: connection.client, isKnown: connection.isKnown) {
             reached(limit, "too many unfinished request bodies; the oldest one is aborted")
@@ -151,7 +151,7 @@ extension HTTPListener {
         }
     }
 
-    /// Goes on with what the client has sent meanwhile.
+    /// Processes what the client has sent meanwhile.
     func proceed(_ connection: HTTPConnection) {
         advance(connection)
         if connection.wantsInput { readRequests(connection) } else { watch(connection) }
@@ -191,7 +191,7 @@ extension HTTPListener {
         case .ended: end(connection)
         case .blocked:
             guard case .answering = connection.phase else { return }
-            // Who does not read is one who waits: it makes room for those who do.
+            // A client that does not read is a waiting one: it makes room for those that do.
             if !waiting.contains(connection.id) { enterWaiting(connection) }
             let limit = connection.since + configuration.graceTime
             schedule(connection, min(now + configuration.stallTimeout, limit))
@@ -214,9 +214,9 @@ extension HTTPListener {
         }
     }
 
-    /// A connection's time is over.
+    /// A connection has timed out.
     func expire(_ connection: HTTPConnection) {
-        // What lies in the socket came in time: the process may have been stopped, and a turn looks at so many sockets only.
+        // Bytes in the socket arrived in time: the process may have been stopped, and a turn reads a limited number of sockets.
         if connection.wantsInput {
             readRequests(connection)
             guard connection.timeout.isOver(at: now) else { return }

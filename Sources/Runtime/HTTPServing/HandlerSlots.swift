@@ -1,7 +1,7 @@
-/// Which requests handlers work on, and which wait for their turn.
+/// Which requests are in handlers, and which wait for a slot.
 ///
-/// A handler takes microseconds to milliseconds, so a request waits rather than that it is refused: a page that asks for a hundred things at once, or a
-/// neighbour that does, keeps nobody out. Addresses take turns, so that whoever asks for one thing waits for one thing of each other.
+/// A handler takes microseconds to milliseconds, so a request waits instead of being refused: a page that sends a hundred requests at once, or a
+/// neighbour that does, locks nobody out. Addresses take turns, so an address with one request waits for one of each other.
 ///
 /// Work has a number of its own: it may outlast the connection that it is for, and has its slot until it ends.
 struct HandlerSlots {

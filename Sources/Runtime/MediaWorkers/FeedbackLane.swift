@@ -1,15 +1,15 @@
 import NetworkIO
 import Primitives
 
-/// A worker's socket for transport-wide feedback, and when to look at it.
+/// A worker's socket for transport-wide feedback, and when to read it.
 ///
 /// Each subscriber reports twenty times a second. A report may wait some milliseconds, as it did in its sender and on its way; a wake-up of the
 /// loop for each costs three times what the report does. So where many come they are fetched together, at the turns of media
 /// and else by a timer; where few come each wakes the loop, which costs less than a timer.
 struct FeedbackLane: ~Copyable {
-    /// A report waits so long at most. Feedback intervals are 50 ms and more.
+    /// The longest time that a report waits. Feedback intervals are 50 ms and more.
     private static let longestWait = TimeInterval.milliseconds(8)
-    /// Turns of media look no more often than this.
+    /// Turns of media read it no more often than this.
     private static let leastPause = TimeInterval.milliseconds(4)
     /// Reports are counted over this …
     private static let window = TimeInterval.milliseconds(100)
@@ -56,13 +56,13 @@ struct FeedbackLane: ~Copyable {
         return socket!.received(count)
     }
 
-    /// When the loop must look without being woken.
+    /// When the loop must read without being woken.
     var nextLook: MonotonicTime { isWatched ? .distantFuture : lastLook + Self.longestWait }
 
-    /// Whether a turn that goes on anyway should look.
+    /// Whether a turn that happens anyway should read.
     func isDue(at now: MonotonicTime) -> Bool { !isWatched && now - lastLook >= Self.leastPause }
 
-    /// Notes a look that found so many reports.
+    /// Records a read that found this many reports.
     mutating func looked(found: Int, at now: MonotonicTime) {
         lastLook = now
         count += found

@@ -2,15 +2,15 @@ import Primitives
 
 /// Handshake datagrams that wait until the media of their turn has left.
 ///
-/// A server hello costs a third of a millisecond of elliptic curves, as much as a hundred packets. When many join at once, calls that
-/// are up must not wait for them: a turn does a few handshakes and leaves the rest for the turns that follow at once. The order of
-/// what waits is kept. What does not fit is not dropped but done at once.
+/// A server hello costs a third of a millisecond of elliptic curve cryptography, as much as a hundred packets. When many join at once, established
+/// calls must not wait for them: a turn processes a few handshakes and leaves the rest to the following turns, in order. What does not fit is not
+/// dropped but processed at once.
 struct HandshakeQueue: ~Copyable {
     /// Handshake datagrams of one turn: a third of a millisecond of work, which is what forwarding may be late by.
     static let perTurn = 1
     /// 500 joins in one second send 1,000 datagrams; a quarter of them at one moment.
     private static let capacity = 256
-    /// What clients send is cut to their path's size; a larger one is not kept.
+    /// Clients limit datagrams to their path's MTU; a larger one is not queued.
     private static let slotLength = 1_500
 
     private struct Waiting {

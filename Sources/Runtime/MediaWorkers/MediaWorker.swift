@@ -6,8 +6,8 @@ import Synchronization
 
 /// One thread with its UDP port and its share of the rooms.
 ///
-/// The thread's loop is the actor's executor: the control plane enters with `await` between two turns, the loop enters once
-/// a turn. No packet ever changes threads.
+/// The thread's loop is the actor's executor: the control plane enters with `await` between two turns, the loop enters once per turn. No packet ever
+/// changes threads.
 public actor MediaWorker {
     /// Its number, from 0.
     public nonisolated let index: Int
@@ -37,7 +37,7 @@ public actor MediaWorker {
         core = WorkerCore(engine: engine, socket: socket, configuration: configuration, gatherLimit: gatherLimit)
     }
 
-    /// Carries commands out in their order; returns when they have been.
+    /// Executes commands in order; returns when they are done.
     public func apply(_ commands: [MediaCommand]) {
         core.apply(commands, at: MonotonicClock.now())
         publishedLoad.store(core.load, ordering: .relaxed)
@@ -63,7 +63,7 @@ public actor MediaWorker {
     /// Whether the loop has ended.
     nonisolated var hasEnded: Bool { executor.hasEnded }
 
-    /// Has the loop run `call` between two turns, in the order of all that is asked of the worker; false after the loop's end.
+    /// Lets the loop run `call` between two turns, in order with all other calls; false after the loop's end.
     nonisolated func post(_ call: @escaping @Sendable (isolated MediaWorker) -> Void) -> Bool {
         executor.post { self.assumeIsolated { call($0) } }
     }

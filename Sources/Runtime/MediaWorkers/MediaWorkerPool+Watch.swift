@@ -4,13 +4,13 @@ import NetworkIO
 public import Primitives
 import Synchronization
 
-// Workers that hang: who finds out, who is told, and how to ask a worker without waiting for one for ever.
+// Hanging workers: how they are detected and reported, and how to query a worker without waiting for a hanging one.
 
 extension MediaWorkerPool {
-    /// A worker whose loop stands still.
+    /// A worker whose loop hangs.
     public struct HungWorker: Sendable, Hashable {
         public var index: Int
-        /// For how long it has not turned.
+        /// How long it has not taken a turn.
         public var stillFor: TimeInterval
 
         /// Worker `index`.
@@ -20,7 +20,7 @@ extension MediaWorkerPool {
         }
     }
 
-    /// The workers that hang as of the last look.
+    /// The workers that hung at the last check.
     public var hungWorkers: [HungWorker] {
         watchdog.withLock { $0.hung.map { HungWorker(index: $0.index, stillFor: $0.stillFor) } }
     }
@@ -28,14 +28,14 @@ extension MediaWorkerPool {
     /// Whether worker `index` hangs.
     public func hangs(_ index: Int) -> Bool { calls[index].hangs }
 
-    /// Looks at the workers until the task is cancelled. Call once.
+    /// Checks the workers until the task is cancelled. Call once.
     public func watch() async {
         while (try? await Task.sleep(for: .nanoseconds(Watchdog.interval.nanoseconds))) != nil {
             look(at: MonotonicClock.now())
         }
     }
 
-    /// Looks whether each worker's loop has turned since the last look.
+    /// Checks whether each worker's loop has taken a turn since the last check.
     func look(at now: MonotonicTime) {
         let turns = workers.map(\.loopTurns)
         for change in watchdog.withLock({ $0.look(turns, at: now) }) {
@@ -62,7 +62,7 @@ extension MediaWorkerPool {
         _ = try await call(index, evenIfHung: true) { $0.apply(commands) }
     }
 
-    /// Asks a worker.
+    /// Queries a worker.
     public nonisolated(nonsending) func ask<Reply: Sendable>(
         _ index: Int, _ question: @escaping @Sendable (isolated MediaWorker) -> Reply
     ) async throws(WorkerHangs) -> Reply {
@@ -107,7 +107,7 @@ extension MediaWorkerPool {
         return whole
     }
 
-    /// Counters and gauges of all workers by index; of one that hangs the last that are known.
+    /// Counters and gauges of all workers by index; of one that hangs the last known ones.
     public func statistics() async -> [WorkerStatistics] {
         for worker in workers {
             let index = worker.index

@@ -8,11 +8,11 @@ import Synchronization
 
 /// Why the workers did not start.
 public enum MediaWorkerError: Error, Sendable, Hashable {
-    /// A system call for worker `index` failed, for example because its port is taken.
+    /// A system call for worker `index` failed, for example because its port is in use.
     case system(index: Int, SystemError)
     /// Worker `index` would listen above port 65535.
     case noPort(index: Int)
-    /// OpenSSL did not take the certificate.
+    /// OpenSSL did not accept the certificate.
     case certificate(CryptographyError)
 }
 
@@ -20,7 +20,7 @@ public enum MediaWorkerError: Error, Sendable, Hashable {
 public final class MediaWorkerPool: Sendable {
     /// The workers by index.
     public let workers: [MediaWorker]
-    /// What happens, from each worker in order, in batches of one turn. One reader.
+    /// Events of all workers, each worker's in order, in batches of one turn. One reader.
     ///
     /// Unbounded, because none of it may be lost; its sum is bounded by what the control plane has asked for.
     public let events: AsyncStream<[MediaEvent]>
@@ -32,9 +32,9 @@ public final class MediaWorkerPool: Sendable {
     private let lastPlaced = Atomic<Int>(0)
     let logger: Logger
     let watchdog: Mutex<Watchdog>
-    /// What is waited for of each worker.
+    /// Pending calls to each worker.
     let calls: [WorkerCalls]
-    /// As last told by each worker.
+    /// As last reported by each worker.
     let lastStatistics: Mutex<[WorkerStatistics]>
 
     /// Opens the ports and starts the threads.
@@ -85,7 +85,7 @@ public final class MediaWorkerPool: Sendable {
             ])
     }
 
-    /// Where a client reaches `worker`.
+    /// Where clients reach `worker`.
     public func candidates(of worker: MediaWorker) -> [SocketAddress] {
         advertisedAddresses.map { address in
             let port = address.port == 0 ? worker.port : address.port &+ UInt16(worker.index)

@@ -1,24 +1,24 @@
 import Primitives
 
-/// Notices that the process stood still: stopped, its machine frozen or starved. What waits in its sockets then is of the past.
+/// Detects that the process was stopped, or its machine was frozen or starved. What waits in its sockets then is outdated.
 ///
 /// No packet is looked at for this. Whatever is fetched came after the socket was last found empty, and a worker with peers looks ten
 /// times a second at least, so a long time since then means that it could not look.
 struct Standstill {
-    /// Beyond 400 ms one way a conversation is not one (ITU-T G.114); what comes from a shorter pause is still of use.
+    /// Beyond 400 ms one way no conversation is possible (ITU-T G.114); media from a shorter pause is still useful.
     private static let longest = TimeInterval.milliseconds(500)
-    /// Ten wake-ups a second where there is no media; media wakes the loop more often.
+    /// Ten wake-ups per second without media; media wakes the loop more often.
     private static let lookInterval = TimeInterval.milliseconds(100)
 
     /// Until the first look nothing is late.
     private var lastEmpty = MonotonicTime.distantFuture
 
-    /// The socket had no more at the beginning of the turn at `now`.
+    /// The socket was empty at the beginning of the turn at `now`.
     mutating func foundNoMore(at now: MonotonicTime) { lastEmpty = now }
 
-    /// Whether what waits at `now` may have waited for too long.
+    /// Whether what waits at `now` may have waited too long.
     func isOver(at now: MonotonicTime) -> Bool { lastEmpty < now && now - lastEmpty > Self.longest }
 
-    /// When the loop must look without being woken.
+    /// When the loop must read without being woken.
     var nextLook: MonotonicTime { lastEmpty + Self.lookInterval }
 }

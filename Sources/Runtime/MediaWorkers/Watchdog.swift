@@ -1,16 +1,16 @@
 import Primitives
 
-/// Tells which loops stand still, by what each counts as it turns.
+/// Detects which loops hang, by their counts of turns.
 ///
 /// Time in which the watchdog itself was not asked (a process that was stopped, a machine without a processor to spare) is nobody's fault and does not
 /// count.
 struct Watchdog {
-    /// How often to look; each loop turns at least as often.
+    /// How often to check; each loop takes turns at least as often.
     static let interval = TimeInterval.seconds(1)
     /// A loop hangs that has not turned for this long: a thousand times what a turn may take.
     static let patience = TimeInterval.seconds(5)
 
-    /// What became of a loop between two looks.
+    /// How a loop's state changed between two checks.
     enum Change: Equatable {
         case hangs(Int)
         case isBack(Int, after: TimeInterval)
@@ -27,7 +27,7 @@ struct Watchdog {
 
     init(loops count: Int) { loops = Array(repeating: Loop(), count: count) }
 
-    /// Takes what the loops have counted by now.
+    /// Processes the loops' current counts.
     mutating func look(_ turns: [UInt64], at now: MonotonicTime) -> [Change] {
         let passed = lastLook.map { min(now - $0, Self.interval) } ?? .zero
         lastLook = now

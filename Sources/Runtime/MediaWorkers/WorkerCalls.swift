@@ -6,7 +6,7 @@ public struct WorkerHangs: Error, Sendable, Hashable {
     public init() {}
 }
 
-/// What the control plane waits for of one worker. Once the worker hangs everybody who waits is told so, and nobody waits any more.
+/// The control plane's pending calls to one worker. Once the worker hangs all of them fail, and so do later ones.
 final class WorkerCalls: Sendable {
     private struct State {
         var hangs = false
@@ -19,10 +19,10 @@ final class WorkerCalls: Sendable {
     /// Whether the worker hangs.
     var hangs: Bool { state.withLock { $0.hangs } }
 
-    /// How many wait; for tests.
+    /// How many are pending; for tests.
     var count: Int { state.withLock { $0.waiting.count } }
 
-    /// Notes somebody who waits; `giveUp` is called when the worker hangs, at once where it does already.
+    /// Records a pending call; `giveUp` is called when the worker hangs, at once if it already does.
     func begin(_ giveUp: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, hangs) = state.withLock { state -> (UInt64, Bool) in
             state.last += 1
@@ -33,10 +33,10 @@ final class WorkerCalls: Sendable {
         return number
     }
 
-    /// The answer to call `number` has come.
+    /// The answer to call `number` has arrived.
     func end(_ number: UInt64) { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
 
-    /// The worker hangs, or is back.
+    /// The worker hangs, or has recovered.
     func set(hangs: Bool) {
         let abandoned = state.withLock { state -> [@Sendable () -> Void] in
             state.hangs = hangs
@@ -54,7 +54,7 @@ final class PendingCall<Reply: Sendable>: Sendable {
 
     init(_ continuation: CheckedContinuation<Reply?, Never>) { self.continuation = Mutex(continuation) }
 
-    /// nil: no answer will be waited for.
+    /// nil: the answer is no longer awaited.
     func finish(_ reply: Reply?) {
         let continuation = continuation.withLock { continuation -> CheckedContinuation<Reply?, Never>? in
             defer { continuation = nil }

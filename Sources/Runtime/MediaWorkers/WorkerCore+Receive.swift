@@ -6,8 +6,8 @@ import Primitives
 // first is worked on.
 
 extension WorkerCore {
-    /// Hands what waits at one of the sockets to the engine; how many runs of datagrams that were. `isLate`: it came while the process
-    /// stood still.
+    /// Passes what waits at one of the sockets to the engine; returns the number of runs of datagrams. `isLate`: it arrived while the process was
+    /// stopped.
     @discardableResult
     mutating func receive(isFeedback: Bool, isLate: Bool, at now: MonotonicTime) -> Int {
         var fetched = 0
@@ -54,8 +54,8 @@ extension WorkerCore {
         if index &+ steps < count { owners[index &+ steps] = engine.owner(of: runs[index &+ steps].source) }
     }
 
-    /// Whether a datagram is a handshake's that waits until this turn's media has left. Strangers' never wait: they are dropped
-    /// unread, and must not take the places of those that are expected.
+    /// Whether a datagram is a handshake's that waits until this turn's media was sent. Those of unknown sources never wait: they are dropped unread,
+    /// and must not displace expected ones.
     private mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
         if handshakes.count == 0, handshakesDone < HandshakeQueue.perTurn {

@@ -25,7 +25,7 @@ struct WorkerCore: ~Copyable {
     let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
     var handshakes = HandshakeQueue()
     var standstill = Standstill()
-    /// Handshake datagrams done in this turn.
+    /// Handshake datagrams processed in this turn.
     var handshakesDone = 0
     var turns: UInt64 = 0
     var busy = TimeInterval.zero
@@ -47,7 +47,7 @@ struct WorkerCore: ~Copyable {
 
     deinit { owners.deallocate() }
 
-    /// Carries out commands; what they send leaves with the turn that follows.
+    /// Executes commands; what they send is sent by the turn that follows.
     mutating func apply(_ commands: [MediaCommand], at now: MonotonicTime) {
         for command in commands {
             makeRoom()
@@ -78,9 +78,9 @@ struct WorkerCore: ~Copyable {
         if found > 0 { forward(at: now) }
     }
 
-    /// Waits a moment for the rest of a picture, so that its packets leave together; the time afterwards.
+    /// Waits a moment for the rest of a frame, so that its packets are sent together; returns the time afterwards.
     ///
-    /// Sound alone never waits; a picture whose packets come further apart than `gatherStep` goes on packet by packet.
+    /// Audio alone never waits; a frame whose packets arrive further apart than `gatherStep` is forwarded packet by packet.
     private mutating func gather(since start: MonotonicTime) -> MonotonicTime {
         var now = start
         while engine.hasOpenPicture, now - start < gatherLimit, socket.waitForDatagrams(Self.gatherStep) {
@@ -127,7 +127,7 @@ struct WorkerCore: ~Copyable {
         counted = forwarded
     }
 
-    /// What happened since the last call.
+    /// Events since the last call.
     mutating func takeEvents() -> [MediaEvent] { engine.takeEvents() }
 
     /// When the next turn must happen at the latest.

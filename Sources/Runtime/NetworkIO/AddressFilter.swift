@@ -1,20 +1,20 @@
 public import Primitives
 
-/// A network in CIDR form: all addresses that begin with the same bits.
+/// A network in CIDR form: all addresses with the same leading bits.
 public struct AddressPrefix: Sendable, Hashable {
     /// The network's address.
     public let address: SocketAddress
-    /// Leading bits that count, as written: 0 to 32 for IPv4, 0 to 128 for IPv6.
+    /// The prefix length as written: 0 to 32 for IPv4, 0 to 128 for IPv6.
     public let bits: Int
 
-    /// The network of the first `bits` bits of `address`; nil when it has not so many.
+    /// The network of the first `bits` bits of `address`; nil when it has fewer.
     public init?(_ address: SocketAddress, bits: Int) {
         guard bits >= 0, bits <= (address.isIPv4 ? 32 : 128) else { return nil }
         self.address = address
         self.bits = bits
     }
 
-    /// Whether `other` lies in the network. IPv4 and IPv6 never lie in each other.
+    /// Whether `other` is in the network. IPv4 and IPv6 networks never contain each other.
     public func contains(_ other: SocketAddress) -> Bool {
         guard other.isIPv4 == address.isIPv4 else { return false }
         // IPv4 is kept as ::ffff:a.b.c.d.
@@ -26,7 +26,7 @@ public struct AddressPrefix: Sendable, Hashable {
     private static func mask(_ bits: Int) -> UInt64 { bits == 0 ? 0 : UInt64.max << UInt64(64 - bits) }
 }
 
-/// Which of the machine's addresses clients are told.
+/// Which of the machine's addresses are advertised.
 public struct AddressFilter: Sendable, Hashable {
     /// Names of interfaces, "eth0" or "eth*"; empty: all.
     public var interfaces: [String]
@@ -39,7 +39,7 @@ public struct AddressFilter: Sendable, Hashable {
         self.networks = networks
     }
 
-    /// Whether an address of an interface is told.
+    /// Whether an address of an interface is advertised.
     public func passes(_ address: SocketAddress, interface: String) -> Bool {
         let isNamed = interfaces.contains { name in
             name.hasSuffix("*") ? interface.hasPrefix(name.dropLast()) : interface == name

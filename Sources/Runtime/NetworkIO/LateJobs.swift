@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Jobs of an actor that come behind the last turn of its loop, so that nobody waits for ever.
+/// Jobs of an actor that arrive after the last turn of its loop, so that no caller waits forever.
 ///
 /// They run one at a time, in the order in which they come: on the loop's thread until it has retired, after that on the thread that brings
 /// one while none is running.

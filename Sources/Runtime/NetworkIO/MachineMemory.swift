@@ -3,21 +3,21 @@ import Glibc
 
 /// How much memory this process may use.
 public enum MachineMemory {
-    /// The least of the machine's memory and the limits of the control groups that the process is in (cgroup v2 and v1); nil where the kernel tells
-    /// neither. `root` is where `/proc` and `/sys` are.
+    /// The minimum of the machine's memory and the limits of the process's control groups (cgroup v2 and v1); nil where the kernel reports neither.
+    /// `root` contains `/proc` and `/sys`.
     public static func limitBytes(root: String = "") -> UInt64? {
         let limits = groupLimits(root: root) + [machineBytes(root: root)].compactMap { $0 }
         return limits.min()
     }
 
-    /// What this process has resident now; 0 where the kernel does not tell.
+    /// The process's current resident memory; 0 where the kernel does not report it.
     public static func residentBytes() -> UInt64 {
         let fields = lines(of: "/proc/self/statm").first?.split(separator: " ") ?? []
         return fields.count > 1 ? (UInt64(fields[1]) ?? 0) * UInt64(sysconf(Int32(_SC_PAGESIZE))) : 0
     }
 
-    /// Gives memory that was freed back to the machine. The allocator keeps what lies between pieces that are in use, however much it is; and while it
-    /// gives back, a thread that allocates from the same arena waits.
+    /// Returns freed memory to the system. The allocator keeps free memory between allocations in use, however much it is; while it returns memory, a
+    /// thread that allocates from the same arena waits.
     public static func giveBack() { clinux_trim_heap() }
 
     private static func machineBytes(root: String) -> UInt64? {

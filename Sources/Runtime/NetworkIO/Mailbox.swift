@@ -2,7 +2,7 @@ import Synchronization
 
 /// Values handed from any thread to the one that owns a loop.
 ///
-/// Bounded by its senders: what is posted are jobs whose senders wait for them.
+/// Bounded by its senders: each waits for the job that it posts.
 public final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
         var queue: [Element] = []
@@ -32,16 +32,16 @@ public final class Mailbox<Element: Sendable>: Sendable {
         state.withLock { swap(&$0.queue, &taken) }
     }
 
-    /// Puts back what was taken and not handled, from `index` on, before what was posted since, and wakes the owner again.
+    /// Puts back what was drained and not handled, from `index` on, ahead of what was posted since, and wakes the owner again.
     public func putBack(_ taken: inout [Element], from index: Int) {
         state.withLock { $0.queue.insert(contentsOf: taken[index...], at: 0) }
         taken.removeAll(keepingCapacity: true)
         wake.signal()
     }
 
-    /// Whether it takes no more.
+    /// Whether it is closed.
     public var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Takes no more; what was posted is still there to be taken.
+    /// Closes it; what was posted can still be drained.
     public func close() { state.withLock { $0.isClosed = true } }
 }

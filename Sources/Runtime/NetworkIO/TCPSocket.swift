@@ -6,11 +6,11 @@ public import Primitives
 ///
 /// Not Sendable: one loop owns it.
 public final class TCPSocket {
-    /// How a read or a write went.
+    /// The result of a read or a write.
     public enum Outcome: Sendable, Hashable {
         /// So many bytes passed, at least one.
         case bytes(Int)
-        /// Nothing passes now; the socket says when.
+        /// Nothing can be transferred now; the socket becomes ready later.
         case blocked
         /// The other side has ended the stream, or the connection broke.
         case ended
@@ -19,9 +19,9 @@ public final class TCPSocket {
     /// What a listening socket had.
     public enum Accepted {
         case connection(TCPSocket, from: SocketAddress)
-        /// Nobody waits.
+        /// No connection is waiting.
         case nothing
-        /// Somebody waits, and the system has no descriptor or memory left for a connection.
+        /// A connection is waiting, but the system has no descriptor or memory left for it.
         case exhausted(SystemError)
     }
 

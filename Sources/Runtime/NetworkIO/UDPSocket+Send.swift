@@ -10,7 +10,7 @@ extension UDPSocket {
     /// How long a full send buffer may stop the loop, once a call: a card at 10 Gbit/s sends 1.2 MB meanwhile.
     static let fullBufferWaitMilliseconds: Int32 = 1
 
-    /// Sends every datagram of `batch` in order. What cannot leave is counted and lost; the batch is not changed.
+    /// Sends every datagram of `batch` in order. What cannot be sent is counted and lost; the batch is not changed.
     ///
     /// Neighbours of one destination and one size become one message that the kernel cuts (UDP_SEGMENT); the last of a run
     /// may be shorter. Up to 64 messages go in one call.
@@ -91,7 +91,7 @@ extension UDPSocket {
                 mayWait = false
                 counters.sendBufferFull &+= UInt64(datagrams)
             case EINVAL where datagrams > 1, EMSGSIZE where datagrams > 1, EIO where datagrams > 1:
-                // EIO: the way out has no checksum offload and never will; the others concern this message alone.
+                // EIO: the route has no checksum offload and never will; the others concern this message alone.
                 if errno == EIO { segmentsSent = false }
                 counters.segmentationRefused &+= 1
                 sendOneByOne(entries[entry..<(entry + datagrams)], arena)

@@ -24,7 +24,7 @@ public struct UDPSocketConfiguration: Sendable, Hashable {
     }
 }
 
-/// What a socket has carried and could not carry.
+/// What a socket has transferred, and what it could not.
 public struct UDPSocketCounters: Sendable, Hashable {
     /// Datagrams and system calls in.
     public var received: UInt64 = 0, receiveCalls: UInt64 = 0
@@ -134,6 +134,6 @@ public struct UDPSocket: ~Copyable {
         return clinux_bind(descriptor, isIPv6 ? 1 : 0, address.high, address.low, configuration.port)
     }
 
-    /// Datagrams that the kernel dropped since the start because nobody fetched them in time.
+    /// Datagrams that the kernel dropped since the start because the receive buffer was full.
     public var receiveBufferDrops: UInt64 { UInt64(clinux_receive_drops(descriptor)) }
 }

@@ -1,7 +1,7 @@
 import Primitives
 import RTP
 
-/// What a client has to say about what it receives, and when.
+/// What a client has to report about what it receives, and when.
 struct FeedbackState {
     /// SSRC of its reports.
     let ssrc: UInt32
@@ -10,7 +10,7 @@ struct FeedbackState {
     /// When a view wants something repaired or a keyframe.
     var nextRepair = MonotonicTime.distantFuture
     var arrivals: [PacketArrival] = []
-    /// The first number that the next feedback speaks of.
+    /// The first number that the next feedback covers.
     var nextNumber: Int64?
     var feedbackCount: UInt8 = 0
     private var unwrapper = SequenceUnwrapper()
@@ -21,10 +21,10 @@ struct FeedbackState {
 
     mutating func begin(at now: MonotonicTime, interval: TimeInterval) { nextReport = now + interval }
 
-    /// So long a packet that came late can be reported.
+    /// How long a late packet can still be reported.
     private static let memory = TimeInterval.milliseconds(500)
 
-    /// `reportsLate`: what came late is reported with all that came since, again.
+    /// `reportsLate`: late packets are reported with everything that arrived since, again.
     mutating func arrived(_ sequence: UInt16, at now: MonotonicTime, interval: TimeInterval, reportsLate: Bool) {
         let number = unwrapper.unwrap(sequence)
         if reportsLate, let next = nextNumber {

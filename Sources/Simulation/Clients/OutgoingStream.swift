@@ -2,23 +2,23 @@ import MediaControl
 public import Primitives
 import RTP
 
-/// One SSRC that a client sends: numbering, what was sent for retransmission, and what was said about it.
+/// One SSRC that a client sends: numbering, packets for retransmission, and feedback about it.
 public struct OutgoingStream: Sendable {
     public let ssrc: UInt32
     public let rtxSSRC: UInt32?
     public let rid: String?
     /// Number of the next packet.
     public var sequence: UInt16
-    /// Packets and payload bytes sent, without repeats.
+    /// Packets and payload bytes sent, without retransmissions.
     public private(set) var packets: UInt32 = 0
     public private(set) var octets: UInt32 = 0
-    /// Packets sent again.
+    /// Retransmitted packets.
     public private(set) var repeats = 0
-    /// When keyframes were asked for.
+    /// When keyframes were requested.
     public internal(set) var keyframeRequests: [MonotonicTime] = []
-    /// Each number that was asked for again, with the moment.
+    /// Each number that was requested again, with the time.
     public internal(set) var nacks: [(time: MonotonicTime, number: UInt16)] = []
-    /// As last told by a receiver report.
+    /// As in the last receiver report.
     public internal(set) var fractionLost: UInt8 = 0
     /// A receiver report has named it: mid and rid are no longer sent, as libwebrtc does.
     var isKnown = false

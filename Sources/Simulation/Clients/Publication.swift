@@ -5,9 +5,9 @@ public import Primitives
 public final class Publication {
     /// Its number; ``MediaTrace`` names it in every packet.
     public let id: TrackID
-    /// As the server was told.
+    /// As described to the server.
     public let description: TrackDescription
-    /// One a layer, in the publisher's order.
+    /// One per layer, in the publisher's order.
     public var streams: [OutgoingStream]
     /// Sends by its plan's clock. While false nothing is sent, as when a camera stops or a call interrupts.
     public var isSending = true
@@ -27,7 +27,7 @@ public final class Publication {
         self.client = client
     }
 
-    /// The camera's plan; nil for sound. Setting it changes what is sent from the next frame on.
+    /// The camera's plan; nil for audio. Setting it changes what is sent from the next frame on.
     public var video: VideoPlan? {
         get { if case .video(let video) = source { video.plan } else { nil } }
         set {
@@ -37,7 +37,7 @@ public final class Publication {
         }
     }
 
-    /// The microphone's plan; nil for pictures. Setting it changes what is sent from the next callback on.
+    /// The microphone's plan; nil for video. Setting it changes what is sent from the next callback on.
     public var audio: AudioPlan? {
         get { if case .audio(let audio) = source { audio.plan } else { nil } }
         set {
@@ -47,7 +47,7 @@ public final class Publication {
         }
     }
 
-    /// Frames (pictures of one layer, or packets of sound) sent so far.
+    /// Frames (of one layer of video, or audio packets) sent so far.
     public func frames(ofLayer layer: Int = 0) -> Int {
         switch source {
         case .video(let video): video.frames(ofLayer: layer)
@@ -55,7 +55,7 @@ public final class Publication {
         }
     }
 
-    /// All moments at which any of its layers was asked for a keyframe.
+    /// All times at which a keyframe of any of its layers was requested.
     public var keyframeRequests: [MonotonicTime] { streams.flatMap(\.keyframeRequests).sorted() }
 
     /// Moves a microphone's media clock by `ticks`.
@@ -65,7 +65,7 @@ public final class Publication {
         source = .audio(audio)
     }
 
-    /// Sends nothing before `time`; the media clock goes on.
+    /// Sends nothing before `time`; the media clock continues.
     public func hold(until time: MonotonicTime) {
         switch source {
         case .video(var video):
@@ -77,13 +77,13 @@ public final class Publication {
         }
     }
 
-    /// Another camera under the same stream: its first frame is a keyframe of the new plan's size.
+    /// Another camera in the same stream: its first frame is a keyframe of the new plan's size.
     public func replaceSource(_ plan: VideoPlan) {
         video = plan
         makeKeyframes()
     }
 
-    /// The next frame will be a keyframe of every layer, as somebody else's joining makes it.
+    /// The next frame will be a keyframe of every layer, as when another participant joins.
     public func makeKeyframes() {
         for layer in streams.indices { wantsKeyframe(ofLayer: layer) }
     }
@@ -104,7 +104,7 @@ public final class Publication {
         }
     }
 
-    /// The media clock at a moment, as sender reports tell it.
+    /// The media clock at a given time, as sender reports state it.
     func mediaTime(at now: MonotonicTime) -> UInt32 {
         switch source {
         case .video(let video): video.mediaTime(at: now)

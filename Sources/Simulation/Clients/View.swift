@@ -7,21 +7,21 @@ import RTP
 public final class View {
     /// Its number.
     public var id: SubscriptionID { description.id }
-    /// As the server was told.
+    /// As described to the server.
     public internal(set) var description: SubscriptionDescription
-    /// What must always be true of the stream.
+    /// The invariants of the stream.
     public var checker: StreamChecker
-    /// What could be shown of it.
+    /// What a decoder could have shown of it.
     public internal(set) var frames: FrameLog
-    /// When the last packet came, new or not.
+    /// When the last packet arrived, new or not.
     public private(set) var lastArrival: MonotonicTime?
     /// The longest time between two packets so far, repairs included.
     public private(set) var longestGap = TimeInterval.zero
-    /// Numbers that came, at once or as a repair.
+    /// Numbers that arrived, at once or as a repair.
     public private(set) var packets = 0
-    /// Packets that came once more.
+    /// Packets that arrived more than once.
     public private(set) var duplicates = 0
-    /// Numbers that came as a repair.
+    /// Numbers that arrived as a repair.
     public private(set) var repaired = 0
     /// A packet of the retransmission stream has carried the mid.
     var knowsRTX = false
@@ -29,14 +29,14 @@ public final class View {
     public private(set) var payloadBytes = 0
     /// Numbers between the first and the last that the server sent and that never came.
     public var missing: Int { checker.packets - packets }
-    /// Numbers asked for, and keyframes asked for.
+    /// Numbers requested again, and keyframes requested.
     public internal(set) var nacks = 0
     public internal(set) var keyframeRequests = 0
     /// Each new packet's time from its sending, where `keepsDelays`.
     public private(set) var delays: [TimeInterval] = []
     /// Keeps ``delays``.
     public var keepsDelays = false
-    /// Hears every new packet, in order of arrival.
+    /// Called for every new packet, in order of arrival.
     public var onPacket: ((_ trace: MediaTrace?, _ marker: Bool, _ now: MonotonicTime) -> Void)?
     /// Hears every retransmission, new or not, with the number that it repairs.
     public var onRepair: ((_ number: Int64, _ now: MonotonicTime) -> Void)?
@@ -96,7 +96,7 @@ public final class View {
         return PacketFacts(packet, header: header, codec: codec, descriptor: descriptor, repairs: repairs)
     }
 
-    /// Takes a packet of its SSRCs that came.
+    /// Processes a received packet of its SSRCs.
     func receive(_ packet: RawSpan, header: RTPHeader, at now: MonotonicTime) {
         guard let facts = facts(packet, header, descriptors: &descriptors) else { return }
         let isRepair = header.ssrc != description.ssrc

@@ -66,7 +66,7 @@ extension VirtualClient {
         schedule()
     }
 
-    /// Watches or hears a track.
+    /// Subscribes to a track.
     public func subscribe(
         to publication: Publication, preference: LayerPreference = .best, paused: Bool = false, transportCC: Bool = true
     ) -> View {
@@ -94,33 +94,33 @@ extension VirtualClient {
         return view
     }
 
-    /// Watches no longer. Packets that are on their way are no fault.
+    /// Unsubscribes. Packets in flight are no fault.
     public func unsubscribe(_ view: View) {
         ownFaults += view.faults.map { "view \(view.id.rawValue): \($0)" }
         views.removeAll { $0 === view }
         world.apply(.unsubscribe(view.id), on: node)
     }
 
-    /// Asks for another layer.
+    /// Selects another layer.
     public func prefer(_ preference: LayerPreference, of view: View) {
         world.apply(.setLayerPreference(view.id, preference), on: node)
     }
 
-    /// Says what else it wants of a view.
+    /// Sets the other preferences of a view.
     public func setDisplay(of view: View, _ change: (inout DisplayPreference) -> Void) {
         var display = DisplayPreference()
         change(&display)
         world.apply(.setDisplayPreference(view.id, display), on: node)
     }
 
-    /// Says how its bandwidth is shared out.
+    /// Sets how its bandwidth is allocated.
     public func setPolicy(_ change: (inout DownlinkPolicy) -> Void) {
         var policy = DownlinkPolicy()
         change(&policy)
         world.apply(.setDownlinkPolicy(id, policy), on: node)
     }
 
-    /// Pauses a view, or lets it go on.
+    /// Pauses or resumes a view.
     public func setPaused(_ paused: Bool, _ view: View) {
         world.apply(.setSubscriptionPaused(view.id, paused), on: node)
     }
@@ -133,7 +133,7 @@ extension VirtualClient {
 
     // MARK: - Sending
 
-    /// Sends what a publication has due.
+    /// Sends what is due of a publication.
     func send(_ publication: Publication) {
         for packet in publication.duePackets(at: world.now, random: &random) { send(packet, of: publication) }
     }

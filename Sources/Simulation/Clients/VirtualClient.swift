@@ -2,7 +2,7 @@ import Cryptography
 import MediaControl
 public import Primitives
 
-/// One peer connection of a scripted client: transport, links, what it publishes and what it watches.
+/// One peer connection of a scripted client: transport, links, publications and subscriptions.
 public final class VirtualClient {
     /// Its peer number at the server.
     public let id: PeerID
@@ -92,7 +92,7 @@ public final class VirtualClient {
             localRole: settings.behaviour.role == .client ? .server : .client)
     }
 
-    /// What went wrong at this client.
+    /// Faults seen by this client.
     public var faults: [String] {
         let who = "room \(room.rawValue), client \(id.rawValue)"
         return ownFaults.map { "\(who): \($0)" }
@@ -104,7 +104,7 @@ public final class VirtualClient {
 
     // MARK: - Address and network
 
-    /// The NAT forgets its mapping: from now on datagrams come from another port.
+    /// The NAT drops its mapping: from now on datagrams come from another port.
     public func rebind() { move(to: SocketAddress(high: address.high, low: address.low, port: address.port + 1)) }
 
     /// The client goes to another network, with other links.
@@ -134,9 +134,9 @@ public final class VirtualClient {
         }
     }
 
-    // MARK: - Going away
+    // MARK: - Leaving
 
-    /// Leaves as a good client does: by signalling, after which the server removes the peer.
+    /// Leaves properly: by signalling, after which the server removes the peer.
     public func leave() {
         world.apply(.removePeer(id), on: node)
         forget()
@@ -148,7 +148,7 @@ public final class VirtualClient {
         flushTransport()
     }
 
-    /// Dies without a word (kill -9). The server finds out by itself.
+    /// Dies without leaving (kill -9). The server detects it by itself.
     public func kill() { forget() }
 
     private func forget() {

@@ -1,6 +1,6 @@
 public import Primitives
 
-/// A room in which everybody publishes and everybody watches everybody else, as it comes and goes.
+/// A room in which every participant publishes and subscribes to all others, as participants join and leave.
 public final class Meeting {
     /// One participant.
     public final class Member {
@@ -27,7 +27,7 @@ public final class Meeting {
     /// All views of all members, in order.
     public var views: [View] { members.flatMap { $0.client.views } }
 
-    /// Somebody comes, and watches what is there.
+    /// A participant joins and subscribes to all tracks.
     public func join(_ settings: ClientSettings = .init()) -> Member {
         let member = Member(world.join(room, settings))
         for other in members { for track in other.publications { watch(track, by: member) } }
@@ -35,12 +35,12 @@ public final class Meeting {
         return member
     }
 
-    /// Somebody shows pictures; the others watch.
+    /// A participant publishes video; the others subscribe.
     @discardableResult public func publish(_ plan: VideoPlan, by member: Member) -> Publication {
         add(member.client.publish(plan), of: member)
     }
 
-    /// Somebody speaks; the others listen.
+    /// A participant publishes audio; the others subscribe.
     @discardableResult public func publish(_ plan: AudioPlan, by member: Member) -> Publication {
         add(member.client.publish(plan), of: member)
     }
@@ -52,7 +52,7 @@ public final class Meeting {
         drop(publication)
     }
 
-    /// Somebody leaves: by signalling, or (`isKilled`) without a word.
+    /// A participant leaves: by signalling, or (`isKilled`) without it.
     public func leave(_ member: Member, isKilled: Bool = false) {
         members.removeAll { $0 === member }
         for publication in member.publications { drop(publication) }

@@ -106,7 +106,7 @@ extension World {
         }
     }
 
-    /// Gives raw bytes to a worker, as from a stranger.
+    /// Delivers raw bytes to a worker, as from an unknown source.
     public func inject(_ bytes: [UInt8], from source: SocketAddress, to node: Int = 0) {
         agenda.plan(.up(node: node, source: source, bytes: bytes), at: now)
     }

@@ -5,18 +5,18 @@ public import Primitives
 
 /// Engines, links and scripted clients in virtual time: one seed, one run.
 ///
-/// A scenario opens rooms, lets clients join and do things, and lets time pass with ``run(for:)``. Whatever the engines
-/// send to a client is held to the invariants of forwarding; what breaks them is told in ``faults``.
+/// A scenario opens rooms, lets clients join and act, and advances time with ``run(for:)``. Whatever the engines send to a client is checked against
+/// the invariants of forwarding; violations are in ``faults``.
 public final class World {
     /// Decides the whole run.
     public let seed: UInt64
     /// The moment.
     public internal(set) var now = MonotonicTime(milliseconds: 1_000)
-    /// For a scenario's own choices.
+    /// For a scenario's own random choices.
     public var random: RandomSource
     /// The workers.
     public let nodes: [Node]
-    /// What the engines told, in order.
+    /// The engines' events, in order.
     public internal(set) var events: [(time: MonotonicTime, event: MediaEvent)] = []
     /// The run so far: clear RTP and engine events with their times.
     public internal(set) var digest = RunDigest()
@@ -83,15 +83,15 @@ public final class World {
     /// The clients that have not left, in order of joining.
     public var clients: [VirtualClient] { clientTable.compactMap { $0 } }
 
-    /// Every broken invariant so far, with who saw it; clients that have left included.
+    /// Every violated invariant so far, with the client that saw it; clients that have left included.
     public var faults: [String] { oldFaults + clients.flatMap(\.faults) }
 
-    /// When the engines told something that `isMatch` wants.
+    /// When the engines reported an event that `isMatch` accepts.
     public func times(where isMatch: (MediaEvent) -> Bool) -> [MonotonicTime] {
         events.filter { isMatch($0.event) }.map(\.time)
     }
 
-    /// What its worker says about a room.
+    /// What its worker reports about a room.
     public func statistics(of room: RoomID) -> MediaReport? {
         rooms[room].flatMap { nodes[$0].engine.report(.room(room)) }
     }
@@ -123,7 +123,7 @@ public final class World {
         return client
     }
 
-    /// Tells the worker `node` something, as the control plane does.
+    /// Sends a command to the worker `node`, as the control plane does.
     public func apply(_ command: MediaCommand, on node: Int = 0) {
         nodes[node].apply(command, at: now) { carryDown($0, $1) }
     }
