@@ -213,6 +213,43 @@ struct PolicyTests {
         }
     }
 
+    @Test(
+        "A new token prolongs the stay and changes grants; another participant's is refused, and an operator's change stays"
+    )
+    func tokenRefresh() throws {
+        let second = RoomBench.wallClock / 1_000
+        var bench = RoomBench(policy: Self.policy { $0.endsStayWithToken = true })
+        let ada = try bench.join("ada") { $0.claims.expiresAt = second + 15 }
+        var claims = RoomBench.request("ada").claims
+        claims.expiresAt = second + 25
+        claims.video.canSubscribe = false
+        claims.video.maxDownlinkBitrate = 100_000
+        try bench.refresh(claims, ada)
+        #expect(bench.info(ada)?.permissions.canSubscribe == false)
+        #expect(bench.room.bandwidth(of: ada)?.maxDownlinkBitrate?.value == .kilobitsPerSecond(100))
+        try bench.room.checkResume(ada, claims)
+        bench.advance(by: .seconds(16))
+        bench.touch([ada])
+        #expect(bench.ended.isEmpty)
+        try bench.setPermissions(
+            {
+                var p = Permissions(); p.canPublish = false; return p
+            }(), "ada")
+        claims.video.canSubscribe = true
+        try bench.refresh(claims, ada)
+        #expect(bench.info(ada)?.permissions.canPublish == false, "the operator's word")
+        for change: (inout AccessClaims) -> Void in [
+            { $0.identity = "bob" }, { $0.apiKey = "other" }, { $0.video.room = "S" }, { $0.video.roomJoin = false },
+            { $0.video.hidden = true },
+        ] {
+            var wrong = claims
+            change(&wrong)
+            #expect(throws: RoomError.self) { try bench.refresh(wrong, ada) }
+        }
+        bench.advance(by: .seconds(9))
+        #expect(bench.ended == [ada: .tokenExpired])
+    }
+
     @Test("A second session of an identity replaces the first, or is refused where the policy says so")
     func duplicates() throws {
         var (bench, ada, _) = try Self.meeting(Self.policy { $0.duplicateIdentity = .refuse })

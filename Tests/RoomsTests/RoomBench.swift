@@ -127,6 +127,10 @@ struct RoomBench {
         }
     }
 
+    mutating func refresh(_ claims: AccessClaims, _ session: SessionID) throws(RoomError) {
+        try step { (room, turn) throws(RoomError) in try room.refreshToken(claims, of: session, turn: &turn) }
+    }
+
     /// A sign of life of each.
     mutating func touch(_ sessions: [SessionID]) {
         try? step { (room, turn) throws(RoomError) in for session in sessions { room.touch(session, turn: &turn) } }

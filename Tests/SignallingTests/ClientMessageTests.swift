@@ -46,6 +46,7 @@ struct ClientMessageTests {
         .perform([.requestKeyframe(track: "TR_1")]),
         .perform([.wantSpeakers(true)]),
         .perform([.requestRoster]),
+        .refresh(token: "eyJhbGciOiJIUzI1NiJ9.e30.ZGlk"),
         .perform([.setAudience(["bob", "carol"])]),
         .perform([.remove(participant: "PA_1")]),
         .lock(password: "correct horse"),

@@ -17,10 +17,15 @@ public struct TokenGate: Sendable {
     public func claims(of request: HTTPRequest) throws(Problem) -> AccessClaims {
         guard let token = Self.token(of: request) else { throw Problem(AccessTokenError.missing) }
         do {
-            return try verifier.verify(token, at: clock())
+            return try claims(of: token)
         } catch {
             throw Problem(error)
         }
+    }
+
+    /// The claims of a token that came by another way than a request's.
+    public func claims(of token: String) throws(AccessTokenError) -> AccessClaims {
+        try verifier.verify(token, at: clock())
     }
 
     /// The claims of a token that is good for `room`, where one is asked for.

@@ -23,6 +23,10 @@ extension SignallingSession {
                 outcome.leaves = true
                 return outcome
             }
+            if case .refresh(let token) = request {
+                try await refresh(token, session)
+                return confirmation(frame.id)
+            }
             return try await perform(request, frame.id, session)
         } catch {
             var outcome = Outcome.reply(.error(id: frame.id, error))
@@ -42,6 +46,16 @@ extension SignallingSession {
         }
         state.attachment = Attachment(session: joined.session, events: joined.events, number: joined.attachment)
         return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
+    }
+
+    private func refresh(_ token: String, _ session: SessionID) async throws(SignallingError) {
+        let claims: AccessClaims
+        do {
+            claims = try context.gate.claims(of: token)
+        } catch {
+            throw SignallingError(error.rawValue, Problem(error).detail)
+        }
+        try await asking { () async throws(RoomError) in try await context.rooms.refreshToken(claims, of: session) }
     }
 
     /// A session is resumed only with a token that could have joined it.
@@ -82,7 +96,7 @@ extension SignallingSession {
                 return .reply(.snapshot(id: id, try await rooms.snapshot(session)))
             case .allocation:
                 return .reply(.allocation(id: id, try await rooms.allocation(of: session)))
-            case .join, .resume, .ping, .leave:
+            case .join, .resume, .refresh, .ping, .leave:
                 break
             }
             return confirmation(id)

@@ -20,6 +20,20 @@ extension RoomService {
         }
     }
 
+    /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.
+    public func refreshToken(_ claims: AccessClaims, of session: SessionID) async throws(RoomError) {
+        let hosted = try hosted(of: session)
+        do throws(RoomError) {
+            try cutoffs.check(claims, room: hosted.room.name, now: media.now())
+            try bans.check(claims.identity, room: hosted.room.name, now: media.now())
+        } catch {
+            throw counted(error)
+        }
+        try await step(hosted) { (room, turn) throws(RoomError) in
+            try room.refreshToken(claims, of: session, turn: &turn)
+        }
+    }
+
     /// Joins and publishes in one step (WHIP). The only connection is called "main".
     public func joinPublisher(_ request: JoinRequest, offer: String) async throws(RoomError) -> ConnectedSession {
         var request = request

@@ -56,6 +56,34 @@ extension Room {
         else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
     }
 
+    /// Another token for a stay that goes on: its expiry and grants count from now on. What an operator has changed meanwhile stays as the operator wants it.
+    ///
+    /// Throws `permission_denied` where it is another participant's, what a join would throw, and `grants_changed` where `hidden` or `recorder` differ:
+    /// others know of those.
+    public mutating func refreshToken(
+        _ claims: AccessClaims, of session: SessionID, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let member = try member(session)
+        guard claims.identity == member.info.identity, claims.apiKey == member.apiKey else {
+            throw RoomError(.permissionDenied, "the token is not this participant's")
+        }
+        try Self.checkJoins(claims)
+        try RoomNames.checkMatch(granted: claims.video.room, asked: name)
+        let granted = Permissions(claims.video)
+        guard granted.hidden == member.granted.hidden, granted.recorder == member.granted.recorder else {
+            throw RoomError(.grantsChanged, "hidden and recorder cannot change during a stay; join again")
+        }
+        let before = settings(of: member)
+        roster.update(session) { member in
+            member.granted = granted
+            member.tokenExpiry = turn.moment(ofSecond: claims.expiresAt)
+            member.options.grantedBandwidth = BandwidthProfile(claims.video)
+        }
+        if member.permissions == member.granted { try setPermissions(granted, of: member.info.sid, turn: &turn) }
+        bandwidthChanged(of: session, before, &turn)
+        makeOffers(&turn)
+    }
+
     private static func checkJoins(_ claims: AccessClaims) throws(RoomError) {
         guard claims.video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
     }

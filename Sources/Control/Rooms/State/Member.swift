@@ -7,9 +7,9 @@ struct Member: Sendable {
     /// The key whose token joined.
     let apiKey: String
     /// What its token permits; an operator may have changed what it may do since.
-    let granted: Permissions
+    var granted: Permissions
     /// When its token expires.
-    let tokenExpiry: MonotonicTime
+    var tokenExpiry: MonotonicTime
     let joined: MonotonicTime
     /// What others see, without tracks.
     var info: ParticipantInfo

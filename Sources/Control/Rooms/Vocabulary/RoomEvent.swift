@@ -123,7 +123,7 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case roomDurationReached = "room_duration_reached"
     /// The participant has stayed as long as the room's policy allows.
     case stayDurationReached = "stay_duration_reached"
-    /// The token that joined has expired, and the room's policy ends the stay with it.
+    /// The participant's token has expired, and the room's policy ends the stay with it.
     case tokenExpired = "token_expired"
     /// The room's policy was changed so that the participant no longer fits.
     case policyChanged = "policy_changed"

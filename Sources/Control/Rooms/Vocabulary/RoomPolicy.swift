@@ -50,7 +50,7 @@ public struct RoomPolicy: Sendable, Hashable {
     public var maxDuration: TimeInterval?
     /// A participant's stay ends this long after it joined; nil: never.
     public var maxStay: TimeInterval?
-    /// Whether a stay ends when the token that joined expires.
+    /// Whether a stay ends when the participant's token expires; it may bring a new one before.
     public var endsStayWithToken = false
     /// A room in which nobody has been for this long ends.
     public var emptyTimeout = TimeInterval.seconds(300)

@@ -56,6 +56,7 @@ extension ClientRequest {
         case "bye": self = .bye(connection: try fields.connection())
         case "lock": self = .lock(password: try fields.text("password"))
         case "unlock": self = .unlock
+        case "token": self = .refresh(token: try fields.requiredText("token"))
         case "ping": self = .ping
         case "leave": self = .leave
         case let type: self = .perform(try Self.sessionRequests(type, fields))

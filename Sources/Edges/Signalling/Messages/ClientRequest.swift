@@ -25,6 +25,8 @@ enum ClientRequest: Sendable, Hashable {
     /// nil: nobody but moderators may come in.
     case lock(password: String?)
     case unlock
+    /// Another token for the stay.
+    case refresh(token: String)
     case ping
     case leave
 }
