@@ -47,8 +47,15 @@ failures() { awk '!(($2 == "Test" && $3 != "run" || $2 == "Suite") && /started\.
 # How often a word stands behind a number in the interop runner's last line: "412 passed, 3 failed, 1 skipped in 80.1s".
 interop_count() { tail -1 "$logs/interop" 2>/dev/null | awk -v word="$1" '{ for (i = 2; i <= NF; i++) if ($i ~ "^" word) n = $(i - 1) } END { print n + 0 }'; }
 
-# How many Swift tests ended so: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped".
-swift_count() { awk -v words="$1" '$2 == "Test" && $3 != "run" && $0 ~ words' "$logs/swift" 2>/dev/null | wc -l; }
+# How many Swift tests ended so: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped". The words stand in titles
+# too, so they are looked for where a line ends.
+swift_lines() {
+    awk -v word="$1" '
+        $2 != "Test" || $3 == "run" { next }
+        word == "skipped" ? $1 !~ /^(◇|✔|✘|━)$/ && / skipped(\.|: .*)$/ : $0 ~ " " word " after [0-9.]+ seconds[^\"]*$"
+    ' "$logs/swift" 2>/dev/null
+}
+swift_count() { swift_lines "$1" | wc -l; }
 
 finish() {
     trap - EXIT TERM INT HUP
@@ -58,16 +65,18 @@ finish() {
         broken+=" the run (stopped from outside)"
     fi
     local passed failed skipped
-    passed=$(($(swift_count 'passed after') + $(interop_count passed)))
-    failed=$(($(swift_count 'failed after') + $(interop_count failed) + $(interop_count error)))
+    passed=$(($(swift_count passed) + $(interop_count passed)))
+    failed=$(($(swift_count failed) + $(interop_count failed) + $(interop_count error)))
     skipped=$(($(swift_count skipped) + $(interop_count skipped)))
     # A test skips itself only where the machine lacks what it needs, so what CI's machine can run may not be skipped there.
     [ "$skipped" -eq 0 ] || [ -z "${MARTLET_NO_SKIPS:-}" ] || broken+=" $skipped skipped"
-    [ "$(swift_count 'passed after')" -gt 0 ] || broken+=" swift (ran nothing)"
+    [ "$(swift_count passed)" -gt 0 ] || broken+=" swift (ran nothing)"
     [ "$(interop_count passed)" -gt 0 ] || broken+=" interop (ran nothing)"
     [ -n "$broken" ] && [ "$failed" -eq 0 ] && failed=1
     [ -z "$broken" ] || echo "== not good:$broken"
-    awk '$2 == "Test" && $3 != "run" && (/failed after/ || /skipped/) || /^(FAILED|ERROR|SKIPPED) /' "$logs"/{swift,interop} 2>/dev/null
+    swift_lines failed
+    swift_lines skipped
+    grep -E '^(FAILED|ERROR|SKIPPED) ' "$logs/interop" 2>/dev/null
     rm -rf "$logs"
     mkdir -p .build
     echo "$passed passed, $failed failed, $skipped skipped" | tee .build/test-result
