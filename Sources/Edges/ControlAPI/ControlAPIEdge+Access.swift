@@ -1,6 +1,7 @@
 import AccessTokens
 import EdgeSupport
 import HTTPServing
+import Primitives
 import RoomService
 import Rooms
 
