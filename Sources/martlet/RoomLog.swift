@@ -10,7 +10,9 @@ struct RoomLog: Sendable {
     @Sendable func write(_ entry: RoomLogEntry) {
         switch entry.event {
         // The client is told by an event of its own; a browser without a codec is no fault of the server's.
-        case .noCommonCodec: logger.debug(entry.event.words, entry.event.fields(room: entry.room))
+        // What changes all the time in a room that is well.
+        case .noCommonCodec, .dominantSpeakerChanged, .qualityChanged:
+            logger.debug(entry.event.words, entry.event.fields(room: entry.room))
         default: logger.info(entry.event.words, entry.event.fields(room: entry.room))
         }
     }
@@ -23,11 +25,11 @@ extension RoomLogEvent {
         case .roomStarted: "room started"
         case .roomEnded: "room ended"
         case .participantJoined: "participant joined"
+        case .participantUpdated: "participant updated"
         case .participantLeft: "participant left"
         case .trackPublished: "track published"
         case .trackUnpublished: "track unpublished"
-        case .trackMuted(_, true): "track muted"
-        case .trackMuted(_, false): "track unmuted"
+        case .trackMuted(let info): info.muted ? "track muted" : "track unmuted"
         case .connectionChanged(_, _, let state, _): "connection \(state.rawValue)"
         case .iceFailed: "ICE failed"
         case .noCommonCodec: "no common codec"
@@ -35,6 +37,9 @@ extension RoomLogEvent {
         case .lockChanged: "room locked"
         case .policyChanged: "policy changed"
         case .permissionsChanged: "permissions changed"
+        case .dominantSpeakerChanged: "dominant speaker changed"
+        case .qualityChanged: "quality changed"
+        case .joinRefused: "join refused"
         }
     }
 
@@ -44,17 +49,21 @@ extension RoomLogEvent {
         switch self {
         case .roomStarted, .roomEnded:
             return ["room": room]
-        case .participantJoined(let participant, let identity):
-            return ["room": room, "participant": .text(participant), "identity": .text(identity)]
-        case .participantLeft(let participant, let identity, let reason):
+        case .participantJoined(let info), .participantUpdated(let info):
+            return ["room": room, "participant": .text(info.sid), "identity": .text(info.identity)]
+        case .participantLeft(let info, let reason, let hasConnected):
             return [
-                "room": room, "participant": .text(participant), "identity": .text(identity),
-                "reason": .text(reason.rawValue),
+                "room": room, "participant": .text(info.sid), "identity": .text(info.identity),
+                "reason": .text(reason.rawValue), "connected": .text("\(hasConnected)"),
             ]
-        case .trackPublished(let participant, let track), .trackUnpublished(let participant, let track):
-            return ["room": room, "participant": .text(participant), "track": .text(track)]
-        case .trackMuted(let track, _):
-            return ["room": room, "track": .text(track)]
+        case .trackPublished(let info), .trackUnpublished(let info), .trackMuted(let info):
+            return ["room": room, "participant": .text(info.participant), "track": .text(info.sid)]
+        case .dominantSpeakerChanged(let participant):
+            return ["room": room, "participant": .text(participant ?? "none")]
+        case .qualityChanged(let participant, let quality):
+            return ["room": room, "participant": .text(participant), "quality": .number(quality)]
+        case .joinRefused(let identity, let code):
+            return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
         case .connectionChanged(let participant, let connection, _, nil):
             return ["room": room, "participant": .text(participant), "connection": .text(connection)]
         case .connectionChanged(let participant, let connection, _, let reason?):

@@ -43,6 +43,20 @@ struct LockTests {
         _ = try await service.join(joining("carol"))
     }
 
+    @Test("C3: the addresses of one IPv6 /64 are one client's; another /64 is another's")
+    func networks() async throws {
+        let service = RoomService(media: plane)
+        try await service.createRooms(["R"])
+        try await service.lock(room: "R", password: "right")
+        for guess in 0..<10 {
+            let guessing = joining("bob", password: "\(guess)", address: "2001:db8:0:1::\(guess)")
+            #expect(await code { _ = try await service.join(guessing) } == .passwordWrong)
+        }
+        let neighbour = joining("bob", password: "right", address: "2001:db8:0:1:ffff::1")
+        #expect(await code { _ = try await service.join(neighbour) } == .tooManyAttempts)
+        _ = try await service.join(joining("bob", password: "right", address: "2001:db8:0:2::1"))
+    }
+
     @Test(
         "C3: after ten wrong passwords within ten seconds an address is not heard in this room for a while, and others are"
     )

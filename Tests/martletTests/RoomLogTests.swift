@@ -1,4 +1,6 @@
+import AccessTokens
 import Logging
+import MediaControl
 import RoomService
 import Rooms
 import SDP
@@ -14,23 +16,41 @@ struct RoomLogTests {
         (.roomStarted, "info rooms: room started room=studio"),
         (.roomEnded, "info rooms: room ended room=studio"),
         (
-            .participantJoined(participant: "PA_1", identity: "ada lovelace"),
+            .participantJoined(ada),
             #"info rooms: participant joined room=studio participant=PA_1 identity="ada lovelace""#
         ),
         (
-            .participantLeft(participant: "PA_1", identity: "ada", reason: .duplicateIdentity),
-            "info rooms: participant left room=studio participant=PA_1 identity=ada reason=duplicate_identity"
+            .participantLeft(ada, reason: .duplicateIdentity, hasConnected: true),
+            #"info rooms: participant left room=studio participant=PA_1 identity="ada lovelace" reason=duplicate_identity connected=true"#
         ),
         (
-            .trackPublished(participant: "PA_1", track: "TR_1"),
+            .trackPublished(microphone(muted: false)),
             "info rooms: track published room=studio participant=PA_1 track=TR_1"
         ),
         (
-            .trackUnpublished(participant: "PA_1", track: "TR_1"),
+            .trackUnpublished(microphone(muted: false)),
             "info rooms: track unpublished room=studio participant=PA_1 track=TR_1"
         ),
-        (.trackMuted(track: "TR_1", true), "info rooms: track muted room=studio track=TR_1"),
-        (.trackMuted(track: "TR_1", false), "info rooms: track unmuted room=studio track=TR_1"),
+        (
+            .trackMuted(microphone(muted: true)),
+            "info rooms: track muted room=studio participant=PA_1 track=TR_1"
+        ),
+        (
+            .trackMuted(microphone(muted: false)),
+            "info rooms: track unmuted room=studio participant=PA_1 track=TR_1"
+        ),
+        (
+            .dominantSpeakerChanged(participant: nil),
+            "debug rooms: dominant speaker changed room=studio participant=none"
+        ),
+        (
+            .qualityChanged(participant: "PA_1", quality: 4),
+            "debug rooms: quality changed room=studio participant=PA_1 quality=4"
+        ),
+        (
+            .joinRefused(identity: "bob", code: .roomFull),
+            "info rooms: join refused room=studio identity=bob code=room_full"
+        ),
         (
             .connectionChanged(participant: "PA_1", connection: "pub", state: .connected, reason: nil),
             "info rooms: connection connected room=studio participant=PA_1 connection=pub"
@@ -52,11 +72,23 @@ struct RoomLogTests {
         ),
     ]
 
+    private static let ada = ParticipantInfo(
+        sid: "PA_1", identity: "ada lovelace", name: "", metadata: "", profile: .full,
+        permissions: Permissions(VideoGrant()), joinedAt: 0)
+
+    private static func microphone(muted: Bool) -> TrackInfo {
+        var info = TrackInfo(
+            sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .audio, source: .microphone, mid: "0")
+        info.muted = muted
+        return info
+    }
+
     @Test("C14: events are logged in plain words", arguments: lines)
     func words(event: RoomLogEvent, line: String) {
         let written = Mutex<[String]>([])
         let output = LogOutput(level: .debug) { text in written.withLock { $0.append(text) } }
-        RoomLog(logger: Logger("rooms", output: output)).write(RoomLogEntry(room: "studio", at: 0, event: event))
+        RoomLog(logger: Logger("rooms", output: output)).write(
+            RoomLogEntry(room: "studio", roomSID: "RM_1", sequence: 1, at: 0, event: event))
         #expect(written.withLock { $0.map { $0.drop { $0 != " " }.dropFirst() } } == [line[...]])
     }
 }

@@ -40,6 +40,8 @@ public struct ControlAPIEdge: Sendable {
             operation(.patch, "\(room)/policy", patchPolicy),
             operation(.put, "\(room)/lock", lockRoom),
             operation(.delete, "\(room)/lock", unlockRoom),
+            get("\(room)/events", listRoomEvents),
+            get("/v1/events", listAllEvents),
             get("\(room)/bans", listBans),
             operation(.delete, "\(room)/bans/{identity}", endBan),
             get("/v1/presets", listPresets),

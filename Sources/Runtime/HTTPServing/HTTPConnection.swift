@@ -17,6 +17,8 @@ final class HTTPConnection {
         case handling(UInt64, Task<Void, Never>)
         /// The response is being written.
         case answering(closes: Bool)
+        /// The body of the response goes on until its source ends.
+        case streaming(OpenStream)
         /// The last response was sent, and the client gets time to read it: closing with unread bytes would discard it.
         case lingering
         /// Another protocol.
@@ -65,14 +67,14 @@ final class HTTPConnection {
     var wantsInput: Bool {
         switch phase {
         case .waiting, .head, .body, .lingering, .webSocket: true
-        case .queued, .handling, .answering, .ended: false
+        case .queued, .handling, .answering, .streaming, .ended: false
         }
     }
 
     /// Whether a request is between its head and the end of its response.
     var isInWork: Bool {
         switch phase {
-        case .body, .queued, .handling, .answering: true
+        case .body, .queued, .handling, .answering, .streaming: true
         case .waiting, .head, .lingering, .webSocket, .ended: false
         }
     }

@@ -106,6 +106,7 @@ extension HTTPListener {
             task.cancel()
             deadlines.add(now + configuration.requestTimeout, work)
         case .webSocket(let session): endWebSocket(connection, session)
+        case .streaming(let stream): end(stream)
         default: break
         }
         connection.phase = .ended

@@ -60,7 +60,7 @@ extension HTTPListener {
                 connection.discarded += connection.reader.discard()
                 if connection.discarded > Self.patienceBytes { end(connection) }
                 return
-            case .queued, .handling, .answering, .webSocket, .ended: return
+            case .queued, .handling, .answering, .streaming, .webSocket, .ended: return
             }
         }
     }
@@ -167,6 +167,9 @@ extension HTTPListener {
     func answer(_ connection: HTTPConnection, _ response: HTTPResponse, closes: Bool = false) {
         bodies.leave(connection.id)
         slots.giveUp(connection.id)
+        if let stream = response.stream, connection.request?.method != .head {
+            return begin(stream, of: response, on: connection)
+        }
         let isLast = connection.requests >= configuration.maximumRequestsPerConnection
         let closes = closes || isLast || isDraining || !connection.isPersistent
         let head = encoder.head(of: response, closes: closes, wallMilliseconds: MonotonicClock.wallMilliseconds())
@@ -185,7 +188,7 @@ extension HTTPListener {
         continueWriting(connection)
     }
 
-    private func continueWriting(_ connection: HTTPConnection) {
+    func continueWriting(_ connection: HTTPConnection) {
         if case .webSocket(let session) = connection.phase { return writeWebSocket(connection, session) }
         switch connection.stream.flush() {
         case .ended: end(connection)
@@ -196,8 +199,11 @@ extension HTTPListener {
             let limit = connection.since + configuration.graceTime
             schedule(connection, min(now + configuration.stallTimeout, limit))
         case .bytes:
-            guard case .answering(let closes) = connection.phase else { return }
-            responseHasLeft(connection, closes: closes)
+            switch connection.phase {
+            case .answering(let closes): responseHasLeft(connection, closes: closes)
+            case .streaming(let stream): stream.proceed()
+            default: return
+            }
         }
     }
 
@@ -242,6 +248,7 @@ extension HTTPListener {
         case .answering:
             reached(.responseTime, "a connection is closed: the client reads its response too slowly")
             end(connection)
+        case .streaming(let stream): keepAlive(stream, of: connection)
         case .lingering, .webSocket, .ended: end(connection)
         }
         proceed(connection)

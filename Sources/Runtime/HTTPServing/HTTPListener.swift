@@ -49,6 +49,8 @@ actor HTTPListener {
     var handshakes: Stage
     var slots: HandlerSlots
     var encoder = HTTPResponseEncoder()
+    /// Responses that go on.
+    var streams = 0
     var webSockets: OpenWebSockets
     var isPinging = false
     var limitLog = LimitLog()
@@ -184,6 +186,8 @@ actor HTTPListener {
         for connection in connections.values {
             if case .webSocket(let session) = connection.phase {
                 session.connection.close(code: 1001, reason: "the server is shutting down")
+            } else if case .streaming(let stream) = connection.phase {
+                finish(stream, of: connection)
             } else if !connection.isInWork {
                 end(connection)
             }

@@ -6,12 +6,20 @@ public struct HTTPResponse: Sendable {
     public var headers: HTTPHeaders
     /// The body.
     public var body: [UInt8]
+    /// In place of `body`: one that goes on.
+    public var stream: HTTPStream?
 
     /// A response with these parts.
     public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
+    }
+
+    /// A response whose body goes on.
+    public init(headers: HTTPHeaders, stream: HTTPStream) {
+        self.init(status: 200, headers: headers)
+        self.stream = stream
     }
 
     /// A response with a text body of the given media type.

@@ -61,6 +61,10 @@ public struct HTTPServerConfiguration: Sendable {
 
     /// A connection is closed when the head of its request, TLS handshake included, takes longer: slow radio links need 3 s.
     public var headTimeout = TimeInterval.seconds(10)
+    /// Responses that go on, such as event streams: those who watch a server are few.
+    public var maximumStreams = 1_000
+    /// How often a response that goes on shows a sign of life where it has nothing to tell: proxies close silent connections after 60 s.
+    public var streamKeepAlive = TimeInterval.seconds(15)
     /// The time that a body or a response has before its rate counts.
     public var graceTime = TimeInterval.seconds(5)
     /// A body or a response that is slower on the average is given up: the slowest links that carry a call do forty times that.

@@ -26,6 +26,8 @@ public enum HTTPLimit: String, Sendable, Hashable, CaseIterable {
     case handlerTime = "handler_time"
     /// A response was read too slowly.
     case responseTime = "response_time"
+    /// Responses that go on: one more is answered 503.
+    case streams
     /// A WebSocket's control frames: 1008.
     case controlFrames = "control_frames"
     /// The messages of a WebSocket that waited to be handled: 1008.
@@ -54,6 +56,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var limitsReached: [HTTPLimit: UInt64] = [:]
     /// Open WebSockets.
     public var webSockets = 0
+    /// Responses in progress that go on until their source ends.
+    public var streams = 0
     /// WebSockets closed because their reader was too slow.
     public var slowReaders: UInt64 = 0
     /// WebSockets closed because a message was too large, too many waited, or control frames came too fast.

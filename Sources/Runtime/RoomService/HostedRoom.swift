@@ -15,6 +15,10 @@ final class HostedRoom {
     var password: PasswordHash?
     /// Changes with the password, so that a check that took its time notices.
     var lockRevision = 0
+    /// The number of the room's last event.
+    private var lastEvent: UInt64 = 0
+    /// When a refused join was last written down, by code: a crowd before a full room must not fill the log.
+    private var refusals: [RoomError.Code: MonotonicTime] = [:]
     /// As counted in the service's sum.
     var reservedConnections = 0
     /// Quality as last told, by participant sid.
@@ -28,5 +32,18 @@ final class HostedRoom {
         self.base = base
         self.preset = preset
         self.document = document
+    }
+
+    /// The number of the event that happens now; the first has number 1.
+    func nextEvent() -> UInt64 {
+        lastEvent += 1
+        return lastEvent
+    }
+
+    /// Whether a join that is refused now is written down: one in a second for each code.
+    func mayWriteRefusal(_ code: RoomError.Code, at now: MonotonicTime) -> Bool {
+        if let last = refusals[code], now - last < .seconds(1) { return false }
+        refusals[code] = now
+        return true
     }
 }

@@ -1,5 +1,6 @@
 import Cryptography
 import Dispatch
+import NetworkIO
 import Primitives
 import Synchronization
 
@@ -25,8 +26,15 @@ final class PasswordDoor: Sendable {
 
     /// Where a guess comes from, and for which room.
     struct Source: Sendable, Hashable {
-        var address: String
-        var room: String
+        private let network: String
+        private let room: String
+
+        /// The client at `address`: an IPv6 network of 64 bits belongs to one household, so its addresses are one source.
+        init(address: String, room: String) {
+            let parsed = SocketAddress(numeric: address)
+            network = parsed.map { $0.isIPv4 ? "\($0.low)" : "\($0.high)::" } ?? address
+            self.room = room
+        }
     }
 
     private struct State {

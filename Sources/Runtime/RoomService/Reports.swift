@@ -155,18 +155,3 @@ public struct RoomServiceStatistics: Sendable {
     public var slowReaders: UInt64 = 0
     public var isDraining = false
 }
-
-/// What is written down about a room; webhooks and the event log will read it.
-public struct RoomLogEntry: Sendable {
-    public var room: String
-    /// Milliseconds since 1970.
-    public var at: Int64
-    public var event: RoomLogEvent
-
-    /// `event` in `room`.
-    public init(room: String, at: Int64, event: RoomLogEvent) {
-        self.room = room
-        self.at = at
-        self.event = event
-    }
-}

@@ -31,6 +31,15 @@ extension RoomService {
         }
     }
 
+    /// Writes down that somebody could not come into a room that is there.
+    func recordRefusal(_ error: RoomError, of request: JoinRequest) {
+        let named = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room
+        guard let hosted = rooms[named ?? configuration.defaultRoom],
+            hosted.mayWriteRefusal(error.code, at: media.now())
+        else { return }
+        record(.joinRefused(identity: request.claims.identity, code: error.code), in: hosted)
+    }
+
     /// A joining step. A room that was made for a join that was then refused goes away again, and so does a session whose worker does not answer.
     func enter<Reply: Sendable>(
         _ hosted: HostedRoom, _ turn: consuming RoomTurn,

@@ -6,6 +6,15 @@ public import Rooms
 extension RoomService {
     /// Joins a room, creating it where that is allowed.
     public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
+        do throws(RoomError) {
+            return try await joinSignalled(request)
+        } catch {
+            recordRefusal(error, of: request)
+            throw error
+        }
+    }
+
+    private func joinSignalled(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
         try await checkLock(request)
         let (hosted, turn) = try admit(request)
         return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
@@ -51,6 +60,17 @@ extension RoomService {
     }
 
     private func connect(
+        _ request: JoinRequest, offer: String, follow: FollowTarget?
+    ) async throws(RoomError) -> ConnectedSession {
+        do throws(RoomError) {
+            return try await joinConnected(request, offer: offer, follow: follow)
+        } catch {
+            recordRefusal(error, of: request)
+            throw error
+        }
+    }
+
+    private func joinConnected(
         _ request: JoinRequest, offer: String, follow: FollowTarget?
     ) async throws(RoomError) -> ConnectedSession {
         try await checkLock(request)

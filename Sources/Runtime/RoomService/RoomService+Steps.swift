@@ -50,7 +50,7 @@ extension RoomService {
             case .sessionEnded(let session, let reason): forget(session, reason)
             case .log(let event):
                 note(event, in: hosted.room.name)
-                log(RoomLogEntry(room: hosted.room.name, at: media.wallClockMilliseconds(), event: event))
+                record(event, in: hosted)
             case .roomEnded:
                 rooms[hosted.room.name] = nil
                 nameByID[hosted.room.id] = nil
@@ -81,7 +81,7 @@ extension RoomService {
         case .connectionChanged(_, _, .closed, let reason):
             totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
         // By an operator or by a moderator in the room.
-        case .participantLeft(_, let identity, .removed): refuseOlderTokens(room: room, identity: identity)
+        case .participantLeft(let info, .removed, _): refuseOlderTokens(room: room, identity: info.identity)
         default: break
         }
     }

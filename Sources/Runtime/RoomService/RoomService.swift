@@ -11,7 +11,8 @@ public actor RoomService {
     /// The configuration it was started with.
     public nonisolated let configuration: RoomServiceConfiguration
     let media: any MediaPlane
-    let log: @Sendable (RoomLogEntry) -> Void
+    private let log: @Sendable (RoomLogEntry) -> Void
+    private var events: EventLog
 
     var rooms: [String: HostedRoom] = [:]
     var nameByID: [RoomID: String] = [:]
@@ -40,6 +41,8 @@ public actor RoomService {
         self.configuration = configuration
         self.media = media
         self.log = log
+        var random = SystemRandomNumberGenerator()
+        events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -90,6 +93,32 @@ public actor RoomService {
         return RoomContext(
             fingerprintSHA256: media.fingerprintSHA256, candidates: candidates, limits: RoomLimits(configuration))
     }
+
+    /// Writes down what happened in a room, and tells everybody who follows.
+    func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        log(
+            events.append(
+                room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(),
+                at: media.wallClockMilliseconds(), event))
+    }
+
+    /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now
+    /// on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
+    public func follow(room: String?, after cursor: EventCursor?) -> EventFeed {
+        events.follow(room: room, after: cursor) { [weak self] reader in
+            Task { await self?.endFollowing(reader) }
+        }
+    }
+
+    private func endFollowing(_ reader: UInt64) { events.endFollowing(reader) }
+
+    /// At most `limit` events after `cursor` of one room, or with nil of all.
+    public func pastEvents(room: String?, after cursor: EventCursor, limit: Int) -> EventPage {
+        events.page(room: room, after: cursor, limit: limit)
+    }
+
+    /// Lets all who follow come to the end.
+    func endFollowing() { events.endFollowing() }
 
     func hosted(named name: String) throws(RoomError) -> HostedRoom {
         guard let hosted = rooms[name] else { throw counted(RoomError(.roomNotFound, "there is no such room")) }

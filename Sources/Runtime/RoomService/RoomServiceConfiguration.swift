@@ -33,6 +33,8 @@ public struct RoomServiceConfiguration: Sendable {
     public var maxQueuedEvents = 1_024
     /// Past events kept for resume.
     public var maxReplayEvents = 1_024
+    /// Events of all rooms together that are kept for readers of the event log.
+    public var maxKeptEvents = 20_000
     /// The defaults.
     public init() {}
 

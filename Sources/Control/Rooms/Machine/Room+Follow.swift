@@ -68,6 +68,7 @@ extension Room {
         guard shown != dominant.current else { return }
         dominant.change(to: shown)
         roster.notifyAll(.dominantSpeakerChanged(participant: dominantSpeaker), &turn)
+        turn.log(.dominantSpeakerChanged(participant: dominantSpeaker))
         follow(&turn)
     }
 }

@@ -32,6 +32,7 @@ extension Room {
     private mutating func peerChanged(_ peer: PeerID, _ state: ConnectionState, _ turn: inout RoomTurn) {
         guard let owner = roster.owner(of: peer), let member = roster[owner.session] else { return }
         roster.updateConnection(owner.connection, of: owner.session) { $0.state = state == .moved ? .connected : state }
+        roster.update(owner.session) { $0.hasConnected = true }
         roster.notify(owner.session, .connectionChanged(connection: owner.connection, state: state, reason: nil), &turn)
         turn.log(
             .connectionChanged(
@@ -101,6 +102,7 @@ extension Room {
         for one in changed {
             if let session = roster.session(sid: one.participant) {
                 roster.update(session) { $0.info.quality = one.quality }
+                turn.log(.qualityChanged(participant: one.participant, quality: one.quality))
             }
         }
         let visible = changed.filter { quality in

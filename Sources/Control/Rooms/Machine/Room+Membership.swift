@@ -37,7 +37,7 @@ extension Room {
                 options: options, promisedConnections: promised, lastSign: turn.now))
         occupancy.memberJoined()
         announcement.becomesDue()
-        turn.log(.participantJoined(participant: info.sid, identity: info.identity))
+        turn.log(.participantJoined(info))
         roster.notify(about: session, .participantJoined(info), includingSubject: false, &turn)
         subscribeToAll(session, quietly: true, &turn)
         return session
@@ -194,8 +194,7 @@ extension Room {
         outdated.remove(session)
         announcement.becomesDue()
         turn.effects.append(.sessionEnded(session, reason))
-        turn.log(
-            .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason))
+        turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
         if dominant.current == session { setDominant(nil, &turn) }
         if roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
     }

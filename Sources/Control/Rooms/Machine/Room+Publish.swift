@@ -75,7 +75,7 @@ extension Room {
             if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
             capTracks(of: session, &turn)
         }
-        turn.log(.trackPublished(participant: info.participant, track: info.sid))
+        turn.log(.trackPublished(info))
         roster.notify(about: session, .trackPublished(info), includingSubject: true, &turn)
         offerToSubscribers(id, &turn)
     }
@@ -131,7 +131,7 @@ extension Room {
         announcement.becomesDue()
         roster.nextVersion(of: track.publisher)
         roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
-        turn.log(.trackUnpublished(participant: track.info.participant, track: track.info.sid))
+        turn.log(.trackUnpublished(track.info))
         roster.notify(
             about: track.publisher,
             .trackUnpublished(participant: track.info.participant, track: track.info.sid),
@@ -142,11 +142,12 @@ extension Room {
 
     /// Mutes or unmutes; forwarding stops at once.
     mutating func setMuted(_ id: TrackID, _ muted: Bool, _ turn: inout RoomTurn) {
-        guard let track = routing[id], track.info.muted != muted else { return }
+        guard var track = routing[id], track.info.muted != muted else { return }
+        track.info.muted = muted
         routing.update(id) { $0.info.muted = muted }
         turn.media(.setTrackMuted(id, muted))
         if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
-        turn.log(.trackMuted(track: track.info.sid, muted))
+        turn.log(.trackMuted(track.info))
         trackChanged(id, &turn)
     }
 }

@@ -44,6 +44,7 @@ extension Room {
             member.info.metadata = metadata ?? member.info.metadata
         }
         participantChanged(session, &turn)
+        if let info = participant(session) { turn.log(.participantUpdated(info)) }
     }
 
     private mutating func relay(

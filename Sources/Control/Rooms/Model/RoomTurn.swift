@@ -15,26 +15,6 @@ public enum RoomEffect: Sendable, Hashable {
     case roomEnded
 }
 
-/// What is written down about a room; webhooks and the event log read it.
-public enum RoomLogEvent: Sendable, Hashable {
-    case roomStarted
-    case roomEnded
-    case participantJoined(participant: String, identity: String)
-    case participantLeft(participant: String, identity: String, reason: LeaveReason)
-    case trackPublished(participant: String, track: String)
-    case trackUnpublished(participant: String, track: String)
-    case trackMuted(track: String, Bool)
-    case connectionChanged(participant: String, connection: String, state: ConnectionState, reason: String?)
-    /// No valid check of a connection's client arrived in time; the candidates that each side named.
-    case iceFailed(participant: String, connection: String, server: CandidateSummary, client: CandidateSummary)
-    case noCommonCodec(participant: String, track: String?)
-    /// By whom: the participant's sid; nil: an operator.
-    case lockChanged(RoomLock, by: String?)
-    /// Other rules are in force.
-    case policyChanged(revision: UInt64)
-    case permissionsChanged(participant: String, Permissions)
-}
-
 /// Everything that one step of a room takes from outside, and what it wants done: time and randomness go in, effects
 /// come out. The same room, moment and random numbers give the same effects.
 public struct RoomTurn {

@@ -30,6 +30,8 @@ struct Member: Sendable {
     var allVideoPaused = false
     /// The last sign of life.
     var lastSign: MonotonicTime
+    /// Whether one of its connections ever came up.
+    var hasConnected = false
     /// Since when there is no socket.
     var detachedSince: MonotonicTime?
 

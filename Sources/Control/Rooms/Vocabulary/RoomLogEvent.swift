@@ -1,0 +1,31 @@
+/// What is written down about a room: the server's log lines, the event log and what derives from it.
+///
+/// Indirect, so that an event which the log and its readers keep is in memory once.
+public indirect enum RoomLogEvent: Sendable, Hashable {
+    case roomStarted
+    case roomEnded
+    case participantJoined(ParticipantInfo)
+    /// Name or metadata changed; the info is complete.
+    case participantUpdated(ParticipantInfo)
+    /// `hasConnected`: whether one of its peer connections ever came up; false for somebody who gave up before.
+    case participantLeft(ParticipantInfo, reason: LeaveReason, hasConnected: Bool)
+    case trackPublished(TrackInfo)
+    case trackUnpublished(TrackInfo)
+    /// The info says whether it is muted now.
+    case trackMuted(TrackInfo)
+    case connectionChanged(participant: String, connection: String, state: ConnectionState, reason: String?)
+    /// No valid check of a connection's client arrived in time; the candidates that each side named.
+    case iceFailed(participant: String, connection: String, server: CandidateSummary, client: CandidateSummary)
+    case noCommonCodec(participant: String, track: String?)
+    /// The sid of who dominates; nil when nobody has spoken for long.
+    case dominantSpeakerChanged(participant: String?)
+    /// Network quality, 0 (lost) to 5 (excellent).
+    case qualityChanged(participant: String, quality: Int)
+    /// By whom: the participant's sid; nil: an operator.
+    case lockChanged(RoomLock, by: String?)
+    /// Other rules are in force.
+    case policyChanged(revision: UInt64)
+    case permissionsChanged(participant: String, Permissions)
+    /// Somebody with a good token could not come in: a limit, a lock or a ban.
+    case joinRefused(identity: String?, code: RoomError.Code)
+}

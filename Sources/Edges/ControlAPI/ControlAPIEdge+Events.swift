@@ -1,0 +1,108 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import RoomService
+import Rooms
+
+extension ControlAPIEdge {
+    func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await events(request, of: try moderatedRoom(request))
+    }
+
+    func listAllEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try authorize(request) { $0.roomAdmin }
+        // What happens in all rooms is not for a moderator of one.
+        guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
+        return try await events(request, of: nil)
+    }
+
+    /// Past events as JSON for who asks for that and nothing else; otherwise server-sent events, past and coming.
+    private func events(_ request: HTTPRequest, of room: String?) async throws(Problem) -> HTTPResponse {
+        let cursor = try request.eventCursor()
+        let types = request.headers["Accept"]?.lowercased() ?? "*/*"
+        guard types.contains("application/json"), !types.contains(ServerSentEvents.contentType) else {
+            return ServerSentEvents.response(await context.rooms.follow(room: room, after: cursor))
+        }
+        let limit = try request.number("limit", in: 1...1_000) ?? 100
+        let page = await context.rooms.pastEvents(room: room, after: cursor ?? .beginning, limit: limit)
+        return .json(
+            EventPageModel(
+                events: page.events.map(EventModel.init), next: page.next.text, missesEvents: page.missesEvents))
+    }
+}
+
+/// Some past events as JSON shows them.
+struct EventPageModel: Encodable {
+    var events: [EventModel]
+    /// What the next request brings as `after`.
+    var next: String
+    /// Whether events before the first are no longer kept.
+    var missesEvents: Bool
+}
+
+/// Events in the form of the HTML standard, section 9.2.
+enum ServerSentEvents {
+    static let contentType = "text/event-stream"
+    /// How long a client waits before it connects again.
+    private static let retryMilliseconds = 2_000
+
+    static func response(_ feed: EventFeed) -> HTTPResponse {
+        let beginning =
+            "retry: \(retryMilliseconds)\n" + (feed.missesEvents ? "event: eventsMissed\ndata: {}\n\n" : "\n")
+        return HTTPResponse(
+            // Some proxies collect what they pass on.
+            headers: ["Content-Type": contentType, "Cache-Control": "no-store", "X-Accel-Buffering": "no"],
+            stream: HTTPStream(Pieces(first: beginning, feed: feed), keepAlive: Array(":\n\n".utf8)))
+    }
+
+    private static func piece(_ entry: RoomLogEntry) -> [UInt8] {
+        let model = EventModel(entry)
+        return Array("id: \(model.id)\nevent: \(model.type)\ndata: \(JSONCoding.encodeText(model))\n\n".utf8)
+    }
+
+    /// The beginning, then a piece for each event.
+    private struct Pieces: AsyncSequence, Sendable {
+        let first: String
+        let feed: EventFeed
+
+        struct AsyncIterator: AsyncIteratorProtocol {
+            var first: String?
+            var events: AsyncStream<RoomLogEntry>.Iterator
+
+            mutating func next(isolation actor: isolated (any Actor)?) async -> [UInt8]? {
+                if let first {
+                    self.first = nil
+                    return Array(first.utf8)
+                }
+                return await events.next(isolation: actor).map(ServerSentEvents.piece)
+            }
+        }
+
+        func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(first: first, events: feed.events.makeAsyncIterator())
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Where a reader of events goes on: `Last-Event-ID`, which a browser sends by itself, before the query's `after`.
+    fileprivate func eventCursor() throws(Problem) -> EventCursor? {
+        guard let text = headers["Last-Event-ID"] ?? query["after"] else { return nil }
+        guard let cursor = EventCursor(text: text) else {
+            throw Problem(
+                400, "invalid_request", "The cursor must be the id of an event, or 0 for all events that are kept.")
+        }
+        return cursor
+    }
+
+    /// A whole number of the query.
+    fileprivate func number(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = query[name] else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Problem(
+                400, "invalid_request",
+                "The query's \(name) must be a number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
+}

@@ -1,0 +1,134 @@
+public import RoomService
+public import Rooms
+
+/// An event of a room as JSON shows it, in event streams and webhooks. Absent members do not apply to its type.
+public struct EventModel: Codable, Sendable, Hashable {
+    /// Its place among all events: a reader that brings it is told what came after.
+    public var id: String
+    /// Its gap-free number in the life of the room, from 1.
+    public var sequence: UInt64
+    /// Milliseconds since 1970.
+    public var at: Int64
+    /// What happened, for example `participantJoined`.
+    public var type: String
+    /// The room's name.
+    public var room: String
+    /// `RM_…`, one a life of the room.
+    public var roomSid: String
+    /// `PA_…`, the participant that it is about.
+    public var participant: String?
+    /// The participant's identity.
+    public var identity: String?
+    /// The participant as it is now, or was when it left.
+    public var info: ParticipantModel?
+    /// The track as it is now.
+    public var track: TrackModel?
+    /// Why it happened.
+    public var reason: String?
+    /// Of somebody who left: whether one of its peer connections ever came up.
+    public var hasConnected: Bool?
+    /// The name of the peer connection.
+    public var connection: String?
+    /// The state of the peer connection.
+    public var state: String?
+    /// What the server offered to connect with.
+    public var serverCandidates: String?
+    /// What the client offered to connect with.
+    public var clientCandidates: String?
+    /// Network quality, 0 to 5.
+    public var quality: Int?
+    /// Who may come in: `open`, `password` or `closed`.
+    public var lock: String?
+    /// `PA_…` of who did it; absent: an operator.
+    public var by: String?
+    /// The revision of the rules in force.
+    public var revision: UInt64?
+    /// What the participant may do now.
+    public var permissions: PermissionsModel?
+    /// Why somebody could not come in.
+    public var code: String?
+
+    /// The model of `entry`.
+    public init(_ entry: RoomLogEntry) {
+        id = entry.cursor.text
+        sequence = entry.sequence
+        at = entry.at
+        type = entry.event.word
+        room = entry.room
+        roomSid = entry.roomSID
+        set(entry.event)
+    }
+
+    private mutating func set(_ event: RoomLogEvent) {
+        switch event {
+        case .roomStarted, .roomEnded: break
+        case .participantJoined(let info), .participantUpdated(let info): set(info)
+        case .participantLeft(let info, let reason, let hasConnected):
+            set(info)
+            self.reason = reason.rawValue
+            self.hasConnected = hasConnected
+        case .trackPublished(let info), .trackUnpublished(let info), .trackMuted(let info):
+            participant = info.participant
+            identity = info.identity
+            track = TrackModel(info)
+        case .connectionChanged(let participant, let connection, let state, let reason):
+            self.participant = participant
+            self.connection = connection
+            self.state = state.rawValue
+            self.reason = reason
+        case .iceFailed(let participant, let connection, let server, let client):
+            self.participant = participant
+            self.connection = connection
+            serverCandidates = server.text
+            clientCandidates = client.text
+        case .noCommonCodec(let participant, let track):
+            self.participant = participant
+            reason = track.map { "track \($0)" }
+        case .dominantSpeakerChanged(let participant): self.participant = participant
+        case .qualityChanged(let participant, let quality):
+            self.participant = participant
+            self.quality = quality
+        case .lockChanged(let lock, let by):
+            self.lock = lock.rawValue
+            self.by = by
+        case .policyChanged(let revision): self.revision = revision
+        case .permissionsChanged(let participant, let permissions):
+            self.participant = participant
+            self.permissions = PermissionsModel(permissions)
+        case .joinRefused(let identity, let code):
+            self.identity = identity
+            self.code = code.rawValue
+        }
+    }
+
+    private mutating func set(_ info: ParticipantInfo) {
+        participant = info.sid
+        identity = info.identity
+        self.info = ParticipantModel(info)
+    }
+}
+
+extension RoomLogEvent {
+    /// The stable word of its type.
+    public var word: String {
+        switch self {
+        case .roomStarted: "roomStarted"
+        case .roomEnded: "roomEnded"
+        case .participantJoined: "participantJoined"
+        case .participantUpdated: "participantUpdated"
+        case .participantLeft: "participantLeft"
+        case .trackPublished: "trackPublished"
+        case .trackUnpublished: "trackUnpublished"
+        case .trackMuted(let info): info.muted ? "trackMuted" : "trackUnmuted"
+        case .connectionChanged: "connectionChanged"
+        case .iceFailed: "iceFailed"
+        case .noCommonCodec: "noCommonCodec"
+        case .dominantSpeakerChanged: "dominantSpeakerChanged"
+        case .qualityChanged: "qualityChanged"
+        case .lockChanged: "lockChanged"
+        case .policyChanged: "policyChanged"
+        case .permissionsChanged: "permissionsChanged"
+        case .joinRefused: "joinRefused"
+        }
+    }
+}

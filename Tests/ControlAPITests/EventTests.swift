@@ -1,0 +1,78 @@
+import AccessTokens
+import EdgeTestSupport
+import HTTPServing
+import RoomService
+import Rooms
+import Testing
+
+@testable import ControlAPI
+
+@Suite("Control API: events")
+struct EventTests {
+    private let house = House()
+
+    private func ask(_ target: String, accept: String = "application/json", last: String? = nil) async throws -> Answer
+    {
+        var request = try request(.get, target, token: TestTokens.token(nil, TestTokens.operatorGrant))
+        request.headers["Accept"] = accept
+        request.headers["Last-Event-ID"] = last
+        return Answer(response: await house.router.handle(request))
+    }
+
+    @Test("I4: pages of events follow each other without a gap, and each event has its type's members")
+    func pages() async throws {
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        #expect(try await house.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
+        let first = try await ask("/v1/rooms/R/events?limit=1")
+        let started = try #require((first.members["events"] as? [[String: Any]])?.first)
+        #expect(started["type"] as? String == "roomStarted" && started["sequence"] as? Int == 1)
+        #expect(started["room"] as? String == "R" && (started["roomSid"] as? String)?.hasPrefix("RM_") == true)
+        #expect(started["participant"] == nil && first.members["missesEvents"] as? Bool == false)
+        let next = try #require(first.members["next"] as? String)
+        let second = try await ask("/v1/rooms/R/events", last: next)
+        let locked = try #require((second.members["events"] as? [[String: Any]])?.first)
+        #expect(locked["type"] as? String == "lockChanged" && locked["lock"] as? String == "password")
+        #expect((second.members["events"] as? [Any])?.count == 1)
+        let all = try await ask("/v1/events?after=0")
+        #expect((all.members["events"] as? [Any])?.count == 2)
+        for target in ["/v1/events?after=x", "/v1/events?limit=0", "/v1/events?limit=1001", "/v1/events?limit=a"] {
+            #expect(try await ask(target).status == 400, "\(target)")
+        }
+    }
+
+    @Test(
+        "I4: server-sent events have id, type and data in one piece, what was missed first",
+        arguments: ["*/*", "text/event-stream", "application/json, text/event-stream"])
+    func stream(accept: String) async throws {
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let answer = try await ask("/v1/events?after=zz-9", accept: accept)
+        #expect(answer.status == 200 && answer.response.headers["Content-Type"] == "text/event-stream")
+        let stream = try #require(answer.response.stream)
+        var texts: [String] = []
+        for await piece in stream.pieces {
+            texts.append(String(decoding: piece, as: UTF8.self))
+            if texts.count == 2 { break }
+        }
+        #expect(texts[0] == "retry: 2000\nevent: eventsMissed\ndata: {}\n\n", "the cursor is of another server's life")
+        let lines = texts[1].split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count == 5 && lines[0].hasPrefix("id: ") && lines[1] == "event: roomStarted")
+        #expect(lines[2].hasPrefix(#"data: {"at":"#) && lines[3].isEmpty && lines[4].isEmpty)
+    }
+
+    @Test("What happens in all rooms is not for a moderator of one, and nothing is for members")
+    func permissions() async throws {
+        func status(_ target: String, _ room: String?, _ change: (inout VideoGrant) -> Void) async throws -> Int {
+            var grant = VideoGrant()
+            grant.room = room
+            change(&grant)
+            var request = try request(.get, target, token: TestTokens.token("m", grant))
+            request.headers["Accept"] = "application/json"
+            return await house.router.handle(request).status
+        }
+        #expect(try await status("/v1/events", "R") { $0.roomAdmin = true } == 403)
+        #expect(try await status("/v1/rooms/R/events", "R") { $0.roomAdmin = true } == 200)
+        #expect(try await status("/v1/rooms/Q/events", "R") { $0.roomAdmin = true } == 403)
+        #expect(try await status("/v1/rooms/R/events", "R") { $0.roomJoin = true } == 403)
+        #expect(try await status("/v1/events", nil) { $0.roomJoin = true } == 403)
+    }
+}

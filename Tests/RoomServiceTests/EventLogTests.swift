@@ -1,0 +1,116 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import Rooms
+import Testing
+
+@testable import RoomService
+
+@Suite("Event log")
+struct EventLogTests {
+    private func log(_ maxEntries: Int = 100) -> EventLog { EventLog(epoch: "e1", maxEntries: maxEntries) }
+
+    private func fill(_ log: inout EventLog, _ rooms: [String]) {
+        var last: [String: UInt64] = [:]
+        for room in rooms {
+            last[room, default: 0] += 1
+            _ = log.append(room: room, roomSID: "RM_\(room)", sequence: last[room] ?? 0, at: 0, .roomStarted)
+        }
+    }
+
+    @Test("I4: a page has what came after its cursor, in order; the next page begins behind it and none is told twice")
+    func pages() throws {
+        var log = log()
+        fill(&log, ["a", "b", "a", "a", "b"])
+        let first = log.page(room: nil, after: .beginning, limit: 3)
+        #expect(first.events.map(\.room) == ["a", "b", "a"] && !first.missesEvents)
+        let second = log.page(room: nil, after: first.next, limit: 3)
+        #expect(second.events.map(\.room) == ["a", "b"])
+        #expect(log.page(room: nil, after: second.next, limit: 3).events.isEmpty)
+        #expect(log.page(room: "a", after: .beginning, limit: 9).events.map(\.sequence) == [1, 2, 3])
+        let cursor = try #require(EventCursor(text: first.events[1].cursor.text))
+        #expect(log.page(room: "a", after: cursor, limit: 9).events.map(\.sequence) == [2, 3])
+    }
+
+    @Test("I4: where events are no longer kept, or the cursor is of another life of the server, the reader is told")
+    func missed() throws {
+        var log = log(4)
+        fill(&log, Array(repeating: "a", count: 10))
+        let page = log.page(room: nil, after: .beginning, limit: 100)
+        #expect(page.missesEvents && page.events.map(\.sequence) == [7, 8, 9, 10])
+        let cases: [(cursor: String, misses: Bool, sequences: [UInt64])] = [
+            ("e1-5", true, [7, 8, 9, 10]), ("e1-6", false, [7, 8, 9, 10]), ("e1-9", false, [10]), ("e1-10", false, []),
+            ("e1-11", true, [7, 8, 9, 10]), ("e2-9", true, [7, 8, 9, 10]),
+        ]
+        for (text, misses, sequences) in cases {
+            let page = log.page(room: nil, after: try #require(EventCursor(text: text)), limit: 100)
+            #expect(page.missesEvents == misses && page.events.map(\.sequence) == sequences, "\(text)")
+        }
+        for text in ["", "-", "e1", "e1-", "-5", "E1-5", "e1-5-6", "e1--5", "e1-+5", "e1-99999999999999999999"] {
+            #expect(EventCursor(text: text) == nil, "\(text)")
+        }
+        #expect(EventCursor(text: "0") == .beginning)
+    }
+
+    @Test("The kept events are bounded by their size too")
+    func size() {
+        var log = log(1_000_000)
+        var info = ParticipantInfo(
+            sid: "PA_1", identity: "ada", name: "", metadata: String(repeating: "m", count: 1 << 20), profile: .full,
+            permissions: Permissions(.init()), joinedAt: 0)
+        for index in 0..<100 {
+            info.sid = "PA_\(index)"
+            _ = log.append(room: "a", roomSID: "RM_a", sequence: UInt64(index + 1), at: 0, .participantJoined(info))
+        }
+        #expect(log.page(room: nil, after: .beginning, limit: 1_000).events.map(\.sequence) == Array(38...100))
+    }
+
+    @Test(
+        "I4: a follower gets what it missed and then what happens, of its room; one that does not read comes to an end")
+    func follow() async {
+        var log = log(5_000)
+        fill(&log, ["a", "b", "a"])
+        let all = log.follow(room: nil, after: .beginning) { _ in }
+        let one = log.follow(room: "b", after: .beginning) { _ in }
+        let new = log.follow(room: nil, after: nil) { _ in }
+        fill(&log, ["b", "c"])
+        log.endFollowing()
+        func rooms(_ feed: EventFeed) async -> [String] { await feed.events.reduce(into: []) { $0.append($1.room) } }
+        #expect(await rooms(all) == ["a", "b", "a", "b", "c"])
+        #expect(await rooms(one) == ["b", "b"])
+        #expect(await rooms(new) == ["b", "c"])
+        let slow = log.follow(room: nil, after: nil) { _ in }
+        fill(&log, Array(repeating: "a", count: EventLog.maxQueued + 5))
+        #expect(await rooms(slow).count == EventLog.maxQueued)
+    }
+
+    @Test(
+        "I4, B16, C14: what happens in a room is told in order with gap-free numbers, and each life of a room begins at 1"
+    )
+    func service() async throws {
+        let plane = FakePlane()
+        let service = RoomService(media: plane)
+        let feed = await service.follow(room: "R", after: nil)
+        _ = try await service.createRoom(named: "R")
+        let ada = try await service.join(request("ada"))
+        try await service.lock(room: "R", password: nil)
+        #expect(await code { _ = try await service.join(request("bob")) } == .roomLocked)
+        #expect(await code { _ = try await service.join(request("bob")) } == .roomLocked, "written down once a second")
+        await service.leave(ada.session)
+        _ = try await service.deleteRoom(named: "R")
+        _ = try await service.createRoom(named: "R")
+        await service.endFollowing()
+        let entries = await feed.events.reduce(into: []) { $0.append($1) }
+        #expect(entries.map(\.sequence) == [1, 2, 3, 4, 5, 6, 1])
+        guard entries.count == 7 else { return }
+        #expect(entries[0].event == .roomStarted && entries[5].event == .roomEnded && entries[6].event == .roomStarted)
+        #expect(entries[2].event == .lockChanged(.closed, by: nil))
+        #expect(entries[3].event == .joinRefused(identity: "bob", code: .roomLocked))
+        guard case .participantLeft(let info, .left, hasConnected: false) = entries[4].event else {
+            Issue.record("\(entries[4].event)")
+            return
+        }
+        #expect(info.identity == "ada", "ada gave up before a connection came up, and the event says so")
+        #expect(entries[0].roomSID != entries[6].roomSID && Set(entries.map(\.room)) == ["R"])
+    }
+}
