@@ -48,6 +48,9 @@ let systemTargets: [Target] = [
     system("CSoup", pkgConfig: "libsoup-3.0", apt: "libsoup-3.0-dev"),
     system("CJWT", pkgConfig: "libjwt", apt: "libjwt-dev"),
     system("CJansson", pkgConfig: "jansson", apt: "libjansson-dev"),
+    system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+    .target(name: "CHTTPPost", dependencies: ["CCurl"], path: "Sources/System/CHTTPPost"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 ]
 
@@ -78,6 +81,10 @@ let modules: [Target] = [
     module(
         "Runtime", "RoomService",
         ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
+    module("Runtime", "Storage", ["CSQLite"]),
+    module(
+        "Runtime", "Webhooks",
+        ["RoomService", "Rooms", "Storage", "AccessTokens", "Cryptography", "NetworkIO", "Logging", "CHTTPPost"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),
@@ -90,7 +97,7 @@ let modules: [Target] = [
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module(
         "Edges", "ControlAPI",
-        ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
+        ["EdgeSupport", "Webhooks", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
@@ -111,7 +118,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry", "Console", "Logging",
+            "Storage", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry",
+            "Console", "Logging",
             "CLinux",
         ], path: "Sources/martlet", swiftSettings: settings),
 ]
@@ -173,6 +181,13 @@ let testTargets: [Target] = [
     tests(
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
+    tests(of: "Storage"),
+    tests(
+        of: "Webhooks",
+        also: [
+            "EdgeTestSupport", "RoomService", "Rooms", "AccessTokens", "Storage", "NetworkIO", "Cryptography",
+            "Logging",
+        ]),
     tests(of: "HTTPServing", also: ["CSoup", "COpenSSL", "Cryptography", "Logging", "NetworkIO"]),
     .target(
         name: "EdgeTestSupport",
@@ -191,6 +206,7 @@ let testTargets: [Target] = [
         of: "ControlAPI",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
+            "Storage", "Webhooks", "Logging",
         ]),
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(

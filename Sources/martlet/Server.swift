@@ -10,15 +10,19 @@ import NetworkIO
 import Primitives
 import RoomService
 import Signalling
+import Storage
 import Telemetry
 import WHIP
+import Webhooks
 
 /// Everything that runs: workers, rooms, the public and the private listener. Started in that order, stopped in reverse.
 struct Server {
     private let configuration: Configuration
     let workers: MediaWorkerPool
     let rooms: RoomService
+    private let webhooks: Webhooks
     private let roomsTask: Task<Void, Never>
+    private let webhooksTask: Task<Void, Never>
     /// The workers' watchdog and the heap's keeper.
     private let keepers: [Task<Void, Never>]
     private let publicListener: HTTPServer
@@ -37,7 +41,9 @@ struct Server {
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write)
         let health = Health()
+        let webhooks = try await openWebhooks(configuration, rooms, logger)
         let roomsTask = Task { await rooms.run() }
+        let webhooksTask = Task { await webhooks.run() }
         let context = EdgeContext(
             rooms: rooms,
             gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
@@ -47,8 +53,8 @@ struct Server {
         let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
         let keepers = [Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) }]
         let server = Server(
-            configuration: configuration, workers: workers, rooms: rooms, roomsTask: roomsTask,
-            keepers: keepers,
+            configuration: configuration, workers: workers, rooms: rooms, webhooks: webhooks, roomsTask: roomsTask,
+            webhooksTask: webhooksTask, keepers: keepers,
             publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
@@ -68,6 +74,28 @@ struct Server {
                 configuration: configuration.media, certificate: certificate, logger: logger.named("media"))
         } catch {
             throw CommandError(message: "martlet: \(configuration.explain(error))", exitCode: 1)
+        }
+    }
+
+    private static func openWebhooks(
+        _ configuration: Configuration, _ rooms: RoomService, _ logger: Logger
+    ) async throws(CommandError) -> Webhooks {
+        do throws(DatabaseError) {
+            let webhooks = Webhooks(
+                of: rooms, database: try Database(path: configuration.databasePath, schema: Webhooks.schema),
+                keys: configuration.apiKeys,
+                allowsPrivate: configuration.webhooksAllowPrivate,
+                encode: { entry in
+                    let model = EventModel(entry)
+                    return (model.type, JSONCoding.encode(model))
+                }, now: { MonotonicClock.wallMilliseconds() }, logger: logger.named("webhooks"))
+            try await webhooks.load()
+            return webhooks
+        } catch {
+            throw CommandError(
+                message:
+                    "martlet: the database cannot be used: \(error). Set storage.path to a file that the server may write.",
+                exitCode: 1)
         }
     }
 
@@ -102,7 +130,7 @@ struct Server {
         signalling.register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         ControlAPIEdge(
-            context: context, callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter()
+            context: context, webhooks: webhooks, callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter()
         ).register(on: &router)
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
@@ -150,6 +178,7 @@ struct Server {
         logger.info("shutting down")
         health.becomeUnready()
         await drain()
+        await webhooks.stop()
         await rooms.shutDown()
         await waitForGoodbyes()
         await publicListener.stop()
@@ -161,6 +190,7 @@ struct Server {
             await keeper.value
         }
         await roomsTask.value
+        await webhooksTask.value
         await privateListener.stop()
     }
 }

@@ -3,10 +3,13 @@ import EdgeSupport
 import EdgeTestSupport
 import Foundation
 import HTTPServing
+import Logging
 import RoomService
 import Rooms
+import Storage
 import TestSupport
 import Testing
+import Webhooks
 
 @testable import ControlAPI
 
@@ -23,7 +26,13 @@ struct House {
     }
 
     static func edge(_ rooms: TestRooms, callsPerSecond: Int = 1_000) -> ControlAPIEdge {
-        ControlAPIEdge(context: rooms.context, callsPerSecond: callsPerSecond) {
+        guard let database = try? Database(path: nil, schema: Webhooks.schema) else {
+            preconditionFailure("no memory for a database")
+        }
+        let webhooks = Webhooks(
+            of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { ($0.event.word, []) },
+            now: { 0 }, logger: .quiet)
+        return ControlAPIEdge(context: rooms.context, webhooks: webhooks, callsPerSecond: callsPerSecond) {
             NodeReport(
                 server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,
                 workers: [])

@@ -7,7 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libjansson-dev libyaml-dev pkg-config)
+build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libjansson-dev libyaml-dev libsqlite3-dev
+    libcurl4-openssl-dev pkg-config)
 load_packages=(libsoup-3.0-dev libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2)
 test_packages=(chromium firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
@@ -21,7 +22,7 @@ fail() {
 
 # What pkg-config calls the libraries, for systems without Debian's packages.
 declare -A modules=([libssl-dev]=openssl [libsrtp2-dev]=libsrtp2 [libnice-dev]=nice [libsoup-3.0-dev]=libsoup-3.0 [libjwt-dev]=libjwt
-    [libjansson-dev]=jansson
+    [libjansson-dev]=jansson [libsqlite3-dev]=sqlite3 [libcurl4-openssl-dev]=libcurl
     [libyaml-dev]=yaml-0.1 [libvpx-dev]=vpx [libopus-dev]=opus [libopenh264-dev]=openh264)
 
 is_installed() {

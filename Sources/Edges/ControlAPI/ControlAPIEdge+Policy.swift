@@ -62,20 +62,20 @@ extension ControlAPIEdge {
 
 extension ControlAPIEdge {
     func listPresets(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizePresets(request)
+        try authorizeServer(request)
         let presets = await context.rooms.listPresets()
         return .json(["presets": presets.map { PresetModel(name: $0.name, policy: PolicyModel($0.document)) }])
     }
 
     func showPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizePresets(request)
+        try authorizeServer(request)
         let name = try request.parameter("preset")
         let document = try await asking { () async throws(RoomError) in try await context.rooms.preset(named: name) }
         return .json(PresetModel(name: name, policy: PolicyModel(document)))
     }
 
     func putPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizePresets(request)
+        try authorizeServer(request)
         let name = try request.parameter("preset")
         let model = try body(PolicyModel.self, of: request)
         let isNew = try await asking { () async throws(RoomError) in
@@ -85,14 +85,14 @@ extension ControlAPIEdge {
     }
 
     func deletePreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizePresets(request)
+        try authorizeServer(request)
         let name = try request.parameter("preset")
         try await asking { () async throws(RoomError) in try await context.rooms.deletePreset(named: name) }
         return HTTPResponse(status: 204)
     }
 
-    /// Presets are for every room, so a token of one room is not enough.
-    private func authorizePresets(_ request: HTTPRequest) throws(Problem) {
+    /// What is for every room wants more than a token of one.
+    func authorizeServer(_ request: HTTPRequest) throws(Problem) {
         let claims = try authorize(request) { $0.roomCreate }
         guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
     }

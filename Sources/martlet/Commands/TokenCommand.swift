@@ -66,6 +66,11 @@ struct TokenCommand {
 extension TokenVerifier {
     /// A verifier that knows the configured keys.
     init(_ configuration: Configuration) {
-        self.init(keys: configuration.keys.sorted { $0.key < $1.key }.map { APIKey(name: $0.key, secret: $0.value) })
+        self.init(keys: configuration.apiKeys)
     }
+}
+
+extension Configuration {
+    /// The configured keys by name.
+    var apiKeys: [APIKey] { keys.sorted { $0.key < $1.key }.map { APIKey(name: $0.key, secret: $0.value) } }
 }

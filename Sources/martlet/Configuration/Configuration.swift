@@ -36,6 +36,10 @@ struct Configuration: Sendable {
     var maxConnections = 0
     /// How long calls may go on after the process was asked to end.
     var drainTimeout = TimeInterval.zero
+    /// Where webhooks and the events that wait for them are kept; nil: in memory.
+    var databasePath: String?
+    /// Events may be posted to receivers in private networks and on this machine.
+    var webhooksAllowPrivate = false
     var logLevel = LogLevel.info
     var logFormat = LogFormat.text
     var logShowsAddresses = false
@@ -59,6 +63,7 @@ struct Configuration: Sendable {
     /// Adds the built-in key and confines the server to this machine, unless it is `insecure` knowingly.
     mutating func becomeDevelopment() {
         isDevelopment = true
+        webhooksAllowPrivate = true
         keys[Self.developmentKey.name] = Self.developmentKey.secret
         if origins["http.bind"] == nil { http.host = "127.0.0.1" }
         guard !servesOtherMachines else { return }

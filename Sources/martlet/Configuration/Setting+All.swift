@@ -10,7 +10,7 @@ import Rooms
 
 extension Setting {
     /// Every setting, in the order in which people look for them.
-    static let all: [Setting] = http + media + rooms + sessions + log
+    static let all: [Setting] = http + media + rooms + sessions + storage + log
 
     private static let http: [Setting] = [
         address(
@@ -134,6 +134,19 @@ extension Setting {
         seconds(
             "sessions.drain", "grace period for running calls after SIGTERM; new joins are refused", 0...86_400,
             \.drainTimeout),
+    ]
+
+    private static let storage: [Setting] = [
+        file(
+            "storage.path",
+            "database file for webhooks and the events that wait for them; unset: they end with the process",
+            \.databasePath),
+        flag(
+            "webhooks.allow_private", "post events to receivers on this machine and in private networks, too",
+            \.webhooksAllowPrivate),
+        number(
+            "events.kept", "events of all rooms that the event log keeps for readers", 1...1_000_000,
+            \.rooms.maxKeptEvents),
     ]
 
     private static let log: [Setting] = [

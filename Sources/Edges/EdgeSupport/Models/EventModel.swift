@@ -48,6 +48,13 @@ public struct EventModel: Codable, Sendable, Hashable {
     /// Why somebody could not come in.
     public var code: String?
 
+    /// Every word that `type` may be.
+    public static let types: Set<String> = [
+        "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
+        "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
+        "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
+    ]
+
     /// The model of `entry`.
     public init(_ entry: RoomLogEntry) {
         id = entry.cursor.text

@@ -1,0 +1,67 @@
+import EdgeSupport
+import Webhooks
+
+/// A webhook as a body sets it. The path names it.
+struct WebhookSettingModel: Decodable, Sendable {
+    var url: String
+    /// In place of `key`.
+    var secret: String?
+    /// In place of `secret`: the name of an API key.
+    var key: String?
+    var events: [String]?
+    var rooms: [String]?
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case url, secret, key, events, rooms }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        url = try fields.decode(String.self, forKey: .url)
+        secret = try fields.decodeIfPresent(String.self, forKey: .secret)
+        key = try fields.decodeIfPresent(String.self, forKey: .key)
+        events = try fields.decodeIfPresent([String].self, forKey: .events)
+        rooms = try fields.decodeIfPresent([String].self, forKey: .rooms)
+    }
+
+    func webhook(named name: String) throws(Problem) -> Webhook {
+        let signer: Webhook.Signer
+        switch (secret, key) {
+        case (let secret?, nil): signer = .secret(secret)
+        case (nil, let key?): signer = .key(key)
+        default: throw Problem(400, "invalid_request", "A webhook needs either a secret or the name of an API key.")
+        }
+        if let unknown = events?.first(where: { !EventModel.types.contains($0) }) {
+            throw Problem(400, "invalid_request", "There is no event of the type \(JSONCoding.encodeText(unknown)).")
+        }
+        return Webhook(
+            name: name, url: url, signer: signer, events: events.map { Set($0) }, rooms: rooms.map { Set($0) })
+    }
+}
+
+/// A webhook as JSON shows it: never its secret.
+struct WebhookModel: Encodable, Sendable {
+    var name: String
+    var url: String
+    var key: String?
+    var events: [String]?
+    var rooms: [String]?
+    /// `active`, `failing` or `parked`.
+    var state: String
+    var queued: Int
+    var delivered: UInt64
+    var lost: UInt64
+    var lastError: String?
+
+    init(_ status: WebhookStatus) {
+        name = status.webhook.name
+        url = status.webhook.url
+        if case .key(let name) = status.webhook.signer { key = name }
+        events = status.webhook.events?.sorted()
+        rooms = status.webhook.rooms?.sorted()
+        state = status.state.rawValue
+        queued = status.queued
+        delivered = status.delivered
+        lost = status.lost
+        lastError = status.lastError
+    }
+}

@@ -1,0 +1,157 @@
+import CSQLite
+import Dispatch
+
+/// Why the database could not do something, in SQLite's words.
+public struct DatabaseError: Error, Sendable, Hashable, CustomStringConvertible {
+    public let description: String
+}
+
+/// One SQLite database. Its calls run one after the other on a thread of its own: nobody else ever waits for a disk.
+public final class Database: Sendable {
+    private let queue = DispatchQueue(label: "database", qos: .utility)
+    /// Touched on the queue only.
+    nonisolated(unsafe) private let connection: DatabaseConnection
+
+    /// The database in the file at `path`, made where there is none; nil: one in memory, which ends with the process. `schema` are statements that make the
+    /// tables that are not there yet.
+    public init(path: String?, schema: [String] = []) throws(DatabaseError) {
+        connection = try DatabaseConnection(path: path)
+        for statement in schema { try connection.run(statement) }
+    }
+
+    /// Does `work` in one transaction: all of it, or nothing where it throws.
+    public func transaction<Value: Sendable>(
+        _ work: @escaping @Sendable (DatabaseConnection) throws(DatabaseError) -> Value
+    ) async throws(DatabaseError) -> Value {
+        let result: Result<Value, DatabaseError> = await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                continuation.resume(
+                    returning: Result { () throws(DatabaseError) in try connection.transaction(work) })
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// What a column holds.
+public enum DatabaseValue: Sendable, Hashable {
+    case null
+    case integer(Int64)
+    case text(String)
+    case bytes([UInt8])
+
+    /// The number; 0 where there is none.
+    public var number: Int64 { if case .integer(let value) = self { value } else { 0 } }
+    /// The text; nil where there is none.
+    public var string: String? { if case .text(let value) = self { value } else { nil } }
+    /// The bytes; empty where there are none.
+    public var blob: [UInt8] { if case .bytes(let value) = self { value } else { [] } }
+}
+
+/// An open database within a transaction. Belongs to the database's thread.
+public final class DatabaseConnection {
+    private let handle: OpaquePointer
+    /// Statements that were prepared before, by their text.
+    private var statements: [String: OpaquePointer] = [:]
+
+    /// How long another process may hold the file, such as somebody who looks at it.
+    private static let busyMilliseconds: Int32 = 2_000
+
+    fileprivate init(path: String?) throws(DatabaseError) {
+        var opened: OpaquePointer?
+        let status = sqlite3_open_v2(
+            path ?? ":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
+        guard status == SQLITE_OK, let opened else {
+            sqlite3_close(opened)
+            throw DatabaseError(
+                description: "cannot open \(path ?? "a database in memory"): \(String(cString: sqlite3_errstr(status)))"
+            )
+        }
+        handle = opened
+        sqlite3_busy_timeout(handle, Self.busyMilliseconds)
+        // With a write-ahead log a transaction survives the end of the process, though perhaps not of the machine's power: an event may then come twice.
+        _ = try run("PRAGMA journal_mode=WAL")
+        _ = try run("PRAGMA synchronous=NORMAL")
+    }
+
+    deinit {
+        for statement in statements.values { sqlite3_finalize(statement) }
+        sqlite3_close(handle)
+    }
+
+    fileprivate func transaction<Value>(
+        _ work: (DatabaseConnection) throws(DatabaseError) -> Value
+    ) throws(DatabaseError) -> Value {
+        try run("BEGIN IMMEDIATE")
+        do throws(DatabaseError) {
+            let value = try work(self)
+            try run("COMMIT")
+            return value
+        } catch {
+            _ = try? run("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// The rows that one statement gives, with `values` in place of its question marks.
+    @discardableResult
+    public func run(_ sql: String, _ values: DatabaseValue...) throws(DatabaseError) -> [[DatabaseValue]] {
+        let statement = try prepared(sql)
+        defer {
+            sqlite3_reset(statement)
+            sqlite3_clear_bindings(statement)
+        }
+        for (index, value) in values.enumerated() { try check(bind(value, to: Int32(index + 1), of: statement)) }
+        var rows: [[DatabaseValue]] = []
+        while true {
+            switch sqlite3_step(statement) {
+            case SQLITE_ROW: rows.append((0..<sqlite3_column_count(statement)).map { column(Int32($0), of: statement) })
+            case SQLITE_DONE: return rows
+            default: throw failure
+            }
+        }
+    }
+
+    /// Rows that the last statement changed.
+    public var changes: Int { Int(sqlite3_changes(handle)) }
+
+    private func prepared(_ sql: String) throws(DatabaseError) -> OpaquePointer {
+        if let known = statements[sql] { return known }
+        var made: OpaquePointer?
+        try check(sqlite3_prepare_v2(handle, sql, -1, &made, nil))
+        guard let made else { throw DatabaseError(description: "the statement is empty") }
+        statements[sql] = made
+        return made
+    }
+
+    private func bind(_ value: DatabaseValue, to index: Int32, of statement: OpaquePointer) -> Int32 {
+        // SQLite copies what it is lent.
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        return switch value {
+        case .null: sqlite3_bind_null(statement, index)
+        case .integer(let number): sqlite3_bind_int64(statement, index, number)
+        case .text(let text): sqlite3_bind_text(statement, index, text, -1, transient)
+        case .bytes(let bytes): sqlite3_bind_blob64(statement, index, bytes, UInt64(bytes.count), transient)
+        }
+    }
+
+    private func column(_ index: Int32, of statement: OpaquePointer) -> DatabaseValue {
+        switch sqlite3_column_type(statement, index) {
+        case SQLITE_INTEGER: .integer(sqlite3_column_int64(statement, index))
+        case SQLITE_TEXT: sqlite3_column_text(statement, index).map { .text(String(cString: $0)) } ?? .null
+        case SQLITE_BLOB:
+            .bytes(
+                Array(
+                    UnsafeRawBufferPointer(
+                        start: sqlite3_column_blob(statement, index), count: Int(sqlite3_column_bytes(statement, index))
+                    )))
+        default: .null
+        }
+    }
+
+    private func check(_ status: Int32) throws(DatabaseError) {
+        guard status == SQLITE_OK else { throw failure }
+    }
+
+    private var failure: DatabaseError { DatabaseError(description: String(cString: sqlite3_errmsg(handle))) }
+}

@@ -1,0 +1,120 @@
+import Primitives
+import Storage
+
+/// An event on its way to a webhook.
+struct QueuedEvent: Sendable, Hashable {
+    var id: Int64
+    var eventID: String
+    var body: [UInt8]
+}
+
+/// The webhooks and what waits for them, in the database.
+///
+/// A room's events have one lane of several: within a lane the next is sent when the one before was accepted, so those of a room arrive in order, and
+/// one lane's wait is not another's.
+struct WebhookQueue: Sendable {
+    /// Requests of one webhook that are on the way at once.
+    static let lanes = 4
+    /// Events that wait for one webhook, some 100 MB: more push the oldest out. A receiver that was dead for so long starts anew.
+    static let maxEvents: Int64 = 100_000
+
+    private let database: Database
+
+    /// The tables that it needs.
+    static let schema = [
+        "CREATE TABLE IF NOT EXISTS webhooks (name TEXT PRIMARY KEY, url TEXT, secret TEXT, key TEXT, events TEXT, rooms TEXT)",
+        "CREATE TABLE IF NOT EXISTS webhook_events (id INTEGER PRIMARY KEY AUTOINCREMENT, webhook TEXT, lane INTEGER, event TEXT, body BLOB)",
+        "CREATE INDEX IF NOT EXISTS webhook_lanes ON webhook_events (webhook, lane, id)",
+    ]
+
+    init(_ database: Database) { self.database = database }
+
+    /// The lane of a room's events; the same in each life of the server.
+    static func lane(of room: String) -> Int {
+        Int(room.utf8.reduce(UInt32(7)) { $0 &* 31 &+ UInt32($1) } % UInt32(lanes))
+    }
+
+    func webhooks() async throws(DatabaseError) -> [Webhook] {
+        try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("SELECT name, url, secret, key, events, rooms FROM webhooks ORDER BY name")
+        }.map { row in
+            Webhook(
+                name: row[0].string ?? "", url: row[1].string ?? "",
+                signer: row[2].string.map { .secret($0) } ?? .key(row[3].string ?? ""),
+                events: row[4].string.map(Self.words), rooms: row[5].string.map(Self.words))
+        }
+    }
+
+    func put(_ webhook: Webhook) async throws(DatabaseError) {
+        var (secret, key) = (DatabaseValue.null, DatabaseValue.null)
+        switch webhook.signer {
+        case .secret(let text): secret = .text(text)
+        case .key(let name): key = .text(name)
+        }
+        let (events, rooms) = (Self.text(webhook.events), Self.text(webhook.rooms))
+        try await database.transaction { [secret, key] (sql) throws(DatabaseError) in
+            _ = try sql.run(
+                "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?)", .text(webhook.name), .text(webhook.url),
+                secret, key, events, rooms)
+        }
+    }
+
+    /// Forgets a webhook and what waits for it.
+    func delete(_ name: String) async throws(DatabaseError) {
+        try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("DELETE FROM webhooks WHERE name = ?", .text(name))
+            try sql.run("DELETE FROM webhook_events WHERE webhook = ?", .text(name))
+        }
+    }
+
+    /// Puts an event behind those that wait for each of `names`; how many older ones were pushed out, by name.
+    func add(
+        _ body: [UInt8], event: String, room: String, to names: [String]
+    ) async throws(DatabaseError) -> [String: Int] {
+        let lane = Int64(Self.lane(of: room))
+        return try await database.transaction { (sql) throws(DatabaseError) in
+            var lost: [String: Int] = [:]
+            for name in names {
+                try sql.run(
+                    "INSERT INTO webhook_events (webhook, lane, event, body) VALUES (?, ?, ?, ?)", .text(name),
+                    .integer(lane), .text(event), .bytes(body))
+                let count = try sql.run("SELECT count(*) FROM webhook_events WHERE webhook = ?", .text(name))[0][0]
+                    .number
+                guard count > Self.maxEvents else { continue }
+                try sql.run(
+                    "DELETE FROM webhook_events WHERE id IN (SELECT id FROM webhook_events WHERE webhook = ? ORDER BY id LIMIT ?)",
+                    .text(name), .integer(count - Self.maxEvents))
+                lost[name] = sql.changes
+            }
+            return lost
+        }
+    }
+
+    /// The event of a lane that has waited the longest.
+    func oldest(of name: String, lane: Int) async throws(DatabaseError) -> QueuedEvent? {
+        try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run(
+                "SELECT id, event, body FROM webhook_events WHERE webhook = ? AND lane = ? ORDER BY id LIMIT 1",
+                .text(name), .integer(Int64(lane)))
+        }.first.map { QueuedEvent(id: $0[0].number, eventID: $0[1].string ?? "", body: $0[2].blob) }
+    }
+
+    func remove(_ id: Int64) async throws(DatabaseError) {
+        try await database.transaction { (sql) throws(DatabaseError) in
+            _ = try sql.run("DELETE FROM webhook_events WHERE id = ?", .integer(id))
+        }
+    }
+
+    func count(of name: String) async throws(DatabaseError) -> Int {
+        try await database.transaction { (sql) throws(DatabaseError) in
+            Int(try sql.run("SELECT count(*) FROM webhook_events WHERE webhook = ?", .text(name))[0][0].number)
+        }
+    }
+
+    // Names of rooms and types have no control characters.
+    private static func text(_ words: Set<String>?) -> DatabaseValue {
+        words.map { .text($0.sorted().joined(separator: "\n")) } ?? .null
+    }
+
+    private static func words(_ text: String) -> Set<String> { Set(text.split(separator: "\n").map(String.init)) }
+}

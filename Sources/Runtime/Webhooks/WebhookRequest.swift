@@ -1,0 +1,46 @@
+import AccessTokens
+import Cryptography
+
+import struct Foundation.Data
+
+/// One event as it is posted.
+struct WebhookRequest: Sendable, Hashable {
+    var url: String
+    /// Complete lines, such as `Content-Type: application/json`.
+    var headers: [String]
+    var body: [UInt8]
+
+    /// How long the token of a request is good.
+    private static let tokenSeconds: Int64 = 300
+
+    /// The request for `event`, signed at `second` (since 1970); nil where the webhook's API key is no longer configured.
+    init?(_ event: QueuedEvent, to webhook: Webhook, keys: [APIKey], at second: Int64) {
+        url = webhook.url
+        body = event.body
+        headers = ["Content-Type: application/json", "User-Agent: martlet", "Martlet-Event-Id: \(event.eventID)"]
+        let secret: String
+        switch webhook.signer {
+        case .secret(let text): secret = text
+        case .key(let name):
+            guard let key = keys.first(where: { $0.name == name }),
+                let token = TokenVerifier(keys: [key]).mintBodyToken(
+                    key: name, sha256: Data(Digest.sha256(body)).base64EncodedString(), issuedAt: second,
+                    expiresAt: second + Self.tokenSeconds)
+            else { return nil }
+            secret = key.secret
+            headers.append("Authorization: \(token)")
+        }
+        let signed = Array("\(second).".utf8) + body
+        let signature = Digest.hmacSHA256(key: Array(secret.utf8), signed).map { byte in
+            (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        headers.append("Martlet-Signature: t=\(second),v1=\(signature.joined())")
+    }
+}
+
+/// What became of a request.
+enum WebhookOutcome: Sendable, Hashable {
+    case answered(status: Int)
+    /// In words: the name was not found, nobody listened, it took too long.
+    case failed(String)
+}

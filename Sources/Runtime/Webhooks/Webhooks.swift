@@ -1,0 +1,288 @@
+public import AccessTokens
+public import Logging
+import NetworkIO
+import Primitives
+public import RoomService
+public import Storage
+
+import struct Foundation.URLComponents
+
+/// Posts what happens in rooms to those who want to know.
+///
+/// Events come from the event log, go into the database at once, and leave it when a receiver has accepted them: a receiver that is away, or a server that
+/// was restarted, delays them. Media waits for nothing of this.
+public actor Webhooks {
+    /// What the module takes from outside.
+    struct World: Sendable {
+        var post: @Sendable (WebhookRequest) async -> WebhookOutcome
+        var sleep: @Sendable (TimeInterval) async -> Void
+        /// Milliseconds since 1970.
+        var now: @Sendable () -> Int64
+        /// 0 to 1.
+        var jitter: @Sendable () -> Double
+    }
+
+    private struct Lane {
+        let wake: AsyncStream<Void>.Continuation
+        let task: Task<Void, Never>
+    }
+
+    private struct Entry {
+        var webhook: Webhook
+        var lanes: [Lane] = []
+        var state = WebhookStatus.State.active
+        var delivered: UInt64 = 0
+        var lost: UInt64 = 0
+        var lastError: String?
+    }
+
+    private let rooms: RoomService
+    private let queue: WebhookQueue
+    private let keys: [APIKey]
+    private let allowsPrivate: Bool
+    private let encode: @Sendable (RoomLogEntry) -> (type: String, body: [UInt8])
+    private let world: World
+    private let logger: Logger
+    private var entries: [String: Entry] = [:]
+    private var isStopping = false
+
+    /// The webhooks in `database`. `encode` writes an event; `keys` sign for those that name one. `allowsPrivate`: receivers may be on this machine and in
+    /// its networks.
+    public init(
+        of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
+        encode: @escaping @Sendable (RoomLogEntry) -> (type: String, body: [UInt8]),
+        now: @escaping @Sendable () -> Int64, logger: Logger
+    ) {
+        let post = WebhookPost(allowsPrivate: allowsPrivate)
+        self.init(
+            of: rooms, database: database, keys: keys, allowsPrivate: allowsPrivate, encode: encode,
+            world: World(
+                post: { await post($0) }, sleep: { try? await Task.sleep(for: .milliseconds($0.milliseconds)) },
+                now: now,
+                jitter: {
+                    var random = SystemRandomNumberGenerator()
+                    return Double.random(in: 0...1, using: &random)
+                }), logger: logger)
+    }
+
+    init(
+        of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
+        encode: @escaping @Sendable (RoomLogEntry) -> (type: String, body: [UInt8]), world: World, logger: Logger
+    ) {
+        self.rooms = rooms
+        self.keys = keys
+        self.allowsPrivate = allowsPrivate
+        self.encode = encode
+        self.world = world
+        self.logger = logger
+        queue = WebhookQueue(database)
+    }
+
+    /// What the database must have.
+    public static var schema: [String] { WebhookQueue.schema }
+
+    /// Takes up the webhooks of the server's life before. Call once, before `run()`.
+    public func load() async throws(DatabaseError) {
+        for webhook in try await queue.webhooks() { entries[webhook.name] = Entry(webhook: webhook) }
+    }
+
+    /// Serves until the events end after `stop()`, or the task is cancelled. Call once.
+    public func run() async {
+        for name in entries.keys { open(name) }
+        var cursor = EventCursor.beginning
+        while !isStopping, !Task.isCancelled {
+            let feed = await rooms.follow(room: nil, after: cursor)
+            if feed.missesEvents, cursor != .beginning {
+                logger.error("events came faster than the database took them; webhooks miss some")
+            }
+            for await event in feed.events {
+                cursor = event.cursor
+                await add(event)
+            }
+        }
+        for entry in entries.values { entry.lanes.forEach { $0.task.cancel() } }
+    }
+
+    /// No further events come: `run()` ends behind the last, and what was not accepted waits for the server's next start.
+    public func stop() { isStopping = true }
+
+    private func add(_ event: RoomLogEntry) async {
+        guard !entries.isEmpty else { return }
+        let (type, body) = encode(event)
+        let names = entries.values.filter { $0.webhook.wants(type: type, room: event.room) }.map(\.webhook.name)
+        guard !names.isEmpty else { return }
+        do throws(DatabaseError) {
+            let lost = try await queue.add(body, event: event.cursor.text, room: event.room, to: names)
+            for (name, count) in lost { entries[name]?.lost += UInt64(count) }
+        } catch {
+            for name in names { entries[name]?.lost += 1 }
+            logger.error("an event for webhooks is lost: the database failed", ["error": .text(error.description)])
+        }
+        let lane = WebhookQueue.lane(of: event.room)
+        for name in names where entries[name]?.lanes.indices.contains(lane) == true {
+            entries[name]?.lanes[lane].wake.yield()
+        }
+    }
+}
+
+// MARK: Administration
+
+extension Webhooks {
+    /// Every webhook by name.
+    public func list() async throws(WebhookError) -> [WebhookStatus] {
+        var all: [WebhookStatus] = []
+        for name in entries.keys.sorted() {
+            if let status = try await status(of: name) { all.append(status) }
+        }
+        return all
+    }
+
+    /// One webhook; nil where there is none of that name.
+    public func status(of name: String) async throws(WebhookError) -> WebhookStatus? {
+        let queued = try await storing { () throws(DatabaseError) in try await queue.count(of: name) }
+        guard let entry = entries[name] else { return nil }
+        return WebhookStatus(
+            webhook: entry.webhook, state: entry.state, queued: queued, delivered: entry.delivered, lost: entry.lost,
+            lastError: entry.lastError)
+    }
+
+    /// Makes a webhook or replaces it; what waits for one of that name goes to the new receiver. Whether it is new.
+    @discardableResult
+    public func put(_ webhook: Webhook) async throws(WebhookError) -> Bool {
+        try check(webhook)
+        let isNew = entries[webhook.name] == nil
+        guard !isNew || entries.count < Webhook.Limits.webhooks else { throw .tooMany }
+        // Before the database is waited for, so that no two are made in the place of one.
+        close(webhook.name)
+        entries[webhook.name] = Entry(webhook: webhook)
+        try await storing { () throws(DatabaseError) in try await queue.put(webhook) }
+        close(webhook.name)
+        open(webhook.name)
+        return isNew
+    }
+
+    /// Forgets a webhook and what waits for it; whether there was one.
+    public func delete(_ name: String) async throws(WebhookError) -> Bool {
+        close(name)
+        guard entries.removeValue(forKey: name) != nil else { return false }
+        try await storing { () throws(DatabaseError) in try await queue.delete(name) }
+        return true
+    }
+
+    private func storing<Value: Sendable>(
+        _ work: () async throws(DatabaseError) -> Value
+    ) async throws(WebhookError) -> Value {
+        do throws(DatabaseError) {
+            return try await work()
+        } catch {
+            throw .storage(error.description)
+        }
+    }
+
+    private func check(_ webhook: Webhook) throws(WebhookError) {
+        guard (1...Webhook.Limits.nameBytes).contains(webhook.name.utf8.count) else {
+            throw .invalid("the name of a webhook must have 1 to \(Webhook.Limits.nameBytes) bytes")
+        }
+        guard let url = URLComponents(string: webhook.url), ["http", "https"].contains(url.scheme), let host = url.host,
+            !host.isEmpty, webhook.url.utf8.count <= Webhook.Limits.urlBytes,
+            webhook.url.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else {
+            throw .invalid(
+                "the url must begin with https:// or http://, name a host, and have at most \(Webhook.Limits.urlBytes) bytes"
+            )
+        }
+        // Names are judged when they are resolved; what is plain is said at once.
+        let address = SocketAddress(numeric: host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+        guard allowsPrivate || host != "localhost" && address?.isPublic != false else {
+            throw .invalid(
+                "the receiver's address is private: allow such receivers with webhooks.allow_private, if they are yours"
+            )
+        }
+        switch webhook.signer {
+        case .secret(let secret) where !Webhook.Limits.secretBytes.contains(secret.utf8.count):
+            throw .invalid(
+                "the secret must have \(Webhook.Limits.secretBytes.lowerBound) to \(Webhook.Limits.secretBytes.upperBound) bytes"
+            )
+        case .key(let name) where !keys.contains { $0.name == name }:
+            throw .invalid("there is no API key of the name that the webhook gives")
+        default: break
+        }
+        guard webhook.rooms?.count ?? 0 <= Webhook.Limits.rooms else {
+            throw .invalid("a webhook names at most \(Webhook.Limits.rooms) rooms")
+        }
+    }
+}
+
+// MARK: Sending
+
+extension Webhooks {
+    private func open(_ name: String) {
+        entries[name]?.lanes = (0..<WebhookQueue.lanes).map { lane in
+            let (signals, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+            wake.yield()
+            return Lane(
+                wake: wake,
+                task: Task {
+                    for await _ in signals { await serve(name, lane) }
+                })
+        }
+    }
+
+    private func close(_ name: String) {
+        entries[name]?.lanes.forEach { $0.task.cancel() }
+        entries[name]?.lanes = []
+    }
+
+    /// Sends what waits in a lane until it is empty.
+    private func serve(_ name: String, _ lane: Int) async {
+        var backoff = WebhookBackoff()
+        while !Task.isCancelled, let webhook = entries[name]?.webhook, entries[name]?.state != .parked {
+            guard let event = try? await queue.oldest(of: name, lane: lane) else { return }
+            let outcome = await send(event, to: webhook)
+            // Set anew or forgotten meanwhile: what was accepted is sent again rather than lost.
+            guard !Task.isCancelled, entries[name]?.webhook == webhook else { return }
+            let step = backoff.step(after: outcome, at: world.now(), jitter: world.jitter())
+            note(outcome, step, name)
+            switch step {
+            case .next, .giveUp: try? await queue.remove(event.id)
+            case .again(let wait): await world.sleep(wait)
+            case .park: return
+            }
+        }
+    }
+
+    private func send(_ event: QueuedEvent, to webhook: Webhook) async -> WebhookOutcome {
+        guard let request = WebhookRequest(event, to: webhook, keys: keys, at: world.now() / 1_000) else {
+            return .failed("the API key that signs is no longer configured")
+        }
+        return await world.post(request)
+    }
+
+    private func note(_ outcome: WebhookOutcome, _ step: WebhookBackoff.Step, _ name: String) {
+        let error: String? =
+            switch outcome {
+            case .answered(200..<300): nil
+            case .answered(let status): "the receiver answered \(status)"
+            case .failed(let words): words
+            }
+        let before = entries[name]?.state
+        let state: WebhookStatus.State =
+            switch step {
+            case .next: .active
+            case .park: .parked
+            case .again, .giveUp: .failing
+            }
+        if step == .next { entries[name]?.delivered += 1 }
+        if step == .giveUp { entries[name]?.lost += 1 }
+        entries[name]?.state = state
+        entries[name]?.lastError = error
+        let fields: LogFields = ["webhook": .text(name), "error": .text(error ?? "none")]
+        if step == .giveUp { logger.warning("a webhook's receiver refused an event for good", fields) }
+        guard state != before else { return }
+        switch state {
+        case .active: logger.info("a webhook's receiver accepts events again", fields)
+        case .failing: logger.warning("a webhook's receiver does not accept events; they wait for it", fields)
+        case .parked: logger.error("a webhook is parked: its receiver accepted nothing for a day; set it again", fields)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+@testable import Storage
+
+@Suite("Database")
+struct DatabaseTests {
+    @Test("Values of every type come back as they were written")
+    func values() async throws {
+        let database = try Database(path: nil)
+        let row: [DatabaseValue] = [.null, .integer(.min), .text("ä\"'; DROP TABLE t"), .bytes([0, 255, 7])]
+        let rows = try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("CREATE TABLE t (a, b, c, d)")
+            try sql.run("INSERT INTO t VALUES (?, ?, ?, ?)", row[0], row[1], row[2], row[3])
+            return try sql.run("SELECT * FROM t")
+        }
+        #expect(rows == [row])
+    }
+
+    @Test("A transaction that throws leaves nothing behind, and the next one works")
+    func rollback() async throws {
+        let database = try Database(path: nil)
+        try await database.transaction { (sql) throws(DatabaseError) in _ = try sql.run("CREATE TABLE t (a UNIQUE)") }
+        await #expect(throws: DatabaseError.self) {
+            try await database.transaction { (sql) throws(DatabaseError) in
+                try sql.run("INSERT INTO t VALUES (1)")
+                try sql.run("INSERT INTO t VALUES (1)")
+            }
+        }
+        let count = try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("INSERT INTO t VALUES (2)")
+            return try sql.run("SELECT count(*), max(a) FROM t")
+        }
+        #expect(count == [[.integer(1), .integer(2)]])
+    }
+
+    @Test(
+        "What was written to a file is there when it is opened again; a folder is no database, and the error names it")
+    func file() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "martlet.db").path
+        for expected in 1...3 {
+            let database = try Database(path: path)
+            let count = try await database.transaction { (sql) throws(DatabaseError) in
+                try sql.run("CREATE TABLE IF NOT EXISTS t (a)")
+                try sql.run("INSERT INTO t VALUES (1)")
+                return try sql.run("SELECT count(*) FROM t")
+            }
+            #expect(count == [[.integer(Int64(expected))]])
+        }
+        do throws(DatabaseError) {
+            _ = try Database(path: folder.path)
+            Issue.record("opened")
+        } catch {
+            #expect(error.description.contains(folder.path))
+        }
+    }
+}

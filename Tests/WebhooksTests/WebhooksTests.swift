@@ -1,0 +1,289 @@
+import AccessTokens
+import EdgeTestSupport
+import Logging
+import NetworkIO
+import Primitives
+import Rooms
+import Storage
+import Synchronization
+import Testing
+
+@testable import RoomService
+@testable import Webhooks
+
+/// A receiver that answers as the test says, and whose sender's waits pass at once.
+private final class Receiver: Sendable {
+    struct State {
+        var bodies: [String] = []
+        var waits: [TimeInterval] = []
+        var now: Int64 = 1_700_000_000_000
+        var answer: @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome = { _, _ in .answered(status: 200) }
+        var attempts = 0
+    }
+
+    private let state = Mutex(State())
+    private let (signals, signal) = AsyncStream<Void>.makeStream()
+
+    var bodies: [String] { state.withLock { $0.bodies } }
+    var waits: [TimeInterval] { state.withLock { $0.waits } }
+
+    func answer(_ answer: @escaping @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome) {
+        state.withLock { $0.answer = answer }
+    }
+
+    var world: Webhooks.World {
+        Webhooks.World(
+            post: { [self] request in
+                let body = String(decoding: request.body, as: UTF8.self)
+                let outcome = state.withLock { state in
+                    state.attempts += 1
+                    let outcome = state.answer(body, state.attempts)
+                    if outcome == .answered(status: 200) { state.bodies.append(body) }
+                    return outcome
+                }
+                signal.yield()
+                return outcome
+            },
+            sleep: { [self] interval in
+                state.withLock { state in
+                    state.waits.append(interval)
+                    state.now += interval.milliseconds
+                }
+                await Task.yield()
+            }, now: { [self] in state.withLock { $0.now } }, jitter: { 1 })
+    }
+
+    /// Waits until so many events were accepted.
+    func accepted(_ count: Int) async {
+        if bodies.count >= count { return }
+        for await _ in signals where bodies.count >= count { return }
+    }
+}
+
+@Suite("Webhooks", .timeLimit(.minutes(1)))
+struct WebhooksTests {
+    private static let secret = "sixteen bytes or more"
+
+    private func webhook(_ name: String = "w", events: Set<String>? = nil, rooms: Set<String>? = nil) -> Webhook {
+        Webhook(name: name, url: "https://example.com/hook", signer: .secret(Self.secret), events: events, rooms: rooms)
+    }
+
+    private func webhooks(_ rooms: RoomService, _ database: Database, _ receiver: Receiver, allowsPrivate: Bool = false)
+        -> Webhooks
+    {
+        Webhooks(
+            of: rooms, database: database, keys: [APIKey(name: "app", secret: "app-secret")],
+            allowsPrivate: allowsPrivate,
+            encode: { entry in
+                let words = String("\(entry.event)".prefix { $0 != "(" })
+                return (words, Array("\(entry.room) \(entry.sequence) \(words)".utf8))
+            }, world: receiver.world, logger: .quiet)
+    }
+
+    /// Runs webhooks over rooms of their own until `body` has ended.
+    private func with(
+        _ database: Database? = nil, _ receiver: Receiver,
+        _ body: (RoomService, Webhooks) async throws -> Void
+    ) async throws {
+        let database = try database ?? Database(path: nil, schema: Webhooks.schema)
+        let rooms = RoomService(media: TestPlane())
+        let webhooks = webhooks(rooms, database, receiver)
+        try await webhooks.load()
+        let task = Task { await webhooks.run() }
+        try await body(rooms, webhooks)
+        await webhooks.stop()
+        await rooms.shutDown()
+        await task.value
+    }
+
+    @Test("I4: each event of a room is posted once and in order, also where the receiver is away for a while")
+    func order() async throws {
+        let receiver = Receiver()
+        // Every third request fails, and ten in a row in the middle.
+        receiver.answer { _, attempt in
+            attempt % 3 == 0 || (20..<30).contains(attempt) ? .failed("nobody listens") : .answered(status: 200)
+        }
+        try await with(nil, receiver) { rooms, webhooks in
+            #expect(try await webhooks.put(webhook()))
+            for round in 0..<10 {
+                for room in ["a", "b", "c"] { _ = try await rooms.createRoom(named: "\(room)\(round)") }
+                for room in ["a", "b", "c"] { _ = try await rooms.deleteRoom(named: "\(room)\(round)") }
+            }
+            await receiver.accepted(60)
+            #expect(try await webhooks.status(of: "w")?.queued == 0)
+        }
+        let bodies = receiver.bodies
+        #expect(bodies.count == 60 && Set(bodies).count == 60)
+        for room in ["a", "b", "c"].flatMap({ room in (0..<10).map { "\(room)\($0)" } }) {
+            #expect(bodies.filter { $0.hasPrefix("\(room) ") } == ["\(room) 1 roomStarted", "\(room) 2 roomEnded"])
+        }
+    }
+
+    @Test(
+        "I4: what waits when the server ends is posted in its next life, before what happens then, and the webhook is still there"
+    )
+    func restart() async throws {
+        let database = try Database(path: nil, schema: Webhooks.schema)
+        let dead = Receiver()
+        dead.answer { _, _ in .failed("nobody listens") }
+        try await with(database, dead) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            _ = try await rooms.createRoom(named: "R")
+        }
+        #expect(dead.bodies.isEmpty)
+        let receiver = Receiver()
+        try await with(database, receiver) { rooms, webhooks in
+            await receiver.accepted(2)
+            _ = try await rooms.createRoom(named: "R")
+            await receiver.accepted(3)
+            #expect(try await webhooks.list().map(\.webhook) == [webhook()])
+        }
+        #expect(receiver.bodies.prefix(3) == ["R 1 roomStarted", "R 2 roomEnded", "R 1 roomStarted"])
+    }
+
+    @Test("A webhook gets the types and rooms that it wants, and nothing once it is deleted")
+    func filters() async throws {
+        let receiver = Receiver()
+        try await with(nil, receiver) { rooms, webhooks in
+            try await webhooks.put(webhook("types", events: ["roomEnded"]))
+            try await webhooks.put(webhook("rooms", rooms: ["b"]))
+            for room in ["a", "b"] {
+                _ = try await rooms.createRoom(named: room)
+                try await rooms.deleteRoom(named: room)
+            }
+            await receiver.accepted(4)
+            #expect(try await webhooks.delete("types"))
+            #expect(try await !webhooks.delete("types"))
+            #expect(try await webhooks.delete("rooms"))
+            #expect(try await webhooks.list().isEmpty)
+        }
+        #expect(receiver.bodies.sorted() == ["a 2 roomEnded", "b 1 roomStarted", "b 2 roomEnded", "b 2 roomEnded"])
+    }
+
+    @Test("An event that the receiver refuses ten times is given up and counted, and the next one comes")
+    func refusals() async throws {
+        let receiver = Receiver()
+        receiver.answer { body, _ in .answered(status: body.hasSuffix("roomStarted") ? 422 : 200) }
+        try await with(nil, receiver) { rooms, webhooks in
+            try await webhooks.put(webhook())
+            _ = try await rooms.createRoom(named: "R")
+            try await rooms.deleteRoom(named: "R")
+            await receiver.accepted(1)
+        }
+        #expect(receiver.bodies == ["R 2 roomEnded"])
+        #expect(receiver.waits.count == WebhookBackoff.refusals - 1)
+    }
+
+    @Test("What a webhook says is checked, and its error says what must be there")
+    func checks() async throws {
+        let rooms = RoomService(media: TestPlane())
+        let webhooks = webhooks(rooms, try Database(path: nil, schema: Webhooks.schema), Receiver())
+        let urls = [
+            "", "ftp://example.com", "https://", "https:///x", "https://a b", "http://localhost/x", "http://127.0.0.1",
+            "http://[::1]:80/", "http://10.1.2.3/x", "http://169.254.169.254/latest", "https://\u{e9}.com",
+            "https://e.com/" + String(repeating: "a", count: 2_048),
+        ]
+        for url in urls {
+            var made = webhook()
+            made.url = url
+            await #expect(throws: WebhookError.self, "\(url)") { try await webhooks.put(made) }
+        }
+        for signer in [Webhook.Signer.secret("short"), .key("unknown")] {
+            var made = webhook()
+            made.signer = signer
+            await #expect(throws: WebhookError.self) { try await webhooks.put(made) }
+        }
+        for index in 0..<Webhook.Limits.webhooks { #expect(try await webhooks.put(webhook("w\(index)"))) }
+        await #expect(throws: WebhookError.tooMany) { try await webhooks.put(webhook()) }
+        #expect(try await !webhooks.put(webhook("w3")), "one may be replaced")
+    }
+}
+
+@Suite("Signed requests of webhooks")
+struct WebhookRequestTests {
+    private let event = QueuedEvent(id: 7, eventID: "e-9", body: Array(#"{"a":1}"#.utf8))
+
+    // Both values by Python's hmac and hashlib.
+    @Test("The signature is HMAC-SHA256 over the time, a point and the body, as a foreign implementation computes it")
+    func signature() throws {
+        let webhook = Webhook(name: "w", url: "https://e.com", signer: .secret("sixteen bytes or more"))
+        let request = try #require(WebhookRequest(event, to: webhook, keys: [], at: 1_700_000_000))
+        #expect(
+            request.headers.last
+                == "Martlet-Signature: t=1700000000,v1=ca01cc9110dc59dc1c3125223218e0a09883c98c16a0940b4d5acf5e6f1ae1c4"
+        )
+        #expect(request.headers.contains("Martlet-Event-Id: e-9") && !request.headers.contains { $0.hasPrefix("Auth") })
+    }
+
+    @Test("With an API key a token vouches for the body; without that key there is no request")
+    func token() throws {
+        let webhook = Webhook(name: "w", url: "https://e.com", signer: .key("app"))
+        let keys = [APIKey(name: "app", secret: "sixteen bytes or more")]
+        let request = try #require(WebhookRequest(event, to: webhook, keys: keys, at: 1_700_000_000))
+        #expect(
+            request.headers.last?.hasSuffix("v1=ca01cc9110dc59dc1c3125223218e0a09883c98c16a0940b4d5acf5e6f1ae1c4")
+                == true)
+        let token = try #require(request.headers.first { $0.hasPrefix("Authorization: ") }?.dropFirst(15))
+        #expect(try TokenVerifier(keys: keys).verify(String(token), at: 1_700_000_100).apiKey == "app")
+        #expect(throws: AccessTokenError.expired) {
+            try TokenVerifier(keys: keys).verify(String(token), at: 1_700_000_361)
+        }
+        #expect(WebhookRequest(event, to: webhook, keys: [], at: 0) == nil)
+    }
+}
+
+@Suite("Waiting for a webhook's receiver")
+struct WebhookBackoffTests {
+    @Test("Waits double from a second to a minute, half of each at random; one accepted request begins anew")
+    func waits() {
+        var backoff = WebhookBackoff()
+        let waits = (0..<9).map { _ in backoff.step(after: .failed(""), at: 0, jitter: 1) }
+        #expect(waits == [1, 2, 4, 8, 16, 32, 60, 60, 60].map { .again(after: .seconds($0)) })
+        #expect(backoff.step(after: .answered(status: 503), at: 0, jitter: 0) == .again(after: .seconds(30)))
+        #expect(backoff.step(after: .answered(status: 204), at: 0, jitter: 0) == .next)
+        #expect(backoff.step(after: .failed(""), at: 0, jitter: 0) == .again(after: .milliseconds(500)))
+    }
+
+    @Test("Ten refusals give an event up; a receiver that is overloaded, broken or away for a day is left alone")
+    func ends() {
+        var refused = WebhookBackoff()
+        for _ in 0..<9 { _ = refused.step(after: .answered(status: 400), at: 0, jitter: 0) }
+        #expect(refused.step(after: .answered(status: 400), at: 0, jitter: 0) == .giveUp)
+        for outcome in [
+            WebhookOutcome.failed(""), .answered(status: 500), .answered(status: 429), .answered(status: 301),
+        ] {
+            var backoff = WebhookBackoff()
+            for _ in 0..<20 { #expect(backoff.step(after: outcome, at: 5, jitter: 0) != .giveUp) }
+            #expect(backoff.step(after: outcome, at: 86_400_004, jitter: 0) != .park)
+            #expect(backoff.step(after: outcome, at: 86_400_005, jitter: 0) == .park)
+        }
+    }
+}
+
+@Suite("Addresses that webhooks may not reach")
+struct PublicAddressTests {
+    @Test(
+        "Private, loopback, link-local and special addresses are not public, in IPv6's forms of them too",
+        arguments: [
+            "0.0.0.0", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "169.254.169.254", "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.1", "192.168.1.1", "198.18.0.1", "198.19.255.255", "224.0.0.1", "255.255.255.255", "::", "::1",
+            "::ffff:10.0.0.1", "fe80::1", "fc00::1", "fd12::1", "ff02::1", "64:ff9b::a00:1", "2001:db8::1",
+            "2002:a00:1::", "2001::1",
+        ])
+    func notPublic(_ text: String) throws {
+        #expect(try #require(SocketAddress(numeric: text)).isPublic == false)
+    }
+
+    @Test(
+        "Addresses beside those are public",
+        arguments: [
+            "1.1.1.1", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.0", "126.0.0.1", "169.253.0.1",
+            "172.15.0.1",
+            "172.32.0.1", "192.0.1.1", "192.167.0.1", "198.17.0.1", "198.20.0.1", "223.0.0.1", "::ffff:1.1.1.1",
+            "2606:4700::1111", "2001:200::1", "2003::1", "3fff:ffff::1",
+        ])
+    func isPublic(_ text: String) throws {
+        #expect(try #require(SocketAddress(numeric: text)).isPublic)
+    }
+}
