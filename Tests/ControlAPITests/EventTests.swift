@@ -35,7 +35,10 @@ struct EventTests {
         #expect((second.members["events"] as? [Any])?.count == 1)
         let all = try await ask("/v1/events?after=0")
         #expect((all.members["events"] as? [Any])?.count == 2)
-        for target in ["/v1/events?after=x", "/v1/events?limit=0", "/v1/events?limit=1001", "/v1/events?limit=a"] {
+        for target in [
+            "/v1/events?after=x", "/v1/events?limit=0", "/v1/events?limit=1001", "/v1/events?limit=a",
+            "/v1/rooms/%20/events",
+        ] {
             #expect(try await ask(target).status == 400, "\(target)")
         }
     }

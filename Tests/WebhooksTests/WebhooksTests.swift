@@ -181,6 +181,7 @@ struct WebhooksTests {
         let urls = [
             "", "ftp://example.com", "https://", "https:///x", "https://a b", "http://localhost/x", "http://127.0.0.1",
             "http://[::1]:80/", "http://10.1.2.3/x", "http://169.254.169.254/latest", "https://\u{e9}.com",
+            "https://a@b.com/", "https://b.com?x",
             "https://e.com/" + String(repeating: "a", count: 2_048),
         ]
         for url in urls {

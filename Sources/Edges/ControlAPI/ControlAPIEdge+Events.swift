@@ -6,7 +6,10 @@ import Rooms
 
 extension ControlAPIEdge {
     func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await events(request, of: try moderatedRoom(request))
+        let room = try moderatedRoom(request)
+        // A room need not be there yet, or any more, but it must be one that could be.
+        try await asking { () async throws(RoomError) in try RoomNames.check(room) }
+        return try await events(request, of: room)
     }
 
     func listAllEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

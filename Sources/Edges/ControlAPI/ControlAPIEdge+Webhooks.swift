@@ -49,6 +49,13 @@ extension ControlAPIEdge {
             switch error {
             case .invalid(let sentence):
                 throw Problem(400, "invalid_request", "\(sentence.prefix(1).uppercased())\(sentence.dropFirst()).")
+            case .privateAddress:
+                throw Problem(
+                    403, "private_address",
+                    "The receiver's address is private. Allow such receivers with webhooks.allow_private, if they are yours."
+                )
+            case .keyNotFound:
+                throw Problem(404, "key_not_found", "There is no API key of the name that the webhook gives.")
             case .tooMany: throw Problem(409, "limit_exceeded", "The server has as many webhooks as it may have.")
             case .storage(let words):
                 context.logger.error("the database failed", ["error": .text(words)])

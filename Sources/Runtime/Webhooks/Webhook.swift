@@ -4,9 +4,7 @@ public struct Webhook: Sendable, Hashable {
     public enum Limits {
         /// Webhooks of one server: each has four requests on the way at most.
         public static let webhooks = 16
-        public static let nameBytes = 64
         public static let urlBytes = 2_048
-        public static let secretBytes = 16...256
         /// Entries of `rooms`.
         public static let rooms = 1_000
     }
@@ -70,6 +68,10 @@ public struct WebhookStatus: Sendable, Hashable {
 public enum WebhookError: Error, Sendable, Hashable {
     /// A member of it is not acceptable, for the reason given.
     case invalid(String)
+    /// The receiver is on this machine or in a private network, and may not be.
+    case privateAddress
+    /// There is no API key of the name that it gives.
+    case keyNotFound
     /// There are as many as there may be.
     case tooMany
     /// The database failed.

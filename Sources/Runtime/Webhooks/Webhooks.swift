@@ -3,9 +3,8 @@ public import Logging
 import NetworkIO
 import Primitives
 public import RoomService
+import Rooms
 public import Storage
-
-import struct Foundation.URLComponents
 
 /// Posts what happens in rooms to those who want to know.
 ///
@@ -169,6 +168,11 @@ extension Webhooks {
         return true
     }
 
+    /// The host is the first part.
+    private static var urlForm: Regex<(Substring, Substring, Substring?, Substring?)> {
+        /https?:\/\/([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?(\/[!-~]*)?/
+    }
+
     private func storing<Value: Sendable>(
         _ work: () async throws(DatabaseError) -> Value
     ) async throws(WebhookError) -> Value {
@@ -180,35 +184,31 @@ extension Webhooks {
     }
 
     private func check(_ webhook: Webhook) throws(WebhookError) {
-        guard (1...Webhook.Limits.nameBytes).contains(webhook.name.utf8.count) else {
-            throw .invalid("the name of a webhook must have 1 to \(Webhook.Limits.nameBytes) bytes")
+        guard webhook.name.wholeMatch(of: /[A-Za-z0-9_-]{1,64}/) != nil else {
+            throw .invalid("the name of a webhook must have 1 to 64 letters, digits, hyphens and underscores")
         }
-        guard let url = URLComponents(string: webhook.url), ["http", "https"].contains(url.scheme), let host = url.host,
-            !host.isEmpty, webhook.url.utf8.count <= Webhook.Limits.urlBytes,
-            webhook.url.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        guard webhook.url.utf8.count <= Webhook.Limits.urlBytes, let url = webhook.url.wholeMatch(of: Self.urlForm)
         else {
             throw .invalid(
-                "the url must begin with https:// or http://, name a host, and have at most \(Webhook.Limits.urlBytes) bytes"
+                "the url must be http:// or https:// with a host, perhaps a port and a path, and have at most \(Webhook.Limits.urlBytes) bytes"
             )
         }
         // Names are judged when they are resolved; what is plain is said at once.
-        let address = SocketAddress(numeric: host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
-        guard allowsPrivate || host != "localhost" && address?.isPublic != false else {
-            throw .invalid(
-                "the receiver's address is private: allow such receivers with webhooks.allow_private, if they are yours"
-            )
-        }
+        let host = url.output.1
+        let address = SocketAddress(numeric: String(host.hasPrefix("[") ? host.dropFirst().dropLast() : host))
+        guard allowsPrivate || host != "localhost" && address?.isPublic != false else { throw .privateAddress }
         switch webhook.signer {
-        case .secret(let secret) where !Webhook.Limits.secretBytes.contains(secret.utf8.count):
-            throw .invalid(
-                "the secret must have \(Webhook.Limits.secretBytes.lowerBound) to \(Webhook.Limits.secretBytes.upperBound) bytes"
-            )
-        case .key(let name) where !keys.contains { $0.name == name }:
-            throw .invalid("there is no API key of the name that the webhook gives")
-        default: break
+        case .secret(let secret):
+            guard secret.wholeMatch(of: /[ -~]{16,256}/) != nil else {
+                throw .invalid("the secret must have 16 to 256 printable ASCII characters")
+            }
+        case .key(let name): guard keys.contains(where: { $0.name == name }) else { throw .keyNotFound }
         }
         guard webhook.rooms?.count ?? 0 <= Webhook.Limits.rooms else {
             throw .invalid("a webhook names at most \(Webhook.Limits.rooms) rooms")
+        }
+        for room in webhook.rooms ?? [] {
+            if let fault = TextRule.identifier.fault(in: room) { throw .invalid("the name of a room \(fault)") }
         }
     }
 }
