@@ -85,6 +85,7 @@ let modules: [Target] = [
     module(
         "Runtime", "Webhooks",
         ["RoomService", "Rooms", "Storage", "AccessTokens", "Cryptography", "NetworkIO", "Logging", "CHTTPPost"]),
+    module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),
@@ -97,7 +98,10 @@ let modules: [Target] = [
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module(
         "Edges", "ControlAPI",
-        ["EdgeSupport", "Webhooks", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
+        [
+            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "RoomService", "Rooms", "AccessTokens", "HTTPServing",
+            "MediaControl", "Logging",
+        ],
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
@@ -118,7 +122,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI", "Telemetry",
+            "Storage", "SessionStore", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI",
+            "Telemetry",
             "Console", "Logging",
             "CLinux",
         ], path: "Sources/martlet", swiftSettings: settings),
@@ -182,6 +187,7 @@ let testTargets: [Target] = [
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
     tests(of: "Storage"),
+    tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "Webhooks",
         also: [
@@ -206,7 +212,7 @@ let testTargets: [Target] = [
         of: "ControlAPI",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
-            "Storage", "Webhooks", "Logging",
+            "Storage", "SessionStore", "Webhooks", "Logging",
         ]),
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(

@@ -9,6 +9,7 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 import RoomService
+import SessionStore
 import Signalling
 import Storage
 import Telemetry
@@ -23,6 +24,8 @@ struct Server {
     private let webhooks: Webhooks
     private let roomsTask: Task<Void, Never>
     private let webhooksTask: Task<Void, Never>
+    private let sessions: SessionStore
+    private let sessionsTask: Task<Void, Never>
     /// The workers' watchdog and the heap's keeper.
     private let keepers: [Task<Void, Never>]
     private let publicListener: HTTPServer
@@ -37,13 +40,22 @@ struct Server {
         let logger = Logger("martlet", output: output)
         let openFiles = OpenFiles.raiseLimit()
         let workers = try startWorkers(configuration, logger)
+        let database = try openDatabase(configuration)
+        let sessions = SessionStore(
+            database, keptSeconds: Int64(configuration.sessionsKept.seconds),
+            encode: { JSONCoding.encode(SessionModel($0)) })
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
-            log: RoomLog(logger: logger.named("rooms")).write)
+            log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) })
         let health = Health()
-        let webhooks = try await openWebhooks(configuration, rooms, logger)
+        let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
         let webhooksTask = Task { await webhooks.run() }
+        let sessionsTask = Task {
+            await sessions.run {
+                logger.error("the summary of a stay is lost: the database fails", ["error": .text($0.description)])
+            }
+        }
         let context = EdgeContext(
             rooms: rooms,
             gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
@@ -54,7 +66,7 @@ struct Server {
         let keepers = [Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) }]
         let server = Server(
             configuration: configuration, workers: workers, rooms: rooms, webhooks: webhooks, roomsTask: roomsTask,
-            webhooksTask: webhooksTask, keepers: keepers,
+            webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
@@ -77,26 +89,36 @@ struct Server {
         }
     }
 
-    private static func openWebhooks(
-        _ configuration: Configuration, _ rooms: RoomService, _ logger: Logger
-    ) async throws(CommandError) -> Webhooks {
+    private static func openDatabase(_ configuration: Configuration) throws(CommandError) -> Database {
         do throws(DatabaseError) {
-            let webhooks = Webhooks(
-                of: rooms, database: try Database(path: configuration.databasePath, schema: Webhooks.schema),
-                keys: configuration.apiKeys,
-                allowsPrivate: configuration.webhooksAllowPrivate,
-                encode: { entry in
-                    let model = EventModel(entry)
-                    return (model.type, JSONCoding.encode(model))
-                }, now: { MonotonicClock.wallMilliseconds() }, logger: logger.named("webhooks"))
-            try await webhooks.load()
-            return webhooks
+            return try Database(path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema)
         } catch {
-            throw CommandError(
-                message:
-                    "martlet: the database cannot be used: \(error). Set storage.path to a file that the server may write.",
-                exitCode: 1)
+            throw databaseFailed(error)
         }
+    }
+
+    private static func databaseFailed(_ error: DatabaseError) -> CommandError {
+        CommandError(
+            message: "martlet: the database fails: \(error). Set storage.path to a file that the server may write.",
+            exitCode: 1)
+    }
+
+    private static func openWebhooks(
+        _ configuration: Configuration, _ database: Database, _ rooms: RoomService, _ logger: Logger
+    ) async throws(CommandError) -> Webhooks {
+        let webhooks = Webhooks(
+            of: rooms, database: database, keys: configuration.apiKeys,
+            allowsPrivate: configuration.webhooksAllowPrivate,
+            encode: { entry in
+                let model = EventModel(entry)
+                return (model.type, JSONCoding.encode(model))
+            }, now: { MonotonicClock.wallMilliseconds() }, logger: logger.named("webhooks"))
+        do throws(DatabaseError) {
+            try await webhooks.load()
+        } catch {
+            throw databaseFailed(error)
+        }
+        return webhooks
     }
 
     private func listen(_ context: EdgeContext) async throws(CommandError) {
@@ -130,7 +152,8 @@ struct Server {
         signalling.register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         ControlAPIEdge(
-            context: context, webhooks: webhooks, callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter()
+            context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,
+            node: nodeReporter()
         ).register(on: &router)
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
@@ -191,6 +214,8 @@ struct Server {
         }
         await roomsTask.value
         await webhooksTask.value
+        sessions.finish()
+        await sessionsTask.value
         await privateListener.stop()
     }
 }

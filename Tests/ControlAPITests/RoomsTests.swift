@@ -6,6 +6,7 @@ import HTTPServing
 import Logging
 import RoomService
 import Rooms
+import SessionStore
 import Storage
 import TestSupport
 import Testing
@@ -26,13 +27,16 @@ struct House {
     }
 
     static func edge(_ rooms: TestRooms, callsPerSecond: Int = 1_000) -> ControlAPIEdge {
-        guard let database = try? Database(path: nil, schema: Webhooks.schema) else {
+        guard let database = try? Database(path: nil, schema: Webhooks.schema + SessionStore.schema) else {
             preconditionFailure("no memory for a database")
         }
         let webhooks = Webhooks(
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { ($0.event.word, []) },
             now: { 0 }, logger: .quiet)
-        return ControlAPIEdge(context: rooms.context, webhooks: webhooks, callsPerSecond: callsPerSecond) {
+        let sessions = SessionStore(database, keptSeconds: 60, encode: { JSONCoding.encode(SessionModel($0)) })
+        return ControlAPIEdge(
+            context: rooms.context, webhooks: webhooks, sessions: sessions, callsPerSecond: callsPerSecond
+        ) {
             NodeReport(
                 server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,
                 workers: [])

@@ -74,6 +74,17 @@ extension ControlAPIEdge {
 }
 
 extension HTTPRequest {
+    /// A whole number of the query; nil where it is absent.
+    func number(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
+        guard let text = query[name] else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw Problem(
+                400, "invalid_request",
+                "The query's \(name) must be a number from \(range.lowerBound) to \(range.upperBound).")
+        }
+        return number
+    }
+
     /// A parameter of the query that is `true` or `false`; absent means false.
     func flag(_ name: String) throws(Problem) -> Bool {
         switch query[name] {

@@ -97,15 +97,4 @@ extension HTTPRequest {
         }
         return cursor
     }
-
-    /// A whole number of the query.
-    fileprivate func number(_ name: String, in range: ClosedRange<Int>) throws(Problem) -> Int? {
-        guard let text = query[name] else { return nil }
-        guard let number = Int(text), range.contains(number) else {
-            throw Problem(
-                400, "invalid_request",
-                "The query's \(name) must be a number from \(range.lowerBound) to \(range.upperBound).")
-        }
-        return number
-    }
 }

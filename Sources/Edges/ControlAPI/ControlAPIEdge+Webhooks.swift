@@ -1,7 +1,6 @@
 import AccessTokens
 import EdgeSupport
 import HTTPServing
-import Logging
 import Webhooks
 
 extension ControlAPIEdge {
@@ -57,9 +56,7 @@ extension ControlAPIEdge {
             case .keyNotFound:
                 throw Problem(404, "key_not_found", "There is no API key of the name that the webhook gives.")
             case .tooMany: throw Problem(409, "limit_exceeded", "The server has as many webhooks as it may have.")
-            case .storage(let words):
-                context.logger.error("the database failed", ["error": .text(words)])
-                throw Problem(500, "storage_failed", "The server's database failed; its log says why.")
+            case .storage(let words): throw storageFailed(words)
             }
         }
     }

@@ -1,22 +1,25 @@
 public import EdgeSupport
 public import HTTPServing
+public import SessionStore
 public import Webhooks
 
 /// The operators' API: JSON under `/v1`, described by `/openapi.json`.
 public struct ControlAPIEdge: Sendable {
     let context: EdgeContext
     let webhooks: Webhooks
+    let sessions: SessionStore
     let node: @Sendable () async -> NodeReport
     let limit: CallLimit
 
     /// An API over `context`, of which each API key may make `callsPerSecond` calls; `node` reports on the process.
     public init(
-        context: EdgeContext, webhooks: Webhooks, callsPerSecond: Int = 1_000,
+        context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, callsPerSecond: Int = 1_000,
         node: @escaping @Sendable () async -> NodeReport
     ) {
         limit = CallLimit(perSecond: callsPerSecond)
         self.context = context
         self.webhooks = webhooks
+        self.sessions = sessions
         self.node = node
     }
 
@@ -52,6 +55,9 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/presets/{preset}", showPreset),
             operation(.put, "/v1/presets/{preset}", putPreset),
             operation(.delete, "/v1/presets/{preset}", deletePreset),
+            get("/v1/sessions", listSessions),
+            get("/v1/sessions/{session}", showSession),
+            get("\(participant)/history", listSamples),
             get("/v1/webhooks", listWebhooks),
             get("/v1/webhooks/{webhook}", showWebhook),
             operation(.put, "/v1/webhooks/{webhook}", putWebhook),

@@ -15,6 +15,8 @@ final class HostedRoom {
     var password: PasswordHash?
     /// Changes with the password, so that a check that took its time notices.
     var lockRevision = 0
+    /// What is remembered of stays that last.
+    var stays = StayLog()
     /// The number of the room's last event.
     private var lastEvent: UInt64 = 0
     /// When a refused join was last written down, by code: a crowd before a full room must not fill the log.

@@ -5,18 +5,18 @@ import Rooms
 // Network quality, 0 to 5 a participant, from what the worker measures.
 
 extension RoomService {
-    /// Looks at every room with listeners and tells what changed.
+    /// Looks at every room with somebody in it, keeps what it sees for an hour, and tells whose network changed.
     func measureQuality() async {
         for name in rooms.keys.sorted() {
-            guard let hosted = rooms[name], hosted.room.hasRosterReaders else { continue }
+            guard let hosted = rooms[name], hosted.room.counts.participants > 0 else { continue }
             guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
             let report = Self.report(on: hosted.room, statistics)
-            let changed = Self.changes(of: hosted, report)
+            let changed = Self.changes(of: hosted, report, at: media.wallClockMilliseconds())
             if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }
         }
     }
 
-    private static func changes(of hosted: HostedRoom, _ report: RoomReport) -> [ParticipantQuality] {
+    private static func changes(of hosted: HostedRoom, _ report: RoomReport, at: Int64) -> [ParticipantQuality] {
         var changed: [ParticipantQuality] = []
         var quality: [String: Int] = [:]
         var counters: [String: (lost: UInt64, received: UInt64)] = [:]
@@ -33,6 +33,7 @@ extension RoomService {
                     if all > 20 { conditions.loss = max(conditions.loss, Double(lost - before.lost) / all) }
                 }
             }
+            hosted.stays.measure(participant, conditions, at: at)
             let value = conditions.quality
             quality[participant.sid] = value
             if hosted.quality[participant.sid] != value {

@@ -28,6 +28,15 @@ extension RoomService {
             })
     }
 
+    /// How a participant's network and media did in the last hour, named by sid or identity; oldest first, one sample in 5 s.
+    public func history(of participant: String, in name: String) throws(RoomError) -> [StaySample] {
+        let hosted = try hosted(named: name)
+        guard let info = hosted.room.find(participant).flatMap({ hosted.room.participant($0) }) else {
+            throw counted(RoomError(.participantNotFound, "there is no such participant"))
+        }
+        return hosted.stays.samples(of: info.sid)
+    }
+
     /// What one session is shown now, and why not more.
     public func allocation(of session: SessionID) async throws(RoomError) -> AllocationReport {
         let hosted = try hosted(of: session)

@@ -12,6 +12,7 @@ public actor RoomService {
     public nonisolated let configuration: RoomServiceConfiguration
     let media: any MediaPlane
     private let log: @Sendable (RoomLogEntry) -> Void
+    private let stayEnded: @Sendable (StaySummary) -> Void
     private var events: EventLog
 
     var rooms: [String: HostedRoom] = [:]
@@ -33,14 +34,16 @@ public actor RoomService {
     nonisolated let alarms: AsyncStream<Void>
     nonisolated let alarm: AsyncStream<Void>.Continuation
 
-    /// A service without rooms. `log` must return at once.
+    /// A service without rooms. `log` and `stayEnded` must return at once.
     public init(
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), media: any MediaPlane,
-        log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in }
+        log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
+        stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in }
     ) {
         self.configuration = configuration
         self.media = media
         self.log = log
+        self.stayEnded = stayEnded
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -96,10 +99,12 @@ public actor RoomService {
 
     /// Writes down what happened in a room, and tells everybody who follows.
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        let at = media.wallClockMilliseconds()
         log(
             events.append(
-                room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(),
-                at: media.wallClockMilliseconds(), event))
+                room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at, event))
+        let summary = hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid)
+        if let summary { stayEnded(summary) }
     }
 
     /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now

@@ -38,6 +38,8 @@ struct Configuration: Sendable {
     var drainTimeout = TimeInterval.zero
     /// Where webhooks and the events that wait for them are kept; nil: in memory.
     var databasePath: String?
+    /// How long the summaries of past stays are kept.
+    var sessionsKept = TimeInterval.seconds(86_400)
     /// Events may be posted to receivers in private networks and on this machine.
     var webhooksAllowPrivate = false
     var logLevel = LogLevel.info

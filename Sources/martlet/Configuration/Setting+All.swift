@@ -139,8 +139,11 @@ extension Setting {
     private static let storage: [Setting] = [
         file(
             "storage.path",
-            "database file for webhooks and the events that wait for them; unset: they end with the process",
+            "database file for webhooks, the events that wait for them, and past sessions; unset: they end with the process",
             \.databasePath),
+        seconds(
+            "storage.sessions_kept", "how long the summaries of past sessions are kept", 0...31_536_000,
+            \.sessionsKept),
         flag(
             "webhooks.allow_private", "post events to receivers on this machine and in private networks, too",
             \.webhooksAllowPrivate),

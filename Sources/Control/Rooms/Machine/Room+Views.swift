@@ -96,9 +96,6 @@ extension Room {
         )
     }
 
-    /// Whether anybody gets events about others.
-    public var hasRosterReaders: Bool { roster.all.contains { $0.options.hasRoster } }
-
     /// Sessions that wait to be resumed.
     public var detachedCount: Int { roster.all.count { $0.detachedSince != nil } }
 }

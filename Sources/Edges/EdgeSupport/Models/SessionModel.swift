@@ -1,0 +1,76 @@
+public import RoomService
+import Rooms
+
+/// The summary of a past stay as JSON shows it.
+public struct SessionModel: Codable, Sendable, Hashable {
+    /// A track that was published.
+    public struct Track: Codable, Sendable, Hashable {
+        /// `audio` or `video`.
+        public var kind: String
+        /// For example `camera`.
+        public var source: String
+        /// Absent where nothing was sent.
+        public var codec: String?
+        /// Milliseconds since 1970.
+        public var publishedAt: Int64
+        /// Milliseconds since 1970.
+        public var unpublishedAt: Int64
+    }
+
+    /// `PA_…`, the participant.
+    public var session: String
+    /// The room's name.
+    public var room: String
+    /// `RM_…`, the life of the room.
+    public var roomSid: String
+    /// Who it was.
+    public var identity: String
+    /// What others were shown.
+    public var name: String
+    /// `full`, `publishOnly` or `viewer`.
+    public var profile: String
+    /// Milliseconds since 1970.
+    public var joinedAt: Int64
+    /// Milliseconds since 1970.
+    public var leftAt: Int64
+    /// How long it lasted.
+    public var durationSeconds: Double
+    /// Why it ended.
+    public var reason: String
+    /// Until the first peer connection was up; absent where none ever was.
+    public var connectedAfterMilliseconds: Int64?
+    /// In the order in which they were published.
+    public var tracks: [Track]
+    /// From the participant.
+    public var bytesReceived: UInt64
+    /// To the participant.
+    public var bytesSent: UInt64
+    /// Network quality, 0 to 5; absent where it was not measured.
+    public var averageQuality: Double?
+    /// The worst of it.
+    public var worstQuality: Int?
+
+    /// The model of `summary`.
+    public init(_ summary: StaySummary) {
+        session = summary.info.sid
+        room = summary.room
+        roomSid = summary.roomSID
+        identity = summary.info.identity
+        name = summary.info.name
+        profile = summary.info.profile.rawValue
+        joinedAt = summary.info.joinedAt
+        leftAt = summary.leftAt
+        durationSeconds = Double(summary.leftAt - summary.info.joinedAt) / 1_000
+        reason = summary.reason.rawValue
+        connectedAfterMilliseconds = summary.connectedAfterMilliseconds
+        tracks = summary.tracks.map { track in
+            Track(
+                kind: track.kind.rawValue, source: track.source.rawValue, codec: track.codec?.word,
+                publishedAt: track.publishedAt, unpublishedAt: track.unpublishedAt)
+        }
+        bytesReceived = summary.bytesReceived
+        bytesSent = summary.bytesSent
+        averageQuality = summary.averageQuality
+        worstQuality = summary.worstQuality
+    }
+}

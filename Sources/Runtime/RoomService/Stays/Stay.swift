@@ -1,0 +1,79 @@
+public import MediaControl
+public import Rooms
+
+/// How one participant's network and media did in some seconds.
+public struct StaySample: Sendable, Hashable {
+    /// Milliseconds since 1970.
+    public var at: Int64
+    /// What its connections received from it and sent to it since the sample before.
+    public var uplink: Bitrate
+    public var downlink: Bitrate
+    /// The worse of what was lost on the way to it and from it, 0 to 1.
+    public var loss: Double
+    public var roundTripMilliseconds: Int?
+    /// 0 (lost) to 5 (excellent).
+    public var quality: Int
+
+    /// A sample at `at`.
+    public init(
+        at: Int64, uplink: Bitrate, downlink: Bitrate, loss: Double, roundTripMilliseconds: Int?, quality: Int
+    ) {
+        self.at = at
+        self.uplink = uplink
+        self.downlink = downlink
+        self.loss = loss
+        self.roundTripMilliseconds = roundTripMilliseconds
+        self.quality = quality
+    }
+}
+
+/// What is said of a stay when it is over.
+public struct StaySummary: Sendable, Hashable {
+    /// A track that was published during the stay.
+    public struct Track: Sendable, Hashable {
+        public var kind: MediaKind
+        public var source: TrackSource
+        /// As far as it was known when the track ended.
+        public var codec: Codec?
+        /// Milliseconds since 1970.
+        public var publishedAt: Int64
+        public var unpublishedAt: Int64
+    }
+
+    public var room: String
+    public var roomSID: String
+    /// As the participant left: name, profile, permissions, when it joined.
+    public var info: ParticipantInfo
+    /// Milliseconds since 1970.
+    public var leftAt: Int64
+    public var reason: LeaveReason
+    /// Milliseconds from the join until the first peer connection was up; nil where none ever was.
+    public var connectedAfterMilliseconds: Int64?
+    /// In the order in which they were published; at most 64.
+    public var tracks: [Track]
+    /// What its connections carried until they were last looked at, some seconds before the end.
+    public var bytesReceived: UInt64
+    public var bytesSent: UInt64
+    /// Network quality over the stay, 0 to 5; nil where it ended before it was measured.
+    public var averageQuality: Double?
+    public var worstQuality: Int?
+
+    /// The summary of a stay.
+    public init(
+        room: String, roomSID: String, info: ParticipantInfo, leftAt: Int64, reason: LeaveReason,
+        connectedAfterMilliseconds: Int64? = nil, tracks: [Track], bytesReceived: UInt64, bytesSent: UInt64,
+        averageQuality: Double? = nil, worstQuality: Int? = nil
+    ) {
+        self.room = room
+        self.roomSID = roomSID
+        self.info = info
+        self.leftAt = leftAt
+        self.reason = reason
+        self.connectedAfterMilliseconds = connectedAfterMilliseconds
+        self.tracks = tracks
+        self.bytesReceived = bytesReceived
+        self.bytesSent = bytesSent
+        self.averageQuality = averageQuality
+        self.worstQuality = worstQuality
+    }
+}

@@ -1,0 +1,110 @@
+import MediaControl
+import Rooms
+
+/// What is remembered of the stays of one room's participants while they last: the last hour of samples, and what the summary will say.
+struct StayLog {
+    /// Samples of one participant: an hour of one in 5 s. With 48 bytes each, 35 kB for those who stay for so long.
+    static let maxSamples = 720
+    /// Tracks in one summary: who publishes and unpublishes all the time does not fill the memory.
+    static let maxTracks = 64
+
+    private struct Stay {
+        var tracks: [(sid: String, track: StaySummary.Track)] = []
+        var joinedAt: Int64
+        var connectedAt: Int64?
+        /// What each connection had carried when it was last looked at, by its name, and those that have ended.
+        var carried: [String: (received: UInt64, sent: UInt64)] = [:]
+        var ended: (received: UInt64, sent: UInt64) = (0, 0)
+        /// Oldest first, from `head` on.
+        var samples: [StaySample] = []
+        var head = 0
+        var lastSample: Int64
+        var measured = 0
+        var qualitySum = 0
+        var worstQuality: Int?
+    }
+
+    /// By participant sid.
+    private var stays: [String: Stay] = [:]
+
+    /// What happened at a moment (milliseconds since 1970); the summary of the stay that is over with it.
+    mutating func note(_ event: RoomLogEvent, at: Int64, room: String, roomSID: String) -> StaySummary? {
+        switch event {
+        case .participantJoined(let info): stays[info.sid] = Stay(joinedAt: at, lastSample: at)
+        case .trackPublished(let info):
+            guard stays[info.participant]?.tracks.count ?? Self.maxTracks < Self.maxTracks else { return nil }
+            let track = StaySummary.Track(
+                kind: info.kind, source: info.source, codec: info.codec, publishedAt: at, unpublishedAt: at)
+            stays[info.participant]?.tracks.append((info.sid, track))
+        case .trackUnpublished(let info):
+            guard let index = stays[info.participant]?.tracks.lastIndex(where: { $0.sid == info.sid }) else {
+                return nil
+            }
+            stays[info.participant]?.tracks[index].track.codec = info.codec
+            stays[info.participant]?.tracks[index].track.unpublishedAt = at
+        case .connectionChanged(let participant, _, .connected, _):
+            if stays[participant]?.connectedAt == nil { stays[participant]?.connectedAt = at }
+        case .connectionChanged(let participant, let connection, .closed, _):
+            guard let last = stays[participant]?.carried.removeValue(forKey: connection) else { return nil }
+            stays[participant]?.ended.received += last.received
+            stays[participant]?.ended.sent += last.sent
+        case .participantLeft(let info, let reason, _):
+            guard let stay = stays.removeValue(forKey: info.sid) else { return nil }
+            return summary(stay, info, reason, at, room, roomSID)
+        default: break
+        }
+        return nil
+    }
+
+    private func summary(
+        _ stay: Stay, _ info: ParticipantInfo, _ reason: LeaveReason, _ at: Int64, _ room: String, _ roomSID: String
+    ) -> StaySummary {
+        let carried = stay.carried.values.reduce(stay.ended) { ($0.received + $1.received, $0.sent + $1.sent) }
+        return StaySummary(
+            room: room, roomSID: roomSID, info: info, leftAt: at, reason: reason,
+            connectedAfterMilliseconds: stay.connectedAt.map { $0 - stay.joinedAt }, tracks: stay.tracks.map(\.track),
+            bytesReceived: carried.received, bytesSent: carried.sent,
+            averageQuality: stay.measured > 0 ? Double(stay.qualitySum) / Double(stay.measured) : nil,
+            worstQuality: stay.worstQuality)
+    }
+
+    /// Adds a sample of a participant's report and of what was found of its network.
+    mutating func measure(_ report: ParticipantReport, _ conditions: NetworkConditions, at: Int64) {
+        guard var stay = stays.removeValue(forKey: report.sid) else { return }
+        var delta: (received: UInt64, sent: UInt64) = (0, 0)
+        for connection in report.connections {
+            let (received, sent) = (connection.statistics.bytesReceived, connection.statistics.bytesSent)
+            let before = stay.carried[connection.id] ?? (0, 0)
+            // A connection that was made anew under the same name begins at zero.
+            if received < before.received || sent < before.sent {
+                stay.ended.received += before.received
+                stay.ended.sent += before.sent
+            }
+            delta.received += received >= before.received ? received - before.received : received
+            delta.sent += sent >= before.sent ? sent - before.sent : sent
+            stay.carried[connection.id] = (received, sent)
+        }
+        let milliseconds = UInt64(max(at - stay.lastSample, 1))
+        let quality = conditions.quality
+        stay.samples.append(
+            StaySample(
+                at: at, uplink: .bitsPerSecond(Int64(delta.received * 8_000 / milliseconds)),
+                downlink: .bitsPerSecond(Int64(delta.sent * 8_000 / milliseconds)), loss: conditions.loss,
+                roundTripMilliseconds: conditions.roundTrip.map { Int($0.milliseconds) }, quality: quality))
+        if stay.samples.count - stay.head > Self.maxSamples { stay.head += 1 }
+        if stay.head > Self.maxSamples {
+            stay.samples.removeFirst(stay.head)
+            stay.head = 0
+        }
+        stay.lastSample = at
+        stay.measured += 1
+        stay.qualitySum += quality
+        stay.worstQuality = min(stay.worstQuality ?? quality, quality)
+        stays[report.sid] = stay
+    }
+
+    /// The samples of a participant, oldest first.
+    func samples(of participant: String) -> [StaySample] {
+        stays[participant].map { Array($0.samples[$0.head...]) } ?? []
+    }
+}

@@ -1,0 +1,54 @@
+"""What is left of a stay when it is over, and what is known of one that lasts."""
+import asyncio
+import time
+
+from conftest import running
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.signalling import signal
+from support.tokens import token
+
+
+def test_I6_a_stay_has_a_history_while_it_lasts_and_a_summary_that_outlives_the_server(tmp_path):
+    """ada sends from Chromium for a while and leaves; bob joined without ever connecting."""
+
+    async def run(server):
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "call", "ada", token=token("ada", "call"))
+            carol = await open_room(browser, server, "call", "carol", token=token("carol", "call"), send="nothing")
+            await wait_for_video(carol)
+            async with signal(server, token("bob", "call"), room="call"):
+                end = time.monotonic() + 30
+                while len(samples := server.api("GET", "/v1/rooms/call/participants/ada/history")[1]["samples"]) < 3:
+                    assert time.monotonic() < end, samples
+                    await asyncio.sleep(0.2)
+            assert all(4_000 < after["at"] - before["at"] < 7_000 for before, after in zip(samples, samples[1:])), samples
+            assert samples[-1]["uplink"] > 200_000 and samples[-1]["quality"] >= 4, samples
+            live = server.api("GET", "/v1/rooms/call/participants/carol/history")[1]["samples"]
+            assert live[-1]["downlink"] > 200_000, live
+            codec = next(t["codec"] for t in server.api("GET", "/v1/rooms/call/tracks")[1]["tracks"] if t["kind"] == "video")
+            assert server.api("DELETE", "/v1/rooms/call/participants/ada?reason=enough")[0] == 200
+            await until(ada, "document.body.innerText.includes('enough')")
+            return samples, codec
+
+    with running(extra=f"storage:\n  path: {tmp_path / 'martlet.db'}\n") as server:
+        samples, codec = asyncio.run(run(server))
+        end = time.monotonic() + 10
+        while len(sessions := server.api("GET", "/v1/sessions?room=call")[1]["sessions"]) < 3:
+            assert time.monotonic() < end, sessions
+            time.sleep(0.05)
+        server.terminate()
+        server.start()
+        assert server.api("GET", "/v1/sessions?room=call")[1]["sessions"] == sessions, "as before the restart"
+        by = {session["identity"]: session for session in sessions}
+        ada, bob = by["ada"], by["bob"]
+        print(f"figures: ada was connected after {ada['connectedAfterMilliseconds']} ms")
+        assert ada["reason"] == "removed" and bob["reason"] == "left"
+        assert 0 < ada["connectedAfterMilliseconds"] < 3_000 and "connectedAfterMilliseconds" not in bob
+        assert {(t["kind"], t["source"]) for t in ada["tracks"]} == {("audio", "microphone"), ("video", "camera")}
+        assert next(t["codec"] for t in ada["tracks"] if t["kind"] == "video") == codec
+        carried = sum(sample["uplink"] * 5 / 8 for sample in samples)
+        assert carried * 0.8 < ada["bytesReceived"] < carried * 2 + 2_000_000, (carried, ada["bytesReceived"])
+        assert 14 < ada["durationSeconds"] < 60 and ada["worstQuality"] <= ada["averageQuality"] <= 5
+        assert server.api("GET", f"/v1/sessions/{ada['session']}")[1] == ada
+        assert [s["identity"] for s in server.api("GET", "/v1/sessions?identity=bob")[1]["sessions"]] == ["bob"]
+        assert server.api("GET", "/v1/sessions?room=other")[1]["sessions"] == []

@@ -1,0 +1,73 @@
+import AccessTokens
+import RoomService
+import Rooms
+import Storage
+import Synchronization
+import Testing
+
+@testable import SessionStore
+
+@Suite("Past sessions")
+struct SessionStoreTests {
+    private func summary(_ number: Int, room: String = "R", identity: String = "ada", leftAt: Int64 = 0) -> StaySummary
+    {
+        let info = ParticipantInfo(
+            sid: "PA_\(number)", identity: identity, name: "", metadata: "", profile: .full,
+            permissions: Permissions(VideoGrant()), joinedAt: 0)
+        return StaySummary(
+            room: room, roomSID: "RM_1", info: info, leftAt: leftAt, reason: .left, tracks: [], bytesReceived: 0,
+            bytesSent: 0)
+    }
+
+    private func store(_ database: Database, keptSeconds: Int64 = 60) -> SessionStore {
+        SessionStore(database, keptSeconds: keptSeconds, encode: { Array($0.info.sid.utf8) })
+    }
+
+    private func sids(_ page: SessionStore.Page) -> [String] { page.bodies.map { String(decoding: $0, as: UTF8.self) } }
+
+    @Test("Pages go from the newest to the oldest without a gap, all or those of one room and identity")
+    func pages() async throws {
+        let store = store(try Database(path: nil, schema: SessionStore.schema))
+        for number in 0..<10 {
+            try await store.write(
+                summary(number, room: number % 2 == 0 ? "even" : "odd", identity: number < 5 ? "ada" : "bob"))
+        }
+        var all: [String] = []
+        var query = SessionStore.Query(limit: 4)
+        repeat {
+            let page = try await store.page(query)
+            all += sids(page)
+            query.before = page.next
+        } while query.before != nil
+        #expect(all == (0..<10).reversed().map { "PA_\($0)" })
+        #expect(sids(try await store.page(.init(room: "odd", limit: 9))) == ["PA_9", "PA_7", "PA_5", "PA_3", "PA_1"])
+        #expect(sids(try await store.page(.init(room: "odd", identity: "ada", limit: 9))) == ["PA_3", "PA_1"])
+        #expect(try await store.page(.init(room: "odd", limit: 5)).next == nil, "there is no further one")
+        #expect(try await store.summary(of: "PA_3") == Array("PA_3".utf8))
+        #expect(try await store.summary(of: "PA_99") == nil)
+    }
+
+    @Test("Summaries that are older than they may become are gone with the next that is written")
+    func retention() async throws {
+        let store = store(try Database(path: nil, schema: SessionStore.schema), keptSeconds: 10)
+        try await store.write(summary(1, leftAt: 1_000))
+        try await store.write(summary(2, leftAt: 5_000))
+        try await store.write(summary(3, leftAt: 11_001))
+        #expect(sids(try await store.page(.init(limit: 9))) == ["PA_3", "PA_2"])
+    }
+
+    @Test("What is added is written in order before the store ends, and a database that fails is told of")
+    func running() async throws {
+        let store = store(try Database(path: nil, schema: SessionStore.schema))
+        for number in 0..<5 { store.add(summary(number)) }
+        store.finish()
+        await store.run { Issue.record("\($0)") }
+        #expect(sids(try await store.page(.init(limit: 9))) == ["PA_4", "PA_3", "PA_2", "PA_1", "PA_0"])
+        let broken = self.store(try Database(path: nil))
+        broken.add(summary(1))
+        broken.finish()
+        let failures = Mutex(0)
+        await broken.run { _ in failures.withLock { $0 += 1 } }
+        #expect(failures.withLock { $0 } == 1)
+    }
+}
