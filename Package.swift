@@ -50,7 +50,7 @@ let systemTargets: [Target] = [
     system("CJansson", pkgConfig: "jansson", apt: "libjansson-dev"),
     system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
-    .target(name: "CHTTPPost", dependencies: ["CCurl"], path: "Sources/System/CHTTPPost"),
+    .target(name: "CHTTPClient", dependencies: ["CCurl"], path: "Sources/System/CHTTPClient"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 ]
 
@@ -82,9 +82,10 @@ let modules: [Target] = [
         "Runtime", "RoomService",
         ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
     module("Runtime", "Storage", ["CSQLite"]),
+    module("Runtime", "HTTPClient", ["CHTTPClient"]),
     module(
         "Runtime", "Webhooks",
-        ["RoomService", "Rooms", "Storage", "AccessTokens", "Cryptography", "NetworkIO", "Logging", "CHTTPPost"]),
+        ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
@@ -122,7 +123,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "ControlAPI",
+            "Storage", "SessionStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling", "WHIP",
+            "ControlAPI",
             "Telemetry",
             "Console", "Logging",
             "CLinux",
@@ -187,6 +189,7 @@ let testTargets: [Target] = [
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
     tests(of: "Storage"),
+    tests(of: "HTTPClient", also: ["HTTPServing", "NetworkIO", "Logging"]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "Webhooks",

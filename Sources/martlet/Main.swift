@@ -1,6 +1,6 @@
 import Foundation
 
-/// The program: `martlet serve | token | check-config | version`.
+/// The program: `martlet serve`, what operators ask of one that runs, and what needs none.
 @main
 enum Martlet {
     static let version = "0.1.0"
@@ -14,6 +14,8 @@ enum Martlet {
                 let configuration = try load(file, development: false, on: .current)
                 for warning in configuration.warnings { complain("martlet: warning: \(warning)") }
                 print("\(file): valid")
+            case .ask(let command): try command.run(say)
+            case .completion(let script): print(script)
             case .version: print("martlet \(version)")
             case .help(let text): print(text)
             }
@@ -35,12 +37,14 @@ enum Martlet {
         }
     }
 
+    /// Not print: its buffer would keep an event from whoever reads through a pipe.
+    private static func say(_ text: String) { FileHandle.standardOutput.write(Data((text + "\n").utf8)) }
+
     private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 
     private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
         let server = try await Server.start(try load(file, development: isDevelopment, on: .current))
-        // Not print: its buffer would keep the address from whoever reads through a pipe.
-        if isDevelopment { FileHandle.standardOutput.write(Data((server.invitation + "\n").utf8)) }
+        if isDevelopment { say(server.invitation) }
         await Signals.untilAskedToEnd()
         await server.stop()
     }
@@ -49,6 +53,6 @@ enum Martlet {
 /// Why a command did not do its work.
 struct CommandError: Error {
     var message: String
-    /// 1: it could not be done; 2: the command line is wrong.
+    /// 1: it could not be done; 2: the command line is wrong; 3: the server cannot be reached.
     var exitCode: Int32
 }

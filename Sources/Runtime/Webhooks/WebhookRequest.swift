@@ -1,5 +1,6 @@
 import AccessTokens
 import Cryptography
+import HTTPClient
 
 import struct Foundation.Data
 
@@ -35,6 +36,24 @@ struct WebhookRequest: Sendable, Hashable {
             (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }
         headers.append("Martlet-Signature: t=\(second),v1=\(signature.joined())")
+    }
+}
+
+extension WebhookRequest {
+    /// Posts it over the network.
+    func post(isPublicOnly: Bool) async -> WebhookOutcome {
+        var call = HTTPCall("POST", url)
+        call.headers = headers
+        call.body = body
+        call.isPublicOnly = isPublicOnly
+        switch await call.performInBackground() {
+        case .answered(let status, _): return .answered(status: status)
+        case .failed(let words): return .failed(words)
+        case .addressRefused:
+            return .failed(
+                "the receiver's address is private: allow such receivers with webhooks.allow_private, if they are yours"
+            )
+        }
     }
 }
 

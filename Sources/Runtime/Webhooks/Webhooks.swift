@@ -1,4 +1,5 @@
 public import AccessTokens
+import HTTPClient
 public import Logging
 import NetworkIO
 import Primitives
@@ -52,11 +53,11 @@ public actor Webhooks {
         encode: @escaping @Sendable (RoomLogEntry) -> (type: String, body: [UInt8]),
         now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
-        let post = WebhookPost(allowsPrivate: allowsPrivate)
         self.init(
             of: rooms, database: database, keys: keys, allowsPrivate: allowsPrivate, encode: encode,
             world: World(
-                post: { await post($0) }, sleep: { try? await Task.sleep(for: .milliseconds($0.milliseconds)) },
+                post: { await $0.post(isPublicOnly: !allowsPrivate) },
+                sleep: { try? await Task.sleep(for: .milliseconds($0.milliseconds)) },
                 now: now,
                 jitter: {
                     var random = SystemRandomNumberGenerator()

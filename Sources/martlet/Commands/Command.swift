@@ -3,6 +3,8 @@ enum Command {
     case serve(file: String?, isDevelopment: Bool)
     case token(TokenCommand)
     case checkConfig(String)
+    case ask(OperatorCommand)
+    case completion(String)
     case version
     case help(String)
 
@@ -22,13 +24,23 @@ enum Command {
         case "check-config":
             let syntax = CommandSyntax.checkConfig
             guard let given = try syntax.parse(rest) else { self = .help(syntax.help); return }
-            guard let file = given.operand else { throw syntax.wrong("missing FILE") }
+            guard let file = given.operands.first else { throw syntax.wrong("missing FILE") }
             self = .checkConfig(file)
         case "version", "--version":
             guard try CommandSyntax.version.parse(rest) != nil else { self = .help(CommandSyntax.version.help); return }
             self = .version
         case "help", "--help", "-h": self = .help(try Self.help(on: rest))
+        case "completion":
+            let syntax = CommandSyntax.completion
+            guard let given = try syntax.parse(rest) else { self = .help(syntax.help); return }
+            guard let shell = given.operands.first else { throw syntax.wrong("missing bash, zsh or fish") }
+            self = .completion(try Completion.script(for: shell))
         case let word:
+            if let syntax = CommandSyntax.operators.first(where: { $0.name == word }) {
+                guard let given = try syntax.parse(rest) else { self = .help(syntax.help); return }
+                self = .ask(try OperatorCommand(syntax, given))
+                return
+            }
             let names = CommandSyntax.all.map(\.name)
             let problem = word.map { "there is no command '\($0)'\(Spelling.hint(for: $0, among: names))" }
             throw CommandError(message: "martlet: \(problem ?? "missing command")\n\n\(Self.overview)", exitCode: 2)

@@ -1,6 +1,6 @@
 extension CommandSyntax {
     /// Every command, in the order of the overview.
-    static let all = [serve, token, checkConfig, version, helpOn]
+    static let all = [serve, token, checkConfig] + operators + [completion, version, helpOn]
 
     private static let config = Option(
         name: "--config", value: "FILE",
@@ -61,7 +61,7 @@ extension CommandSyntax {
     static let checkConfig = CommandSyntax(
         name: "check-config", operands: "FILE",
         summary: "Checks a configuration file as 'martlet serve' does at start, without serving.",
-        takesOperand: true,
+        maxOperands: 1,
         details: """
             Run it on the machine of the server and as the same user: it reads certificates and looks up network interfaces and
             addresses. MARTLET_ variables in the environment apply, as they do for 'serve'. Only 'serve' checks whether a port is in

@@ -14,8 +14,8 @@ struct CommandSyntax {
     /// One line.
     var summary: String
     var options: [Option] = []
-    /// Whether a word that is no option may be given.
-    var takesOperand = false
+    /// How many words that are no options may be given.
+    var maxOperands = 0
     /// What the options alone do not say: paragraphs, examples.
     var details = ""
 
@@ -40,8 +40,8 @@ struct CommandSyntax {
         var rest = words[...]
         while let word = rest.popFirst() {
             guard word.hasPrefix("-"), word.count > 1 else {
-                guard takesOperand, given.operand == nil else { throw unexpected(word) }
-                given.operand = word
+                guard given.operands.count < maxOperands else { throw unexpected(word) }
+                given.operands.append(word)
                 continue
             }
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
@@ -64,7 +64,7 @@ struct CommandSyntax {
     }
 
     private func unexpected(_ word: String) -> CommandError {
-        let takesFile = !takesOperand && options.contains { $0.value == "FILE" } && word.contains(".")
+        let takesFile = maxOperands == 0 && options.contains { $0.value == "FILE" } && word.contains(".")
         return wrong("'\(word)' is not expected here" + (takesFile ? "; did you mean '--config \(word)'?" : ""))
     }
 
@@ -79,7 +79,8 @@ struct CommandSyntax {
 struct CommandArguments {
     /// By option; switches have an empty value.
     fileprivate(set) var values: [String: String] = [:]
-    fileprivate(set) var operand: String?
+    /// Words that are no options, in their order.
+    fileprivate(set) var operands: [String] = []
 
     subscript(option: String) -> String? { values[option] }
     func has(_ option: String) -> Bool { values[option] != nil }

@@ -1,0 +1,126 @@
+import CHTTPClient
+import Dispatch
+import Glibc
+import Primitives
+
+/// One HTTP request to another server.
+public struct HTTPCall: Sendable, Hashable {
+    /// A response of this size is more than anybody here asks for.
+    public static let maxResponseBytes = 64 << 20
+
+    public var method: String
+    /// `http` or `https`.
+    public var url: String
+    /// Complete lines, such as `Content-Type: application/json`.
+    public var headers: [String] = []
+    /// nil: the request has none.
+    public var body: [UInt8]?
+    /// How long it may take; nil: as long as something arrives within 45 s.
+    public var timeout: TimeInterval? = .seconds(10)
+    /// Certificates to trust, PEM; nil: the system's.
+    public var certificatesPath: String?
+    /// Opens no socket to an address that is not public, judged after names were resolved.
+    public var isPublicOnly = false
+
+    /// A request without fields and body.
+    public init(_ method: String, _ url: String) {
+        self.method = method
+        self.url = url
+    }
+
+    /// What became of a request.
+    public enum Outcome: Sendable, Hashable {
+        case answered(status: Int, body: [UInt8])
+        /// In words: the name was not found, nobody listened, it took too long.
+        case failed(String)
+        /// The address is not public.
+        case addressRefused
+    }
+
+    /// What a callback of the library works on.
+    private final class Response {
+        var body: [UInt8] = []
+        let take: ((Int, UnsafeBufferPointer<UInt8>) -> Bool)?
+
+        init(take: ((Int, UnsafeBufferPointer<UInt8>) -> Bool)?) { self.take = take }
+    }
+
+    /// Makes the request on the calling thread, which waits. `take` is given the response's status and body piece by piece as it arrives, and ends the request
+    /// with false; without it the body is in the outcome.
+    public func perform(take: ((_ status: Int, UnsafeBufferPointer<UInt8>) -> Bool)? = nil) -> Outcome {
+        let response = Response(take: take)
+        var status = 0
+        var error = [CChar](repeating: 0, count: 256)
+        let lines = headers.map { strdup($0) }
+        defer { for line in lines { free(line) } }
+        let result = withExtendedLifetime(response) {
+            lines.map { UnsafePointer($0) }.withUnsafeBufferPointer { lines in
+                withCStrings { method, url, certificates in
+                    (body ?? []).withUnsafeBufferPointer { bytes in
+                        // An empty array may have no address; what has a body without bytes is given one.
+                        let nothing: [UInt8] = [0]
+                        return nothing.withUnsafeBufferPointer { nothing in
+                            var request = http_request()
+                            request.method = method
+                            request.url = url
+                            request.body = body == nil ? nil : bytes.baseAddress ?? nothing.baseAddress
+                            request.body_size = bytes.count
+                            request.headers = lines.baseAddress
+                            request.header_count = lines.count
+                            request.timeout_ms = Int(timeout?.milliseconds ?? 0)
+                            request.ca_file = certificates
+                            if isPublicOnly {
+                                request.may_connect = { address, _ in SocketAddress(address)?.isPublic == true ? 1 : 0 }
+                            }
+                            request.on_bytes = { bytes, count, status, context in
+                                guard let bytes, let context else { return 0 }
+                                return Self.receive(bytes, count, status, context) ? 1 : 0
+                            }
+                            request.context = Unmanaged.passUnretained(response).toOpaque()
+                            return http_perform(&request, &status, &error, error.count)
+                        }
+                    }
+                }
+            }
+        }
+        switch result {
+        case HTTP_ANSWERED: return .answered(status: status, body: response.body)
+        case HTTP_STOPPED:
+            return take == nil ? .failed("the response is too large") : .answered(status: status, body: [])
+        case HTTP_ADDRESS_REFUSED: return .addressRefused
+        default:
+            return .failed(String(decoding: error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        }
+    }
+
+    /// The same on a thread of its own.
+    public func performInBackground() async -> Outcome {
+        await withCheckedContinuation { continuation in
+            Self.queue.async { continuation.resume(returning: perform()) }
+        }
+    }
+
+    private static let queue = DispatchQueue(label: "http-client", qos: .utility, attributes: .concurrent)
+
+    private func withCStrings<Value>(
+        _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>?) -> Value
+    ) -> Value {
+        method.withCString { method in
+            url.withCString { url in
+                guard let certificatesPath else { return body(method, url, nil) }
+                return certificatesPath.withCString { body(method, url, $0) }
+            }
+        }
+    }
+
+    private static func receive(
+        _ bytes: UnsafePointer<UInt8>, _ count: Int, _ status: Int, _ context: UnsafeMutableRawPointer
+    ) -> Bool {
+        let response = Unmanaged<Response>.fromOpaque(context).takeUnretainedValue()
+        let piece = UnsafeBufferPointer(start: bytes, count: count)
+        if let take = response.take { return take(status, piece) }
+        guard response.body.count + count <= maxResponseBytes else { return false }
+        response.body += piece
+        return true
+    }
+}

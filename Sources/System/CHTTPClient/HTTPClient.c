@@ -1,0 +1,94 @@
+#include "CHTTPClient.h"
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <stdio.h>
+
+struct call {
+    const struct http_request *request;
+    CURL *curl;
+    int refused;
+    int stopped;
+};
+
+static size_t write_bytes(char *bytes, size_t size, size_t count, void *context) {
+    struct call *call = context;
+    if (!call->request->on_bytes) return size * count;
+    long status = 0;
+    curl_easy_getinfo(call->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (call->request->on_bytes((const uint8_t *)bytes, size * count, status, call->request->context)) return size * count;
+    call->stopped = 1;
+    return 0;
+}
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)purpose;
+    struct call *call = context;
+    const struct http_request *request = call->request;
+    if (request->may_connect && !request->may_connect(&address->addr, request->context)) {
+        call->refused = 1;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void initialise(void) { curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+// "Expect:" without a value: no round trip before a body.
+static struct curl_slist *header_list(const struct http_request *request) {
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    for (size_t index = 0; list && index < request->header_count; index++) {
+        struct curl_slist *longer = curl_slist_append(list, request->headers[index]);
+        if (!longer) curl_slist_free_all(list);
+        list = longer;
+    }
+    return list;
+}
+
+enum http_result http_perform(const struct http_request *request, long *status, char *error, size_t error_size) {
+    pthread_once(&once, initialise);
+    *status = 0;
+    char message[CURL_ERROR_SIZE] = "";
+    CURL *curl = curl_easy_init();
+    struct curl_slist *list = header_list(request);
+    struct call call = {request, curl, 0, 0};
+    if (!curl || !list) {
+        snprintf(error, error_size, "out of memory");
+        curl_slist_free_all(list);
+        curl_easy_cleanup(curl);
+        return HTTP_FAILED;
+    }
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
+    curl_easy_setopt(curl, CURLOPT_URL, request->url);
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
+    if (request->timeout_ms > 0) {
+        curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, request->timeout_ms);
+    } else {
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 45L);
+    }
+    if (request->ca_file) curl_easy_setopt(curl, CURLOPT_CAINFO, request->ca_file);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);
+    if (request->body) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body);
+    }
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_bytes);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &call);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &call);
+    CURLcode code = curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
+    curl_slist_free_all(list);
+    curl_easy_cleanup(curl);
+    if (call.stopped) return HTTP_STOPPED;
+    if (code == CURLE_OK) return HTTP_ANSWERED;
+    snprintf(error, error_size, "%s", message[0] ? message : curl_easy_strerror(code));
+    return call.refused ? HTTP_ADDRESS_REFUSED : HTTP_FAILED;
+}

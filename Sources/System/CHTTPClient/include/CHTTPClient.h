@@ -1,0 +1,33 @@
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/// What became of a request.
+enum http_result { HTTP_ANSWERED = 0, HTTP_FAILED = 1, HTTP_ADDRESS_REFUSED = 2, HTTP_STOPPED = 3 };
+
+/// One request. All pointers are borrowed for the call; those that are NULL ask for nothing.
+struct http_request {
+    const char *method;
+    const char *url;
+    const uint8_t *body;
+    size_t body_size;
+    /// Complete lines.
+    const char *const *headers;
+    size_t header_count;
+    /// All of it; 0: as long as something arrives within 45 s.
+    long timeout_ms;
+    /// Certificates to trust in place of the system's.
+    const char *ca_file;
+    /// Asked about each address before a socket is opened to it, after names were resolved.
+    int (*may_connect)(const struct sockaddr *, void *);
+    /// Given the response's body in pieces; 0 ends the request.
+    int (*on_bytes)(const uint8_t *, size_t, long status, void *);
+    void *context;
+};
+
+/// One request by libcurl, whose options are variadic and so out of Swift's reach. Blocks until it is over.
+///
+/// No redirects are followed and no proxy of the environment is used: nobody but the named host is spoken to. `status` is the response's. `error` is a text
+/// for people.
+enum http_result http_perform(const struct http_request *request, long *status, char *error, size_t error_size);

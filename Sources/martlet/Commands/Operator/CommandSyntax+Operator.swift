@@ -1,0 +1,82 @@
+extension CommandSyntax {
+    /// Commands that speak to a running server.
+    static let operators = [rooms, participants, kick, policy, events, sessions]
+
+    private static let exitStatus = """
+        Exit status: 0 done, 1 refused by the server, 2 wrong command line, 3 the server cannot be reached.
+        """
+
+    private static let room = Option(name: "--room", value: "ROOM", help: "of this room only; default: all rooms")
+
+    private static let rooms = CommandSyntax(
+        name: "rooms", operands: "[list | show ROOM | create ROOM | delete ROOM] [OPTIONS]",
+        summary: "Lists, shows, creates and deletes the rooms of a running server.", options: ControlClient.options,
+        maxOperands: 2,
+        details: """
+            \(exitStatus)
+
+            examples:
+              martlet rooms --dev
+              martlet rooms create studio --config /etc/martlet.yaml
+            """)
+
+    private static let participants = CommandSyntax(
+        name: "participants", operands: "ROOM [OPTIONS]", summary: "Lists who is in a room.",
+        options: ControlClient.options, maxOperands: 1, details: exitStatus)
+
+    private static let kick = CommandSyntax(
+        name: "kick", operands: "ROOM PARTICIPANT [OPTIONS]",
+        summary: "Removes a participant, by identity or sid, from a room.",
+        options: [
+            Option(name: "--reason", value: "TEXT", help: "told to the participant"),
+            Option(name: "--ban", value: "SECONDS", help: "for how long its identity may not come back"),
+        ] + ControlClient.options, maxOperands: 2, details: exitStatus)
+
+    private static let policy = CommandSyntax(
+        name: "policy", operands: "get ROOM | set ROOM FIELD=VALUE… | edit ROOM [OPTIONS]",
+        summary: "Shows and changes the rules of a room while people talk.",
+        options: [Option(name: "--dry-run", value: nil, help: "with 'set': only say whom it would concern")]
+            + ControlClient.options, maxOperands: .max,
+        details: """
+            A VALUE that is JSON is taken as that, anything else as a text. 'FIELD=' lets the preset or the server decide again. 'edit' opens the policy
+            in $EDITOR and writes what you have changed.
+
+            \(exitStatus)
+
+            examples:
+              martlet policy set studio maxParticipants=20 audioOnly=true --dry-run
+              martlet policy set studio 'videoCodecs=["vp8","h264"]' maxParticipants=
+              EDITOR=nano martlet policy edit studio
+            """)
+
+    private static let events = CommandSyntax(
+        name: "events", operands: "[--follow] [--room ROOM] [OPTIONS]", summary: "Shows what happened in rooms.",
+        options: [
+            Option(name: "--follow", value: nil, help: "go on with what happens next, until interrupted"), room,
+            Option(name: "--after", value: "ID", help: "begin after this event; 0: with the first that is kept"),
+        ] + ControlClient.options,
+        details: """
+            Without --follow, all events that are kept are shown. With it, what happens from now on, or from --after on.
+
+            \(exitStatus)
+            """)
+
+    private static let sessions = CommandSyntax(
+        name: "sessions", operands: "[--room ROOM] [--identity NAME] [OPTIONS]",
+        summary: "Lists past stays, newest first.",
+        options: [
+            room, Option(name: "--identity", value: "NAME", help: "of this identity only"),
+            Option(name: "--limit", value: "NUMBER", help: "at most so many; default: 100"),
+        ] + ControlClient.options, details: exitStatus)
+
+    static let completion = CommandSyntax(
+        name: "completion", operands: "bash | zsh | fish",
+        summary: "Prints a script that completes commands and options in a shell.",
+        maxOperands: 1,
+        details: """
+            examples:
+              source <(martlet completion bash)
+              martlet completion zsh > "${fpath[1]}/_martlet"
+              martlet completion fish > ~/.config/fish/completions/martlet.fish
+            """)
+}

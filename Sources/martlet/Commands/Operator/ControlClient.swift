@@ -1,0 +1,158 @@
+import AccessTokens
+import EdgeSupport
+import Foundation
+import HTTPClient
+import NetworkIO
+
+/// Speaks to the control API of a running server for a command.
+struct ControlClient {
+    /// The answer to a call: its body, and the tag that a later edit may name.
+    struct Answer {
+        var body: [UInt8]
+
+        /// The body as a value.
+        var value: JSONValue { (try? JSONCoding.decode(JSONValue.self, from: body)) ?? .null }
+    }
+
+    private let server: String
+    private let token: String
+    private let certificatesPath: String?
+
+    /// The options that every command for operators has.
+    static let options = [
+        CommandSyntax.Option(
+            name: "--server", value: "URL",
+            help: "the server; default: the port of the configuration on this machine"),
+        CommandSyntax.Option(
+            name: "--config", value: "FILE",
+            help: "the server's configuration file: the key that signs the token, and its port"),
+        CommandSyntax.Option(name: "--dev", value: nil, help: "the key of 'martlet serve --dev'"),
+        CommandSyntax.Option(
+            name: "--token", value: "TOKEN",
+            help: "a token to use in place of one that is minted; '-' reads it from standard input"),
+        CommandSyntax.Option(name: "--ca", value: "FILE", help: "certificates to trust in place of the system's, PEM"),
+        CommandSyntax.Option(name: "--json", value: nil, help: "print what the server answers, for scripts"),
+    ]
+
+    /// A token is for one command.
+    private static let tokenSeconds: Int64 = 300
+
+    init(_ given: CommandArguments) throws(CommandError) {
+        let configuration =
+            given["--token"] != nil && given["--server"] != nil
+            ? nil : try Martlet.load(given["--config"], development: given.has("--dev"), on: nil)
+        if let address = given["--server"] {
+            guard address.hasPrefix("http://") || address.hasPrefix("https://") else {
+                throw CommandError(
+                    message: "martlet: '\(address)' is no address of a server; it begins with http:// or https://",
+                    exitCode: 2)
+            }
+            server = String(address.hasSuffix("/") ? address.dropLast() : address[...])
+        } else {
+            let scheme = configuration?.tlsCertificatePath == nil ? "http" : "https"
+            server = "\(scheme)://127.0.0.1:\(configuration?.http.port ?? 7_880)"
+        }
+        certificatesPath = given["--ca"]
+        if let token = given["--token"] {
+            self.token = token == "-" ? (readLine(strippingNewline: true) ?? "") : token
+        } else {
+            token = try Self.mint(configuration)
+        }
+    }
+
+    private static func mint(_ configuration: Configuration?) throws(CommandError) -> String {
+        guard let configuration, let key = configuration.apiKeys.first else {
+            throw CommandError(
+                message: "martlet: there is no API key to sign a token with; give --config, --dev or --token",
+                exitCode: 1)
+        }
+        var grant = VideoGrant()
+        grant.roomAdmin = true
+        grant.roomList = true
+        grant.roomCreate = true
+        let now = MonotonicClock.wallMilliseconds() / 1_000
+        let claims = AccessClaims(
+            apiKey: key.name, identity: nil, name: nil, metadata: nil, expiresAt: now + tokenSeconds, issuedAt: now,
+            video: grant)
+        do {
+            return try TokenVerifier(keys: [key]).mint(claims)
+        } catch {
+            throw CommandError(message: "martlet: cannot create the token: \(error)", exitCode: 1)
+        }
+    }
+
+    /// A path of these parts, which may hold any characters.
+    static func path(_ parts: String...) -> String {
+        parts.map { part in
+            "/"
+                + (part.addingPercentEncoding(
+                    withAllowedCharacters: .alphanumerics.union(CharacterSet(charactersIn: "-._~"))) ?? "")
+        }.joined()
+    }
+
+    /// The query with these members; absent values are left out.
+    static func query(_ members: KeyValuePairs<String, String?>) -> String {
+        let pairs = members.compactMap { name, value in value.map { "\(name)=\(path($0).dropFirst())" } }
+        return pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")
+    }
+
+    /// Calls the API; refusals are errors in the server's words.
+    func call(
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json"
+    ) throws(CommandError) -> Answer {
+        var call = request(method, path)
+        call.body = body
+        if body != nil { call.headers.append("Content-Type: \(type)") }
+        switch call.perform() {
+        case .answered(200..<300, let body): return Answer(body: body)
+        case .answered(let status, let body): throw refused(status, body)
+        case .failed(let words): throw unreachable(words)
+        case .addressRefused: throw unreachable("its address is not allowed")
+        }
+    }
+
+    /// Follows an event stream until it ends: each event's data.
+    func follow(_ path: String, _ event: (String) -> Void) throws(CommandError) {
+        var call = request("GET", path)
+        call.headers.append("Accept: text/event-stream")
+        call.timeout = nil
+        var rest: [UInt8] = []
+        let outcome = call.perform { status, bytes in
+            rest += bytes
+            guard status == 200 else { return true }
+            while let end = rest.firstIndex(of: 0x0a) {
+                let line = String(decoding: rest[..<end], as: UTF8.self)
+                rest.removeSubrange(...end)
+                if line.hasPrefix("data: {\"") { event(String(line.dropFirst(6))) }
+            }
+            return true
+        }
+        switch outcome {
+        case .answered(200, _): return
+        case .answered(let status, _): throw refused(status, rest)
+        case .failed(let words): throw unreachable(words)
+        case .addressRefused: throw unreachable("its address is not allowed")
+        }
+    }
+
+    private func request(_ method: String, _ path: String) -> HTTPCall {
+        var call = HTTPCall(method, server + "/v1" + path)
+        call.headers = ["Authorization: Bearer \(token)"]
+        call.certificatesPath = certificatesPath
+        return call
+    }
+
+    private func refused(_ status: Int, _ body: [UInt8]) -> CommandError {
+        guard case .object(let problem)? = try? JSONCoding.decode(JSONValue.self, from: body),
+            case .text(let detail)? = problem["detail"], case .text(let code)? = problem["code"]
+        else {
+            return CommandError(
+                message: "martlet: the server at \(server) answered \(status), and not as Martlet does", exitCode: 1)
+        }
+        return CommandError(message: "martlet: \(detail) (\(code))", exitCode: 1)
+    }
+
+    private func unreachable(_ words: String) -> CommandError {
+        CommandError(message: "martlet: the server at \(server) cannot be reached: \(words)", exitCode: 3)
+    }
+}

@@ -1,0 +1,73 @@
+"""The program's commands for operators, against a server that runs."""
+import json
+import os
+import subprocess
+import time
+
+from conftest import running
+from support.bare import offer
+from support.server import BINARY
+from support.tokens import KEY, SECRET, admin_token, token
+
+
+def martlet(server, *words, status=0, text=None, **environment):
+    """What a command prints; its key comes from the environment, as in a shell of the operator's."""
+    environment = {**os.environ, f"MARTLET_KEYS": f"{KEY}:{SECRET}", **environment}
+    done = subprocess.run(
+        [BINARY, *words, "--server", server.url], capture_output=True, text=True, timeout=20, env=environment, input=text)
+    assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+    return done.stdout if status == 0 else done.stderr
+
+
+def publish(server, room, identity):
+    headers = {"Authorization": f"Bearer {token(identity, room)}", "Content-Type": "application/sdp"}
+    assert server.request("POST", f"/whip/{room}", offer(), headers)[0] == 201
+
+
+def test_an_operators_day_on_the_command_line():
+    with running() as server:
+        assert martlet(server, "rooms").splitlines()[0].split() == ["ROOM", "PARTICIPANTS", "PUBLISHERS", "LOCK", "SINCE"]
+        assert martlet(server, "rooms", "create", "board room") == "room board room was created\n"
+        assert "room_exists" in martlet(server, "rooms", "create", "board room", status=1)
+        publish(server, "board room", "cam")
+        assert martlet(server, "rooms").splitlines()[1].startswith("board room  1             1           open")
+        assert [room["name"] for room in json.loads(martlet(server, "rooms", "--json"))["rooms"]] == ["board room"]
+        row = martlet(server, "participants", "board room").splitlines()[1]
+        assert row.split()[0] == "cam" and "camera" in row
+        assert json.loads(martlet(server, "policy", "set", "board room", "maxParticipants=7", 'videoCodecs=["vp8"]'))["maxParticipants"] == 7
+        assert "participants" in json.loads(martlet(server, "policy", "set", "board room", "audioOnly=true", "--dry-run"))
+        policy = json.loads(martlet(server, "policy", "get", "board room"))
+        assert policy["maxParticipants"] == 7 and policy["videoCodecs"] == ["vp8"] and policy["audioOnly"] is False
+        assert "policy" in martlet(server, "policy", "set", "board room", "maxParticipant=7", status=1)
+        edited = martlet(server, "policy", "edit", "board room", EDITOR="sed -i 's/: 7/: 9/'")
+        assert json.loads(edited)["maxParticipants"] == 9
+        assert "unchanged" in martlet(server, "policy", "edit", "board room", EDITOR="true")
+        assert "unchanged" in martlet(server, "policy", "edit", "board room", EDITOR="false", status=1)
+        assert martlet(server, "kick", "board room", "cam", "--reason", "enough", "--ban", "60") == "cam was removed from board room\n"
+        assert "participant_not_found" in martlet(server, "kick", "board room", "cam", status=1)
+        end = time.monotonic() + 5
+        while len(lines := martlet(server, "sessions", "--room", "board room").splitlines()) < 2:
+            assert time.monotonic() < end, lines
+        assert "cam" in lines[1] and "removed" in lines[1]
+        types = [line.split("  ")[2] for line in martlet(server, "events", "--room", "board room").splitlines()]
+        assert types[0] == "roomStarted" and "policyChanged" in types and types[-1] == "participantLeft"
+        assert martlet(server, "rooms", "delete", "board room") == "room board room was deleted\n"
+        assert "room_not_found" in martlet(server, "rooms", "show", "board room", status=1)
+        # Another secret than the server's, a token from standard input, a server that is not there.
+        assert "(" in martlet(server, "rooms", status=1, MARTLET_KEYS=f"{KEY}:{'x' * 32}")
+        assert martlet(server, "rooms", "--token", "-", text=admin_token() + "\n").startswith("ROOM")
+    assert "cannot be reached" in martlet(server, "rooms", status=3)
+
+
+def test_events_are_followed_until_the_server_ends():
+    with running() as server:
+        environment = {**os.environ, "MARTLET_KEYS": f"{KEY}:{SECRET}"}
+        command = [BINARY, "events", "--follow", "--after", "0", "--json", "--server", server.url]
+        assert server.api("POST", "/v1/rooms", {"name": "a"})[0] == 201
+        follower = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        assert json.loads(follower.stdout.readline())["type"] == "roomStarted"
+        assert server.api("PUT", "/v1/rooms/a/lock", {})[0] == 200
+        assert json.loads(follower.stdout.readline())["type"] == "lockChanged"
+    rest, errors = follower.communicate(timeout=10)
+    assert [json.loads(line)["type"] for line in rest.splitlines()] == ["roomEnded"]
+    assert follower.returncode == 0, errors
