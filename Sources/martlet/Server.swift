@@ -43,6 +43,7 @@ struct Server {
         let database = try openDatabase(configuration)
         let sessions = SessionStore(
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
+            maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) })
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),

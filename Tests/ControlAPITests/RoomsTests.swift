@@ -33,7 +33,8 @@ struct House {
         let webhooks = Webhooks(
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { ($0.event.word, []) },
             now: { 0 }, logger: .quiet)
-        let sessions = SessionStore(database, keptSeconds: 60, encode: { JSONCoding.encode(SessionModel($0)) })
+        let sessions = SessionStore(
+            database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })
         return ControlAPIEdge(
             context: rooms.context, webhooks: webhooks, sessions: sessions, callsPerSecond: callsPerSecond
         ) {

@@ -19,8 +19,8 @@ struct SessionStoreTests {
             bytesSent: 0)
     }
 
-    private func store(_ database: Database, keptSeconds: Int64 = 60) -> SessionStore {
-        SessionStore(database, keptSeconds: keptSeconds, encode: { Array($0.info.sid.utf8) })
+    private func store(_ database: Database, keptSeconds: Int64 = 60, maxSessions: Int64 = 100) -> SessionStore {
+        SessionStore(database, keptSeconds: keptSeconds, maxSessions: maxSessions, encode: { Array($0.info.sid.utf8) })
     }
 
     private func sids(_ page: SessionStore.Page) -> [String] { page.bodies.map { String(decoding: $0, as: UTF8.self) } }
@@ -47,13 +47,18 @@ struct SessionStoreTests {
         #expect(try await store.summary(of: "PA_99") == nil)
     }
 
-    @Test("Summaries that are older than they may become are gone with the next that is written")
+    @Test(
+        "Summaries that are older than they may become, or more than there may be, are gone with the next that is written"
+    )
     func retention() async throws {
         let store = store(try Database(path: nil, schema: SessionStore.schema), keptSeconds: 10)
         try await store.write(summary(1, leftAt: 1_000))
         try await store.write(summary(2, leftAt: 5_000))
         try await store.write(summary(3, leftAt: 11_001))
         #expect(sids(try await store.page(.init(limit: 9))) == ["PA_3", "PA_2"])
+        let small = self.store(try Database(path: nil, schema: SessionStore.schema), maxSessions: 2)
+        for number in 0..<5 { try await small.write(summary(number)) }
+        #expect(sids(try await small.page(.init(limit: 9))) == ["PA_4", "PA_3"], "the newest stay within the bound")
     }
 
     @Test("What is added is written in order before the store ends, and a database that fails is told of")

@@ -1,7 +1,7 @@
 import CHTTPClient
 import Dispatch
 import Glibc
-import Primitives
+public import Primitives
 
 /// One HTTP request to another server.
 public struct HTTPCall: Sendable, Hashable {
@@ -70,7 +70,9 @@ public struct HTTPCall: Sendable, Hashable {
                             request.timeout_ms = Int(timeout?.milliseconds ?? 0)
                             request.ca_file = certificates
                             if isPublicOnly {
-                                request.may_connect = { address, _ in SocketAddress(address)?.isPublic == true ? 1 : 0 }
+                                request.may_connect = { address, _ in
+                                    address.flatMap { SocketAddress(system: $0) }?.isPublic == true ? 1 : 0
+                                }
                             }
                             request.on_bytes = { bytes, count, status, context in
                                 guard let bytes, let context else { return 0 }

@@ -2,16 +2,15 @@ import Glibc
 public import Primitives
 
 extension SocketAddress {
-    /// The address that a system call speaks of; nil where it is neither IPv4 nor IPv6.
-    init?(_ address: UnsafePointer<sockaddr>?) {
-        guard let address else { return nil }
-        let raw = UnsafeRawPointer(address)
-        switch Int32(address.pointee.sa_family) {
+    /// The address in a `struct sockaddr`; nil where it is neither IPv4 nor IPv6.
+    init?(system address: UnsafeRawPointer) {
+        switch Int32(address.loadUnaligned(as: sa_family_t.self)) {
+        // Behind family and port stands the IPv4 address; behind those and the flow label the IPv6 address.
         case AF_INET:
-            self.init(ipv4: UInt32(bigEndian: raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr), port: 0)
+            self.init(ipv4: UInt32(bigEndian: address.loadUnaligned(fromByteOffset: 4, as: UInt32.self)), port: 0)
         case AF_INET6:
-            let high = raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-            let low = raw.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
+            let high = address.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+            let low = address.loadUnaligned(fromByteOffset: 16, as: UInt64.self)
             self.init(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), port: 0)
         default: return nil
         }

@@ -30,13 +30,16 @@ public struct SessionStore: Sendable {
 
     /// Stays that end faster than the database writes; more than so many at once are lost.
     private static let maxWaiting = 10_000
-    /// Summaries that are kept at most: some 600 MB.
-    static let maxSessions: Int64 = 1_000_000
+    /// Summaries that are kept at most: some 600 MB on a disk, and 6 MB where they are in memory.
+    public static let maxInFile: Int64 = 1_000_000
+    public static let maxInMemory: Int64 = 10_000
 
     private let database: Database
+    private let maxSessions: Int64
     private let keptMilliseconds: Int64
     private let encode: @Sendable (StaySummary) -> [UInt8]
-    private let (ended, ending) = AsyncStream<StaySummary>.makeStream(bufferingPolicy: .bufferingOldest(maxWaiting))
+    private let ended: AsyncStream<StaySummary>
+    private let ending: AsyncStream<StaySummary>.Continuation
 
     /// The tables that it needs.
     public static let schema = [
@@ -46,11 +49,16 @@ public struct SessionStore: Sendable {
         "CREATE INDEX IF NOT EXISTS sessions_left ON sessions (left_at)",
     ]
 
-    /// Summaries in `database`, kept for so many seconds, in the form that `encode` gives them.
-    public init(_ database: Database, keptSeconds: Int64, encode: @escaping @Sendable (StaySummary) -> [UInt8]) {
+    /// Summaries in `database`, at most so many and for so many seconds, in the form that `encode` gives them.
+    public init(
+        _ database: Database, keptSeconds: Int64, maxSessions: Int64,
+        encode: @escaping @Sendable (StaySummary) -> [UInt8]
+    ) {
         self.database = database
+        self.maxSessions = maxSessions
         self.encode = encode
         keptMilliseconds = keptSeconds * 1_000
+        (ended, ending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.maxWaiting))
     }
 
     /// Takes the summary of a stay that has ended. Returns at once.
@@ -71,7 +79,7 @@ public struct SessionStore: Sendable {
     }
 
     func write(_ summary: StaySummary) async throws(DatabaseError) {
-        let (body, oldest) = (encode(summary), summary.leftAt - keptMilliseconds)
+        let (body, oldest, most) = (encode(summary), summary.leftAt - keptMilliseconds, maxSessions)
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run(
                 "INSERT OR REPLACE INTO sessions (participant, room, identity, left_at, body) VALUES (?, ?, ?, ?, ?)",
@@ -79,7 +87,7 @@ public struct SessionStore: Sendable {
                 .bytes(body))
             try sql.run("DELETE FROM sessions WHERE left_at < ?", .integer(oldest))
             try sql.run(
-                "DELETE FROM sessions WHERE id <= (SELECT max(id) FROM sessions) - ?", .integer(Self.maxSessions))
+                "DELETE FROM sessions WHERE id <= (SELECT max(id) FROM sessions) - ?", .integer(most))
         }
     }
 

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 struct call {
     const struct http_request *request;

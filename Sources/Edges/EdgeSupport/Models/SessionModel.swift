@@ -1,3 +1,4 @@
+import MediaControl
 public import RoomService
 import Rooms
 

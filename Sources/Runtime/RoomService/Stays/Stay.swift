@@ -1,4 +1,5 @@
 public import MediaControl
+public import Primitives
 public import Rooms
 
 /// How one participant's network and media did in some seconds.

@@ -1,4 +1,5 @@
 import MediaControl
+import Primitives
 import Rooms
 
 /// What is remembered of the stays of one room's participants while they last: the last hour of samples, and what the summary will say.
@@ -59,7 +60,11 @@ struct StayLog {
     private func summary(
         _ stay: Stay, _ info: ParticipantInfo, _ reason: LeaveReason, _ at: Int64, _ room: String, _ roomSID: String
     ) -> StaySummary {
-        let carried = stay.carried.values.reduce(stay.ended) { ($0.received + $1.received, $0.sent + $1.sent) }
+        var carried = stay.ended
+        for connection in stay.carried.values {
+            carried.received += connection.received
+            carried.sent += connection.sent
+        }
         return StaySummary(
             room: room, roomSID: roomSID, info: info, leftAt: at, reason: reason,
             connectedAfterMilliseconds: stay.connectedAt.map { $0 - stay.joinedAt }, tracks: stay.tracks.map(\.track),
@@ -84,13 +89,15 @@ struct StayLog {
             delta.sent += sent >= before.sent ? sent - before.sent : sent
             stay.carried[connection.id] = (received, sent)
         }
-        let milliseconds = UInt64(max(at - stay.lastSample, 1))
+        let interval = UInt64(max(at - stay.lastSample, 1))
         let quality = conditions.quality
+        let uplink = Bitrate.bitsPerSecond(Int64(delta.received * 8_000 / interval))
+        let downlink = Bitrate.bitsPerSecond(Int64(delta.sent * 8_000 / interval))
+        let roundTrip = conditions.roundTrip.map { Int($0.milliseconds) }
         stay.samples.append(
             StaySample(
-                at: at, uplink: .bitsPerSecond(Int64(delta.received * 8_000 / milliseconds)),
-                downlink: .bitsPerSecond(Int64(delta.sent * 8_000 / milliseconds)), loss: conditions.loss,
-                roundTripMilliseconds: conditions.roundTrip.map { Int($0.milliseconds) }, quality: quality))
+                at: at, uplink: uplink, downlink: downlink, loss: conditions.loss, roundTripMilliseconds: roundTrip,
+                quality: quality))
         if stay.samples.count - stay.head > Self.maxSamples { stay.head += 1 }
         if stay.head > Self.maxSamples {
             stay.samples.removeFirst(stay.head)

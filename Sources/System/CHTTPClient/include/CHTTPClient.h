@@ -1,7 +1,6 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 
 /// What became of a request.
 enum http_result { HTTP_ANSWERED = 0, HTTP_FAILED = 1, HTTP_ADDRESS_REFUSED = 2, HTTP_STOPPED = 3 };
@@ -19,8 +18,8 @@ struct http_request {
     long timeout_ms;
     /// Certificates to trust in place of the system's.
     const char *ca_file;
-    /// Asked about each address before a socket is opened to it, after names were resolved.
-    int (*may_connect)(const struct sockaddr *, void *);
+    /// Asked about each `struct sockaddr` before a socket is opened to it, after names were resolved.
+    int (*may_connect)(const void *, void *);
     /// Given the response's body in pieces; 0 ends the request.
     int (*on_bytes)(const uint8_t *, size_t, long status, void *);
     void *context;

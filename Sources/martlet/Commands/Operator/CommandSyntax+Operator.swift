@@ -9,10 +9,12 @@ extension CommandSyntax {
     private static let room = Option(name: "--room", value: "ROOM", help: "of this room only; default: all rooms")
 
     private static let rooms = CommandSyntax(
-        name: "rooms", operands: "[list | show ROOM | create ROOM | delete ROOM] [OPTIONS]",
+        name: "rooms", operands: "[list | show | create | delete]",
         summary: "Lists, shows, creates and deletes the rooms of a running server.", options: ControlClient.options,
         maxOperands: 2,
         details: """
+            Behind 'show', 'create' and 'delete' stands the room's name.
+
             \(exitStatus)
 
             examples:
@@ -33,13 +35,13 @@ extension CommandSyntax {
         ] + ControlClient.options, maxOperands: 2, details: exitStatus)
 
     private static let policy = CommandSyntax(
-        name: "policy", operands: "get ROOM | set ROOM FIELD=VALUE… | edit ROOM [OPTIONS]",
+        name: "policy", operands: "get | set | edit ROOM [OPTIONS]",
         summary: "Shows and changes the rules of a room while people talk.",
         options: [Option(name: "--dry-run", value: nil, help: "with 'set': only say whom it would concern")]
             + ControlClient.options, maxOperands: .max,
         details: """
-            A VALUE that is JSON is taken as that, anything else as a text. 'FIELD=' lets the preset or the server decide again. 'edit' opens the policy
-            in $EDITOR and writes what you have changed.
+            'set' takes FIELD=VALUE words: a VALUE that is JSON is taken as that, anything else as a text, and 'FIELD=' lets the preset or the
+            server decide again. 'edit' opens the policy in $EDITOR and writes what you have changed.
 
             \(exitStatus)
 
@@ -50,7 +52,7 @@ extension CommandSyntax {
             """)
 
     private static let events = CommandSyntax(
-        name: "events", operands: "[--follow] [--room ROOM] [OPTIONS]", summary: "Shows what happened in rooms.",
+        name: "events", operands: "[--follow] [OPTIONS]", summary: "Shows what happened in rooms.",
         options: [
             Option(name: "--follow", value: nil, help: "go on with what happens next, until interrupted"), room,
             Option(name: "--after", value: "ID", help: "begin after this event; 0: with the first that is kept"),
@@ -62,7 +64,7 @@ extension CommandSyntax {
             """)
 
     private static let sessions = CommandSyntax(
-        name: "sessions", operands: "[--room ROOM] [--identity NAME] [OPTIONS]",
+        name: "sessions", operands: "[OPTIONS]",
         summary: "Lists past stays, newest first.",
         options: [
             room, Option(name: "--identity", value: "NAME", help: "of this identity only"),
@@ -71,7 +73,7 @@ extension CommandSyntax {
 
     static let completion = CommandSyntax(
         name: "completion", operands: "bash | zsh | fish",
-        summary: "Prints a script that completes commands and options in a shell.",
+        summary: "Prints a script that completes commands in a shell.",
         maxOperands: 1,
         details: """
             examples:

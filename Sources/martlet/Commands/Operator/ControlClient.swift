@@ -112,7 +112,7 @@ struct ControlClient {
     }
 
     /// Follows an event stream until it ends: each event's data.
-    func follow(_ path: String, _ event: (String) -> Void) throws(CommandError) {
+    func follow(_ path: String, _ event: @escaping (String) -> Void) throws(CommandError) {
         var call = request("GET", path)
         call.headers.append("Accept: text/event-stream")
         call.timeout = nil

@@ -15,7 +15,7 @@ struct OperatorCommand {
     }
 
     /// Does it; prints by `output`.
-    func run(_ output: (String) -> Void) throws(CommandError) {
+    func run(_ output: @escaping (String) -> Void) throws(CommandError) {
         switch syntax.name {
         case "rooms": try rooms(output)
         case "participants": try participants(output)
@@ -36,11 +36,13 @@ struct OperatorCommand {
     }
 
     /// The answer as it is for scripts, else what `table` makes of it.
-    private func show(_ answer: ControlClient.Answer, _ output: (String) -> Void, _ table: (JSONValue) -> String) {
+    private func show(
+        _ answer: ControlClient.Answer, _ output: @escaping (String) -> Void, _ table: (JSONValue) -> String
+    ) {
         output(given.has("--json") ? String(decoding: answer.body, as: UTF8.self) : table(answer.value))
     }
 
-    private func rooms(_ output: (String) -> Void) throws(CommandError) {
+    private func rooms(_ output: @escaping (String) -> Void) throws(CommandError) {
         switch given.operands.first {
         case nil, "list":
             _ = given.operands.isEmpty ? [] : try operands("list")
@@ -73,7 +75,7 @@ struct OperatorCommand {
         return table.text
     }
 
-    private func participants(_ output: (String) -> Void) throws(CommandError) {
+    private func participants(_ output: @escaping (String) -> Void) throws(CommandError) {
         let room = try operands("ROOM")[0]
         show(try client.call("GET", ControlClient.path("rooms", room, "participants")), output) { value in
             var table = TextTable("IDENTITY", "NAME", "PROFILE", "TRACKS", "QUALITY", "SINCE", "SID")
@@ -87,14 +89,14 @@ struct OperatorCommand {
         }
     }
 
-    private func kick(_ output: (String) -> Void) throws(CommandError) {
+    private func kick(_ output: @escaping (String) -> Void) throws(CommandError) {
         let words = try operands("ROOM", "PARTICIPANT")
         let query = ControlClient.query(["reason": given["--reason"], "ban": given["--ban"]])
         let answer = try client.call("DELETE", ControlClient.path("rooms", words[0], "participants", words[1]) + query)
         show(answer, output) { _ in "\(words[1]) was removed from \(words[0])" }
     }
 
-    private func events(_ output: (String) -> Void) throws(CommandError) {
+    private func events(_ output: @escaping (String) -> Void) throws(CommandError) {
         let base = given["--room"].map { ControlClient.path("rooms", $0, "events") } ?? "/events"
         let print: (String) -> Void = { text in
             let value = (try? JSONCoding.decode(JSONValue.self, from: Array(text.utf8))) ?? .null
@@ -123,7 +125,7 @@ struct OperatorCommand {
         return ([time(event["at"]), event["room"].cell, event["type"].cell] + fields).joined(separator: "  ")
     }
 
-    private func sessions(_ output: (String) -> Void) throws(CommandError) {
+    private func sessions(_ output: @escaping (String) -> Void) throws(CommandError) {
         let query = ControlClient.query([
             "room": given["--room"], "identity": given["--identity"], "limit": given["--limit"],
         ])
@@ -165,7 +167,7 @@ struct OperatorCommand {
 extension OperatorCommand {
     private static let mergePatch = "application/merge-patch+json"
 
-    private func policy(_ output: (String) -> Void) throws(CommandError) {
+    private func policy(_ output: @escaping (String) -> Void) throws(CommandError) {
         guard given.operands.count >= 2 else {
             throw syntax.wrong("missing \(given.operands.isEmpty ? "get, set or edit" : "ROOM")")
         }
@@ -205,7 +207,7 @@ extension OperatorCommand {
     }
 
     /// Opens the policy in the user's editor and writes what was changed.
-    private func edit(_ path: String, _ output: (String) -> Void) throws(CommandError) {
+    private func edit(_ path: String, _ output: @escaping (String) -> Void) throws(CommandError) {
         let before = try client.call("GET", path).value
         let file = FileManager.default.temporaryDirectory.appending(
             path: "martlet-policy-\(ProcessInfo.processInfo.processIdentifier).json")
