@@ -43,6 +43,12 @@ struct PolicyTests {
         #expect(back.members["maxParticipants"] as? Int == 4, "the preset's")
         let replaced = try await edit(.put, "/v1/rooms/R/policy", #"{"audioOnly":false}"#)
         #expect(replaced.members["audioOnly"] as? Bool == false && replaced.members["maxParticipants"] as? Int == 4)
+        #expect(
+            try await edit(.patch, "/v1/rooms/R/policy", #"{"shortage":"oversend","oversendBitrate":5}"#).status == 200)
+        let conflict = try await edit(.patch, "/v1/rooms/R/policy", #"{"shortage":null}"#)
+        #expect(
+            conflict.status == 409 && conflict.members["code"] as? String == "conflict",
+            "the patch is good, its outcome is not")
         // What is shown can be put back as it is.
         let same = try await edit(.put, "/v1/rooms/R/policy", String(decoding: replaced.response.body, as: UTF8.self))
         #expect(same.response.body == replaced.response.body)

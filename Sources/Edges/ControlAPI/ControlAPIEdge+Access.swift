@@ -54,6 +54,12 @@ extension ControlAPIEdge {
         do throws(JSONFault) {
             return try JSONCoding.merge(request.body, into: current)
         } catch {
+            // A patch that is good by itself does not fit what is there, such as a member that only another one permits.
+            guard (try? JSONCoding.decode(Value.self, from: request.body)) == nil else {
+                var problem = Problem(409, "conflict", error.sentence)
+                problem.place = error
+                throw problem
+            }
             throw Problem(error)
         }
     }

@@ -102,6 +102,7 @@ struct ControlClient {
     ) throws(CommandError) -> Answer {
         var call = request(method, path)
         call.body = body
+        call.headers.append("Accept: application/json")
         if body != nil { call.headers.append("Content-Type: \(type)") }
         switch call.perform() {
         case .answered(200..<300, let body): return Answer(body: body)
