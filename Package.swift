@@ -105,7 +105,8 @@ let modules: [Target] = [
         ],
         embed: ["openapi.json"]),
     module(
-        "Edges", "Telemetry", ["EdgeSupport", "RoomService", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
+        "Edges", "Telemetry",
+        ["EdgeSupport", "RoomService", "Webhooks", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
 ].flatMap { $0 }
 
 let martlet: [Target] = [

@@ -127,7 +127,8 @@ struct Server {
         let publicRouter = publicRoutes(context, signalling)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, workers: workers, listener: publicListener, health: health, version: Martlet.version
+            rooms: rooms, webhooks: webhooks, workers: workers, listener: publicListener, health: health,
+            version: Martlet.version
         ).register(on: &privateRouter)
         let privateRoutes = privateRouter
         try await start(privateListener, .privateOne, privateRoutes)

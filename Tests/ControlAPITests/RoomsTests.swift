@@ -80,6 +80,31 @@ struct Answer {
 struct RoomsTests {
     private let house = House()
 
+    @Test("Rooms are listed by name in pages that follow each other without a gap, those of a prefix alone")
+    func pages() async throws {
+        for index in [3, 1, 4, 0, 2] {
+            #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"r \#(index)"}"#).status == 201)
+        }
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"other"}"#).status == 201)
+        var names: [String] = []
+        var query = "limit=2"
+        while true {
+            let page = try await house.ask(.get, "/v1/rooms?prefix=r%20&\(query)").members
+            names += (page["rooms"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
+            guard let next = page["next"] as? String else { break }
+            query = "limit=2&after=\(PercentCoding.encode(next))"
+        }
+        #expect(names == (0..<5).map { "r \($0)" })
+        #expect((try await house.ask(.get, "/v1/rooms").members["rooms"] as? [Any])?.count == 6)
+        for query in ["limit=0", "limit=1001", "limit=x"] {
+            #expect(try await house.ask(.get, "/v1/rooms?\(query)").status == 400)
+        }
+        #expect(try await house.ask(.get, "/v1/rooms/other/participants?profile=nobody").status == 400)
+        #expect(
+            (try await house.ask(.get, "/v1/rooms/other/participants?profile=viewer").members["participants"] as? [Any])?
+                .isEmpty == true)
+    }
+
     @Test("A room is made, listed, shown, and ended")
     func life() async throws {
         let made = try await house.ask(

@@ -39,7 +39,24 @@ struct StayLogTests {
 
     @discardableResult
     private func note(_ log: inout StayLog, _ event: RoomLogEvent, at: Int64) -> StaySummary? {
-        log.note(event, at: at, room: "R", roomSID: "RM_1")
+        if case .ended(let summary) = log.note(event, at: at, room: "R", roomSID: "RM_1") { summary } else { nil }
+    }
+
+    @Test("The first connection that is up tells how long it took to connect; later ones tell nothing")
+    func connecting() {
+        var log = StayLog()
+        var times = ConnectTimes()
+        note(&log, .participantJoined(ada), at: 1_000)
+        for (connection, at) in [("pub", 1_350), ("sub", 1_900)] as [(String, Int64)] {
+            let change = log.note(
+                .connectionChanged(participant: "PA_1", connection: connection, state: .connected, reason: nil), at: at,
+                room: "R", roomSID: "RM_1")
+            #expect(change == (connection == "pub" ? .connected(afterMilliseconds: 350) : nil))
+            if case .connected(let milliseconds) = change { times.add(milliseconds) }
+        }
+        times.add(351)
+        times.add(60_000)
+        #expect(times.counts == [0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1] && times.totalMilliseconds == 60_701)
     }
 
     @Test(

@@ -77,21 +77,21 @@ install_python() {
     cp "$pins" .venv/pins.txt
 }
 
-# promtool alone, out of Debian's package: the package itself would start a Prometheus server on the machine.
-install_promtool() {
-    [ -x .build/tools/promtool ] && return
+# Prometheus and promtool alone, out of Debian's package: the package itself would start a server on the machine.
+install_prometheus() {
+    [ -x .build/tools/promtool ] && [ -x .build/tools/prometheus ] && return
     if ! command -v apt-get >/dev/null; then
-        command -v promtool >/dev/null || fail "No promtool on the PATH: it comes with Prometheus."
+        command -v promtool >/dev/null && command -v prometheus >/dev/null || fail "No Prometheus with promtool on the PATH."
         return
     fi
-    echo "Extracting promtool from Debian's package prometheus"
+    echo "Extracting prometheus and promtool from Debian's package prometheus"
     local folder
     folder=$(mktemp -d)
     chmod 755 "$folder"
     (cd "$folder" && apt-get -o Acquire::Retries=3 -o APT::Sandbox::User=root download -qq prometheus && dpkg-deb -x prometheus_*.deb .) >/dev/null ||
         fail "apt-get could not download: prometheus"
     mkdir -p .build/tools
-    cp "$folder/usr/bin/promtool" .build/tools/
+    cp "$folder/usr/bin/promtool" "$folder/usr/bin/prometheus" .build/tools/
     rm -rf "$folder"
 }
 
@@ -114,7 +114,7 @@ test)
     install_fast_cipher
     install_debian "${build_packages[@]}" "${load_packages[@]}" "${test_packages[@]}"
     install_python
-    install_promtool
+    install_prometheus
     ;;
 *) echo "usage: install.sh build|load|compare|test" >&2; exit 2 ;;
 esac

@@ -6,6 +6,7 @@ import Testing
 
 @testable import RoomService
 @testable import Telemetry
+@testable import Webhooks
 
 @Suite("Metrics page")
 struct MetricsPageTests {
@@ -73,6 +74,31 @@ struct MetricsPageTests {
         #expect(report.cpuSeconds > 0 && report.residentBytes > 1 << 20)
         #expect(report.openDescriptors > 2 && report.descriptorLimit >= UInt64(report.openDescriptors))
         #expect(report.threads > 0)
+        #expect(report.startedAt > 1_700_000_000, "seconds since 1970, in this century")
+    }
+
+    @Test("Webhooks are reported by name, and the time to connect as a histogram in seconds")
+    func webhooksAndConnecting() {
+        let webhook = Webhook(name: "billing", url: "https://e.com", signer: .secret("sixteen bytes or more"))
+        var page = MetricsPage()
+        page.add(webhooks: [
+            WebhookStatus(webhook: webhook, state: .parked, queued: 7, delivered: 3, lost: 1, lastError: "gone")
+        ])
+        for line in ["failing", "events_lost_total"] {
+            #expect(page.text.contains("martlet_webhook_\(line){webhook=\"billing\"} 1\n"))
+        }
+        #expect(page.text.contains("martlet_webhook_events_queued{webhook=\"billing\"} 7\n"))
+        #expect(!page.text.contains("sixteen") && !page.text.contains("e.com"))
+        var rooms = RoomServiceStatistics()
+        rooms.connectTimes.add(120)
+        rooms.connectTimes.add(20_000)
+        page.add(rooms: rooms)
+        for line in [
+            "_bucket{le=\"0.1\"} 0", "_bucket{le=\"0.2\"} 1", "_bucket{le=\"10.0\"} 1", "_bucket{le=\"+Inf\"} 2",
+            "_sum 20.12", "_count 2",
+        ] {
+            #expect(page.text.contains("martlet_connect_seconds\(line)\n"), "\(line)")
+        }
     }
 
     @Test("Every drop reason has a sample, so that a rate starts at zero")

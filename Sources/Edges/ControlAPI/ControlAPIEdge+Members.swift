@@ -6,8 +6,23 @@ import Rooms
 
 extension ControlAPIEdge {
     func listParticipants(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let detail = try await detail(request)
-        return .json(["participants": detail.participants.map { ParticipantDetailModel($0) }])
+        let profile = request.query["profile"]
+        if let profile, ParticipantProfile(rawValue: profile) == nil {
+            throw Problem(400, "invalid_request", "The query's profile must be full, publishOnly or viewer.")
+        }
+        let all = try await detail(request).participants.filter {
+            profile == nil || $0.info.profile.rawValue == profile
+        }
+        let page = try ListPage(
+            of: all.sorted { Self.order(of: $0) < Self.order(of: $1) }, request, key: Self.order(of:))
+        return .json(
+            ParticipantPageModel(participants: page.shown.map { ParticipantDetailModel($0) }, next: page.next))
+    }
+
+    /// When it joined, in digits that sort, and its sid.
+    private static func order(of participant: ParticipantDetail) -> String {
+        let digits = String(participant.info.joinedAt)
+        return String(repeating: "0", count: max(0, 15 - digits.count)) + digits + "-" + participant.info.sid
     }
 
     func showParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -141,4 +156,11 @@ struct MuteRequest: Decodable {
         try StrictKeys.check(decoder, CodingKeys.self)
         muted = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Bool.self, forKey: .muted)
     }
+}
+
+/// Some participants as JSON shows them.
+private struct ParticipantPageModel: Encodable {
+    var participants: [ParticipantDetailModel]
+    /// What the next request brings as `after`; absent on the last page.
+    var next: String?
 }

@@ -10,11 +10,15 @@ extension ControlAPIEdge {
         return .json(await node())
     }
 
-    /// Rooms that the token covers.
+    /// Rooms that the token covers, by name.
     func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomList }
-        let rooms = await context.rooms.listRooms().filter { Self.covers(claims.video, $0.name) }
-        return .json(["rooms": rooms.map { RoomModel($0) }])
+        let prefix = request.query["prefix"] ?? ""
+        let rooms = await context.rooms.listRooms().filter {
+            Self.covers(claims.video, $0.name) && (prefix.isEmpty || $0.name.hasPrefix(prefix))
+        }
+        let page = try ListPage(of: rooms, request) { $0.name }
+        return .json(RoomPageModel(rooms: page.shown.map { RoomModel($0) }, next: page.next))
     }
 
     func createRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -102,4 +106,11 @@ extension ControlAPIEdge {
         let room = try moderatedRoom(request)
         return try await asking { () async throws(RoomError) in try await context.rooms.report(onRoom: room) }
     }
+}
+
+/// Some rooms as JSON shows them.
+private struct RoomPageModel: Encodable {
+    var rooms: [RoomModel]
+    /// What the next request brings as `after`; absent on the last page.
+    var next: String?
 }

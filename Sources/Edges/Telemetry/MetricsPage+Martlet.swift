@@ -2,6 +2,7 @@ import HTTPServing
 import MediaControl
 import Primitives
 import RoomService
+import Webhooks
 
 extension MetricsPage {
     /// Which media workers hang.
@@ -115,6 +116,10 @@ extension MetricsPage {
         add("events_delivered_total", .counter, "Signalling events queued for sessions.", rooms.eventsDelivered)
         add("offers_answered_total", .counter, "Offers from clients answered.", rooms.offersAnswered)
         add("offers_made_total", .counter, "Offers sent to clients.", rooms.offersMade)
+        addHistogram(
+            "connect_seconds", "Time from a participant's join to its first peer connection.",
+            bounds: ConnectTimes.boundsMilliseconds.map { Double($0) / 1_000 }, counts: rooms.connectTimes.counts,
+            sum: Double(rooms.connectTimes.totalMilliseconds) / 1_000)
         addByReason("refusals_total", "Requests refused, by code.", "code", rooms.refusals)
         addByReason("departures_total", "Participants left, by reason.", "reason", rooms.departures)
         addByReason("connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded)
@@ -129,6 +134,7 @@ extension MetricsPage {
             "http_requests_in_progress", .gauge, "Requests in progress, from the header to the end of the response.",
             http.requestsInWork)
         add("websockets", .gauge, "Open WebSockets.", http.webSockets)
+        add("http_streams", .gauge, "Open event streams.", http.streams)
         add(
             "http_responses_total", .counter, "HTTP responses, by status class.",
             (1..<http.responses.count).map { ([("class", "\($0)xx")], Double(http.responses[$0])) })
@@ -151,6 +157,24 @@ extension MetricsPage {
             "websocket_limits_hit_total", .counter,
             "WebSockets closed because of too large or too many messages or frames.",
             http.webSocketLimitsHit)
+    }
+
+    /// How the webhooks do. Their names are the operator's, and there are few.
+    mutating func add(webhooks: [WebhookStatus]) {
+        func each(_ value: (WebhookStatus) -> Double) -> [(labels: [(String, String)], value: Double)] {
+            webhooks.map { ([("webhook", $0.webhook.name)], value($0)) }
+        }
+        add(
+            "webhook_failing", .gauge, "1 while a webhook's receiver does not accept events.",
+            each { $0.state == .active ? 0 : 1 })
+        add("webhook_events_queued", .gauge, "Events that wait for a webhook's receiver.", each { Double($0.queued) })
+        add(
+            "webhook_events_delivered_total", .counter, "Events that a webhook's receiver accepted.",
+            each { Double($0.delivered) })
+        add(
+            "webhook_events_lost_total", .counter,
+            "Events that a webhook's receiver refused for good or that its queue had no room for.",
+            each { Double($0.lost) })
     }
 
     private mutating func addByReason(_ name: String, _ help: String, _ label: String, _ counts: [String: UInt64]) {

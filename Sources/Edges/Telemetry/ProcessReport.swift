@@ -7,6 +7,8 @@ struct ProcessReport: Sendable {
     var openDescriptors = 0
     var descriptorLimit: UInt64 = 0
     var threads = 0
+    /// Seconds since 1970; 0 where the kernel does not tell.
+    var startedAt: Double = 0
 
     /// Asks the kernel now; what it does not tell stays 0.
     static func now() -> ProcessReport {
@@ -24,13 +26,34 @@ struct ProcessReport: Sendable {
         if pages.count > 1 { report.residentBytes = pages[1] * UInt64(sysconf(Int32(_SC_PAGESIZE))) }
         report.openDescriptors = entries(of: "/proc/self/fd")
         report.threads = entries(of: "/proc/self/task")
+        report.startedAt = startTime
         return report
+    }
+
+    /// proc(5): field 22 of /proc/self/stat counts ticks since the machine's start, whose time is `btime` in /proc/stat. The name in field 2 may hold anything,
+    /// so fields are counted from its closing parenthesis.
+    private static let startTime: Double = {
+        let fields = firstLine(of: "/proc/self/stat").split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 19, let ticks = Double(fields[19]), let booted = bootTime else { return 0 }
+        return booted + ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
+    }()
+
+    private static var bootTime: Double? {
+        guard let file = fopen("/proc/stat", "r") else { return nil }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 65_536)
+        while fgets(&line, CInt(line.count), file) != nil {
+            let text = String(
+                decoding: line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            if text.hasPrefix("btime ") { return Double(text.dropFirst(6)) }
+        }
+        return nil
     }
 
     private static func firstLine(of path: String) -> String {
         guard let file = fopen(path, "r") else { return "" }
         defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 256)
+        var line = [CChar](repeating: 0, count: 1_024)
         guard fgets(&line, CInt(line.count), file) != nil else { return "" }
         return String(decoding: line.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
@@ -56,6 +79,9 @@ extension MetricsPage {
             [([], Double(process.residentBytes))])
         add(name: "process_open_fds", .gauge, "Open file descriptors.", [([], Double(process.openDescriptors))])
         add(name: "process_max_fds", .gauge, "Maximum open file descriptors.", [([], Double(process.descriptorLimit))])
+        add(
+            name: "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.",
+            [([], process.startedAt)])
         add(name: "process_threads", .gauge, "Threads.", [([], Double(process.threads))])
     }
 }

@@ -2,18 +2,24 @@ public import HTTPServing
 public import MediaWorkers
 import Primitives
 public import RoomService
+public import Webhooks
 
 /// The private listener: `/metrics` for Prometheus, `/healthz` for liveness, `/readyz` for readiness.
 public struct TelemetryEdge: Sendable {
     private let rooms: RoomService
+    private let webhooks: Webhooks
     private let workers: MediaWorkerPool
     private let listener: HTTPServer
     private let health: Health
     private let version: String
 
     /// Reports on these parts; `listener` is the public one.
-    public init(rooms: RoomService, workers: MediaWorkerPool, listener: HTTPServer, health: Health, version: String) {
+    public init(
+        rooms: RoomService, webhooks: Webhooks, workers: MediaWorkerPool, listener: HTTPServer, health: Health,
+        version: String
+    ) {
         self.rooms = rooms
+        self.webhooks = webhooks
         self.workers = workers
         self.listener = listener
         self.health = health
@@ -57,6 +63,8 @@ public struct TelemetryEdge: Sendable {
         page.add(hangsOf: statistics)
         page.add(workers: statistics)
         page.add(http: listener.statistics)
+        // A database that fails takes its own figures with it and no others.
+        page.add(webhooks: (try? await webhooks.list()) ?? [])
         page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }

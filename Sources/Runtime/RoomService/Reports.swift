@@ -153,5 +153,7 @@ public struct RoomServiceStatistics: Sendable {
     public var offersMade: UInt64 = 0
     /// Streams that ended because their reader did not keep up.
     public var slowReaders: UInt64 = 0
+    /// From the join to the first peer connection.
+    public var connectTimes = ConnectTimes()
     public var isDraining = false
 }

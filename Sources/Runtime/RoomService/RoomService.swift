@@ -103,8 +103,11 @@ public actor RoomService {
         log(
             events.append(
                 room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at, event))
-        let summary = hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid)
-        if let summary { stayEnded(summary) }
+        switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
+        case .connected(let milliseconds): totals.connectTimes.add(milliseconds)
+        case .ended(let summary): stayEnded(summary)
+        case nil: break
+        }
     }
 
     /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now

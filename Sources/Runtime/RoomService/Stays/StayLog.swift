@@ -28,8 +28,15 @@ struct StayLog {
     /// By participant sid.
     private var stays: [String: Stay] = [:]
 
-    /// What happened at a moment (milliseconds since 1970); the summary of the stay that is over with it.
-    mutating func note(_ event: RoomLogEvent, at: Int64, room: String, roomSID: String) -> StaySummary? {
+    /// What an event means for somebody's stay.
+    enum Change: Hashable {
+        /// Its first peer connection is up.
+        case connected(afterMilliseconds: Int64)
+        case ended(StaySummary)
+    }
+
+    /// What happened at a moment (milliseconds since 1970), and what that means for a stay.
+    mutating func note(_ event: RoomLogEvent, at: Int64, room: String, roomSID: String) -> Change? {
         switch event {
         case .participantJoined(let info): stays[info.sid] = Stay(joinedAt: at, lastSample: at)
         case .trackPublished(let info):
@@ -44,14 +51,16 @@ struct StayLog {
             stays[info.participant]?.tracks[index].track.codec = info.codec
             stays[info.participant]?.tracks[index].track.unpublishedAt = at
         case .connectionChanged(let participant, _, .connected, _):
-            if stays[participant]?.connectedAt == nil { stays[participant]?.connectedAt = at }
+            guard let stay = stays[participant], stay.connectedAt == nil else { return nil }
+            stays[participant]?.connectedAt = at
+            return .connected(afterMilliseconds: at - stay.joinedAt)
         case .connectionChanged(let participant, let connection, .closed, _):
             guard let last = stays[participant]?.carried.removeValue(forKey: connection) else { return nil }
             stays[participant]?.ended.received += last.received
             stays[participant]?.ended.sent += last.sent
         case .participantLeft(let info, let reason, _):
             guard let stay = stays.removeValue(forKey: info.sid) else { return nil }
-            return summary(stay, info, reason, at, room, roomSID)
+            return .ended(summary(stay, info, reason, at, room, roomSID))
         default: break
         }
         return nil

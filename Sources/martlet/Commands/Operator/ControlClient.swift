@@ -112,6 +112,18 @@ struct ControlClient {
         }
     }
 
+    /// All pages of a list in one, whose elements are the member `name` of each.
+    func all(_ path: String, _ name: String) throws(CommandError) -> Answer {
+        var elements: [JSONValue] = []
+        var after: String?
+        repeat {
+            let page = try call("GET", path + Self.query(["after": after])).value
+            elements += page[name].elements
+            if case .text(let next) = page["next"] { after = next } else { after = nil }
+        } while after != nil
+        return Answer(body: JSONCoding.encode([name: elements]))
+    }
+
     /// Follows an event stream until it ends: each event's data.
     func follow(_ path: String, _ event: @escaping (String) -> Void) throws(CommandError) {
         var call = request("GET", path)

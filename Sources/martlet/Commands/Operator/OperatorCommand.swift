@@ -46,7 +46,7 @@ struct OperatorCommand {
         switch given.operands.first {
         case nil, "list":
             _ = given.operands.isEmpty ? [] : try operands("list")
-            show(try client.call("GET", "/rooms"), output, Self.table(ofRooms:))
+            show(try client.all("/rooms", "rooms"), output, Self.table(ofRooms:))
         case "show":
             let room = try operands("show", "ROOM")[1]
             show(try client.call("GET", ControlClient.path("rooms", room)), output) { Self.pretty($0) }
@@ -77,7 +77,7 @@ struct OperatorCommand {
 
     private func participants(_ output: @escaping (String) -> Void) throws(CommandError) {
         let room = try operands("ROOM")[0]
-        show(try client.call("GET", ControlClient.path("rooms", room, "participants")), output) { value in
+        show(try client.all(ControlClient.path("rooms", room, "participants"), "participants"), output) { value in
             var table = TextTable("IDENTITY", "NAME", "PROFILE", "TRACKS", "QUALITY", "SINCE", "SID")
             for one in value["participants"].elements {
                 table.add(

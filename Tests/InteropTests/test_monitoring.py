@@ -1,0 +1,147 @@
+"""The dashboard and the alerts in Helm/, judged by Prometheus itself."""
+import asyncio
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+from conftest import running
+from support.chromium import chromium, open_room, wait_for_video
+from support.server import ROOT, free_ports
+from support.tokens import token
+
+RULES = ROOT / "Helm/martlet/rules/martlet.yaml"
+DASHBOARD = ROOT / "Helm/martlet/dashboards/martlet.json"
+
+
+def tool(name):
+    installed = ROOT / ".build/tools" / name
+    return installed if installed.exists() else name
+
+
+def panels():
+    """(title, expression) of every chart of the dashboard."""
+    board = json.loads(DASHBOARD.read_text())
+    return [(panel["title"], target["expr"]) for panel in board["panels"] for target in panel.get("targets", [])]
+
+
+#: What each alert needs to fire: series with their values, 15 s apart, and the labels of the alert.
+FIRING = {
+    "MartletDown": ([('up{job="martlet",instance="a"}', "1x4 0x116")], {"job": "martlet"}),
+    "MartletWorkerHangs": ([('martlet_worker_hangs{instance="a",worker="0"}', "0x80 1x40")], {"worker": "0"}),
+    "MartletWorkerBusy": ([('martlet_worker_busy_seconds_total{instance="a",worker="0"}', "0+14x120")], {"worker": "0"}),
+    "MartletForwardsLate": ([('martlet_transit_seconds_bucket{instance="a",le="0.01"}', "0+9800x120"),
+                             ('martlet_transit_seconds_bucket{instance="a",le="0.05"}', "0+10000x120"),
+                             ('martlet_transit_seconds_bucket{instance="a",le="+Inf"}', "0+10000x120"),
+                             ('martlet_transit_seconds_count{instance="a"}', "0+10000x120")], {}),
+    "MartletSocketBufferFull": ([('martlet_receive_buffer_drops_total{instance="a",worker="0"}', "0+100x120")], {}),
+    "MartletJoinsRefused": ([('martlet_refusals_total{instance="a",code="overloaded"}', "0+10x120")], {"code": "overloaded"}),
+    "MartletConnectsSlowly": ([('martlet_connect_seconds_bucket{instance="a",le="3"}', "0+1x120"),
+                               ('martlet_connect_seconds_bucket{instance="a",le="5"}', "0+10x120"),
+                               ('martlet_connect_seconds_bucket{instance="a",le="+Inf"}', "0+10x120"),
+                               ('martlet_connect_seconds_count{instance="a"}', "0+10x120")], {}),
+    "MartletConnectionsFail": ([('martlet_connections_closed_total{instance="a",reason="iceTimeout"}', "0+3x120"),
+                                ('martlet_offers_answered_total{instance="a"}', "0+10x120")], {}),
+    "MartletOutOfConnections": ([('martlet_connections_reserved{instance="a"}', "95x120"),
+                                 ('martlet_connections_limit{instance="a"}', "100x120")], {}),
+    "MartletOutOfDescriptors": ([('process_open_fds{job="martlet",instance="a"}', "950x120"),
+                                 ('process_max_fds{job="martlet",instance="a"}', "1000x120")], {"job": "martlet"}),
+    "MartletWebhookFails": ([('martlet_webhook_failing{instance="a",webhook="w"}', "1x120")], {"webhook": "w"}),
+}
+
+
+def test_K4_each_alert_fires_where_it_must_and_nowhere_else(tmp_path):
+    shutil.copy(RULES, tmp_path / "martlet.yaml")
+    shutil.copy(pathlib.Path(__file__).with_name("rules_test.yaml"), tmp_path / "quiet.yaml")
+    names = re.findall(r"- alert: (\w+)", RULES.read_text())
+    assert sorted(names) == sorted(FIRING) and len(names) == RULES.read_text().count("action:")
+    quiet = (tmp_path / "quiet.yaml").read_text()
+    assert all(f"alertname: {name}," in quiet for name in names)
+    checked = subprocess.run([tool("promtool"), "check", "rules", "martlet.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    done = subprocess.run([tool("promtool"), "test", "rules", "quiet.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name, (series, labels) in FIRING.items():
+        # Without the texts, which have figures in them: what counts is that it fires, and for whom.
+        rule = {"rule_files": ["bare.yaml"], "evaluation_interval": "15s", "tests": [{
+            "interval": "15s", "input_series": [{"series": one, "values": values} for one, values in series],
+            "alert_rule_test": [{"eval_time": "25m", "alertname": name, "exp_alerts": [{"exp_labels": {
+                "severity": "critical" if name in ("MartletDown", "MartletWorkerHangs") else "warning", "instance": "a", **labels}}]}]}]}
+        bare = re.sub(r"\n        annotations:\n(          .*\n)+", "\n", RULES.read_text() + "\n")
+        (tmp_path / "bare.yaml").write_text(bare)
+        (tmp_path / "fires.yaml").write_text(json.dumps(rule))
+        done = subprocess.run([tool("promtool"), "test", "rules", "fires.yaml"], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0, (name, done.stdout + done.stderr)
+
+
+class Prometheus:
+    """A Prometheus of this test's own that looks at one server every second."""
+
+    def __init__(self, server, folder):
+        self.port, = free_ports(1)
+        (folder / "prometheus.yml").write_text(json.dumps({
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": "martlet", "static_configs": [{"targets": [f"127.0.0.1:{server.private}"]}]}]}))
+        self.log = open(folder / "log", "w")
+        self.process = subprocess.Popen(
+            [tool("prometheus"), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+             f"--web.listen-address=127.0.0.1:{self.port}"], stdout=self.log, stderr=subprocess.STDOUT)
+
+    def get(self, path, **query):
+        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(url, timeout=5) as reply:
+            return json.load(reply)["data"]
+
+    def value(self, expression):
+        return self.get("query", query=expression)["result"]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(20)
+        self.log.close()
+
+
+def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_call(tmp_path):
+    async def run(server, prometheus):
+        async with chromium() as browser:
+            await open_room(browser, server, "call", "ada", token=token("ada", "call"))
+            bob = await open_room(browser, server, "call", "bob", token=token("bob", "call"), send="nothing")
+            await wait_for_video(bob)
+            # A rate needs some samples.
+            end = time.monotonic() + 60
+            while True:
+                try:
+                    if prometheus.value("sum(rate(martlet_packets_forwarded_total[30s])) > 10") \
+                            and float(prometheus.value("count_over_time(martlet_ready[1m])")[0]["value"][1]) >= 8:
+                        break
+                except OSError:
+                    pass
+                assert time.monotonic() < end, prometheus.process.poll()
+                await asyncio.sleep(0.5)
+            empty = []
+            for title, expression in panels():
+                asked = expression.replace("$__rate_interval", "30s").replace("$job", ".*")
+                if not prometheus.value(asked):
+                    empty.append((title, expression))
+            # What has not happened, and what there is none of, has no series.
+            quiet = {"Joins and departures", "Refused requests", "Closed peer connections", "Dropped packets", "HTTP limits reached",
+                     "Webhooks: events that wait", "Webhooks: events"}
+            assert {title for title, _ in empty} <= quiet, empty
+            assert any(title == "Joins and departures" for title, expression in panels() if (title, expression) not in empty)
+            assert float(prometheus.value("sum(martlet_participants)")[0]["value"][1]) == 2
+            assert float(prometheus.value("sum(martlet_connect_seconds_count)")[0]["value"][1]) == 2
+            rules = prometheus.get("rules")["groups"][0]["rules"]
+            assert len(rules) == len(FIRING) and all(rule["health"] == "ok" for rule in rules), rules
+            assert [rule["name"] for rule in rules if rule["state"] == "firing"] == []
+            return len(panels())
+
+    with running() as server:
+        prometheus = Prometheus(server, tmp_path)
+        try:
+            print(f"figures: {asyncio.run(run(server, prometheus))} expressions, {len(FIRING)} alerts")
+        finally:
+            prometheus.stop()
