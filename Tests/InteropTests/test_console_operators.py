@@ -20,6 +20,28 @@ def rooms_of(server):
     return sorted(room["name"] for room in server.api("GET", "/v1/rooms")[1]["rooms"])
 
 
+def test_the_operators_tab_shows_what_happens_in_a_room_as_it_happens(development_server):
+    server = development_server
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "kitchen", "ada", send="nothing")
+            page = await open_operators(browser, server)
+            await page.locator("#events li", has_text="ada joined.").wait_for(timeout=15000)
+            await page.locator("#lock-room").click()
+            await page.locator("#events li", has_text="The room was locked.").wait_for(timeout=15000)
+            # Newest first, each once, although the list of rooms is read again and again.
+            await page.wait_for_timeout(2_500)
+            lines = await page.locator("#events li").all_inner_texts()
+            words = [line.split("\n")[-1] for line in lines]
+            assert [sum(word in line for line in words) for word in ("joined", "locked", "opened")] == [1, 1, 1], lines
+            assert "locked" in words[0] and "opened" in words[-1], lines
+            await ada.close()
+            assert page.problems == []
+
+    asyncio.run(run())
+
+
 def test_4_5_closing_a_room_and_removing_a_participant_ask_for_confirmation(development_server):
     """One click ends nothing: Escape and Cancel change nothing and return the focus, only the confirming button acts."""
     server = development_server

@@ -28,6 +28,7 @@ public enum ConsolePage {
         ("limits.js", PackageResources.limits_js),
         ("outage.js", PackageResources.outage_js),
         ("operators.js", PackageResources.operators_js),
+        ("events.js", PackageResources.events_js),
         ("dialog.js", PackageResources.dialog_js),
         ("names.js", PackageResources.names_js),
         ("tokens.js", PackageResources.tokens_js),

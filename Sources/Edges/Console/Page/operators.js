@@ -2,6 +2,7 @@
 // a button stays in place from one look to the next, so that the keyboard's focus stays and no click is lost.
 
 import { ask } from "./dialog.js";
+import { EventList } from "./events.js";
 import { isAddressable } from "./names.js";
 import { developmentToken } from "./tokens.js";
 import { rate } from "./statistics.js";
@@ -15,13 +16,14 @@ export class Operators {
         this.buttons = new Map(); // room name -> RoomButton
         this.nodeValues = new Map(); // title -> element
         this.looks = 0;
+        this.events = new EventList(element("events"), () => this.accessToken());
         element("close-room").onclick = () => this.closeRoom(this.chosen);
         element("lock-room").onclick = () => this.act(() => this.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
     }
 
     setVisible(visible, token) {
         clearInterval(this.timer);
-        if (!visible) return;
+        if (!visible) return this.events.follow(null);
         this.token = token;
         this.refresh();
         this.timer = setInterval(() => this.refresh(), INTERVAL);
@@ -37,9 +39,12 @@ export class Operators {
         return this.act(async () => { if (await ask(question)) await this.call("DELETE", path(room, "participants", sid)); });
     }
 
+    async accessToken() {
+        return this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
+    }
+
     async call(method, path) {
-        this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
-        const reply = await fetch(path, { method, headers: { Authorization: `Bearer ${this.token}` } });
+        const reply = await fetch(path, { method, headers: { Authorization: `Bearer ${await this.accessToken()}` } });
         if (reply.ok) return reply.status === 204 ? null : reply.json();
         const problem = await reply.json().catch(() => ({}));
         if (reply.status === 401) this.token = null;
@@ -126,6 +131,9 @@ export class Operators {
         for (const id of ["close-room", "lock-room"]) element(id).hidden = !isAddressable(this.chosen);
         this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
+        const followed = isAddressable(this.chosen) ? this.chosen : null;
+        element("events-panel").hidden = !followed;
+        this.events.follow(followed);
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 

@@ -1,0 +1,93 @@
+// What happens in one room, as it happens, newest first: the room's event stream, read with fetch because EventSource cannot send a token.
+
+const MOST = 200;
+const AGAIN_MS = 2_000;
+
+export class EventList {
+    /** Shows lines in `list`; `token()` gives an access token. */
+    constructor(list, token) { Object.assign(this, { list, token, room: null, last: "0" }); }
+
+    /** Follows `room`, from its first event that the server still has; null: follows none. */
+    follow(room) {
+        if (room === this.room) return;
+        this.stop();
+        this.room = room;
+        this.last = "0";
+        this.list.replaceChildren();
+        if (room) this.run(this.reader = new AbortController());
+    }
+
+    stop() {
+        this.reader?.abort();
+        this.room = this.reader = null;
+    }
+
+    /** Reads until it is stopped, over connections that end. */
+    async run(reader) {
+        while (!reader.signal.aborted) {
+            try {
+                await this.read(reader.signal);
+            } catch {
+                // The tab says already that the server does not answer; what was missed comes with the next connection.
+            }
+            await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+        }
+    }
+
+    async read(signal) {
+        const headers = { Accept: "text/event-stream", "Last-Event-ID": this.last, Authorization: `Bearer ${await this.token()}` };
+        const reply = await fetch(`/v1/rooms/${encodeURIComponent(this.room)}/events`, { headers, signal });
+        if (!reply.ok) return;
+        const decoder = new TextDecoder();
+        let text = "";
+        for (const bytes = reply.body.getReader(); ;) {
+            const { done, value } = await bytes.read();
+            if (done || signal.aborted) return;
+            text += decoder.decode(value, { stream: true });
+            const blocks = text.split("\n\n");
+            text = blocks.pop();
+            for (const block of blocks) this.take(block);
+        }
+    }
+
+    take(block) {
+        const fields = Object.fromEntries(block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)));
+        if (fields.event === "eventsMissed") return this.add("", "Older events are no longer kept.");
+        if (!fields.id) return;
+        this.last = fields.id;
+        const event = JSON.parse(fields.data);
+        const words = describe(event);
+        if (words) this.add(new Date(event.at).toLocaleTimeString(), words);
+    }
+
+    add(time, words) {
+        const line = document.createElement("li");
+        line.append(Object.assign(document.createElement("time"), { textContent: time }), words);
+        this.list.prepend(line);
+        while (this.list.childElementCount > MOST) this.list.lastElementChild.remove();
+    }
+}
+
+/** An event in words; nothing for what changes all the time in a room that is well. */
+function describe(event) {
+    const who = event.info?.name || event.identity || event.participant;
+    switch (event.type) {
+        case "roomStarted": return "The room was opened.";
+        case "roomEnded": return "The room was closed.";
+        case "participantJoined": return `${who} joined.`;
+        case "participantUpdated": return `${who} has another name or other metadata.`;
+        case "participantLeft": return `${who} left (${event.reason})${event.hasConnected ? "" : ", and never connected"}.`;
+        case "trackPublished": return `${who} publishes a ${event.track.source} track.`;
+        case "trackUnpublished": return `${who} no longer publishes the ${event.track.source} track.`;
+        case "trackMuted": return `${who} muted the ${event.track.source} track, or was muted.`;
+        case "trackUnmuted": return `${who} unmuted the ${event.track.source} track.`;
+        case "connectionChanged": return event.state === "closed" && event.reason ? `A connection of ${who} closed (${event.reason}).` : null;
+        case "iceFailed": return `${who} cannot be reached: the client offered ${event.clientCandidates}, the server ${event.serverCandidates}.`;
+        case "noCommonCodec": return `${who} and a publisher have no common codec.`;
+        case "lockChanged": return event.lock === "open" ? "The room was unlocked." : "The room was locked.";
+        case "policyChanged": return "The room's policy was changed.";
+        case "permissionsChanged": return `The permissions of ${who} were changed.`;
+        case "joinRefused": return `${who} could not join (${event.code}).`;
+        default: return null;
+    }
+}
