@@ -5,7 +5,7 @@ const AGAIN_MS = 2_000;
 
 export class EventList {
     /** Shows lines in `list`; `token()` gives an access token. */
-    constructor(list, token) { Object.assign(this, { list, token, room: null, last: "0" }); }
+    constructor(list, token) { Object.assign(this, { list, token, room: null, last: "0", names: new Map() }); }
 
     /** Follows `room`, from its first event that the server still has; null: follows none. */
     follow(room) {
@@ -56,7 +56,8 @@ export class EventList {
         if (!fields.id) return;
         this.last = fields.id;
         const event = JSON.parse(fields.data);
-        const words = describe(event);
+        if (event.info) this.names.set(event.participant, event.info.name || event.identity);
+        const words = describe(event, this.names.get(event.participant) ?? event.identity ?? event.participant);
         if (words) this.add(new Date(event.at).toLocaleTimeString(), words);
     }
 
@@ -69,8 +70,7 @@ export class EventList {
 }
 
 /** An event in words; nothing for what changes all the time in a room that is well. */
-function describe(event) {
-    const who = event.info?.name || event.identity || event.participant;
+function describe(event, who) {
     switch (event.type) {
         case "roomStarted": return "The room was opened.";
         case "roomEnded": return "The room was closed.";
