@@ -74,11 +74,14 @@ struct EventLogTests {
         let one = log.follow(room: "b", after: .beginning) { _ in }
         let new = log.follow(room: nil, after: nil) { _ in }
         fill(&log, ["b", "c"])
-        log.endFollowing()
+        log.close()
         func rooms(_ feed: EventFeed) async -> [String] { await feed.events.reduce(into: []) { $0.append($1.room) } }
         #expect(await rooms(all) == ["a", "b", "a", "b", "c"])
         #expect(await rooms(one) == ["b", "b"])
         #expect(await rooms(new) == ["b", "c"])
+        let late = log.follow(room: "a", after: .beginning) { _ in }
+        #expect(await rooms(late) == ["a", "a"], "who asks after the end gets what is kept, and waits for nothing")
+        log = self.log(5_000)
         let slow = log.follow(room: nil, after: nil) { _ in }
         fill(&log, Array(repeating: "a", count: EventLog.maxQueued + 5))
         #expect(await rooms(slow).count == EventLog.maxQueued)
@@ -99,7 +102,7 @@ struct EventLogTests {
         await service.leave(ada.session)
         _ = try await service.deleteRoom(named: "R")
         _ = try await service.createRoom(named: "R")
-        await service.endFollowing()
+        await service.closeEvents()
         let entries = await feed.events.reduce(into: []) { $0.append($1) }
         #expect(entries.map(\.sequence) == [1, 2, 3, 4, 5, 6, 1])
         guard entries.count == 7 else { return }

@@ -56,7 +56,7 @@ extension RoomService {
             guard let hosted = rooms[name] else { continue }
             await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }
         }
-        endFollowing()
+        closeEvents()
     }
 }
 

@@ -125,8 +125,8 @@ public actor RoomService {
         events.page(room: room, after: cursor, limit: limit)
     }
 
-    /// Lets all who follow come to the end.
-    func endFollowing() { events.endFollowing() }
+    /// No further events come: all who follow come to the end.
+    func closeEvents() { events.close() }
 
     func hosted(named name: String) throws(RoomError) -> HostedRoom {
         guard let hosted = rooms[name] else { throw counted(RoomError(.roomNotFound, "there is no such room")) }

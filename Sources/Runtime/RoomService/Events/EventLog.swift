@@ -41,6 +41,7 @@ struct EventLog {
     private var last: UInt64 = 0
     private var readers: [UInt64: Reader] = [:]
     private var lastReader: UInt64 = 0
+    private var isClosed = false
 
     /// An empty log of one life of the server.
     init(epoch: String, maxEntries: Int) {
@@ -81,6 +82,10 @@ struct EventLog {
         let (stream, continuation) = AsyncStream<RoomLogEntry>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.maxQueued + (missed?.events.count ?? 0)))
         for entry in missed?.events ?? [] { continuation.yield(entry) }
+        guard !isClosed else {
+            continuation.finish()
+            return EventFeed(missesEvents: missed?.missesEvents ?? false, events: stream)
+        }
         lastReader += 1
         let id = lastReader
         continuation.onTermination = { _ in onEnd(id) }
@@ -91,8 +96,9 @@ struct EventLog {
     /// One reader's stream ends.
     mutating func endFollowing(_ id: UInt64) { readers.removeValue(forKey: id)?.continuation.finish() }
 
-    /// All streams end.
-    mutating func endFollowing() {
+    /// No further events come: all streams end, those that are asked for later behind what is kept.
+    mutating func close() {
+        isClosed = true
         for reader in readers.values { reader.continuation.finish() }
         readers = [:]
     }
