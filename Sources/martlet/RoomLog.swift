@@ -40,6 +40,8 @@ extension RoomLogEvent {
         case .dominantSpeakerChanged: "dominant speaker changed"
         case .qualityChanged: "quality changed"
         case .joinRefused: "join refused"
+        case .guestWaiting: "guest waits to be let in"
+        case .guestDecided(_, let isLetIn, _): isLetIn ? "guest let in" : "guest turned away"
         }
     }
 
@@ -64,6 +66,9 @@ extension RoomLogEvent {
             return ["room": room, "participant": .text(participant), "quality": .number(quality)]
         case .joinRefused(let identity, let code):
             return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
+        case .guestWaiting(let guest): return ["room": room, "identity": .text(guest.identity)]
+        case .guestDecided(let identity, _, let by):
+            return ["room": room, "identity": .text(identity), "by": .text(by ?? "operator")]
         case .connectionChanged(let participant, let connection, _, nil):
             return ["room": room, "participant": .text(participant), "connection": .text(connection)]
         case .connectionChanged(let participant, let connection, _, let reason?):

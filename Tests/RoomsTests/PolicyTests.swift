@@ -8,14 +8,14 @@ import Testing
 
 @Suite("Policy: rules that change while members are in the room")
 struct PolicyTests {
-    private static func policy(_ change: (inout RoomPolicy) -> Void) -> RoomPolicy {
+    static func policy(_ change: (inout RoomPolicy) -> Void) -> RoomPolicy {
         var policy = RoomPolicy()
         change(&policy)
         return policy
     }
 
     /// ada publishes a microphone and a camera, bob a microphone; both receive each other's.
-    private static func meeting(_ policy: RoomPolicy = RoomPolicy()) throws -> (
+    static func meeting(_ policy: RoomPolicy = RoomPolicy()) throws -> (
         RoomBench, ada: SessionID, bob: SessionID
     ) {
         var bench = RoomBench(policy: policy)

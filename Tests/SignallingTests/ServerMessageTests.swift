@@ -104,6 +104,8 @@ struct ServerMessageTests {
             (12, .relayed(from: "PA_1", identity: "bob", payload: "{\"answer\":\"…\"}")),
             (13, .roomUpdated(full)),
             (14, .trackMutedByOther(track: "TR_5", by: "PA_1")),
+            (18, .unmuteRequested(track: "TR_5", by: "PA_1")),
+            (17, .waitingRoomChanged([WaitingGuest(identity: "dora", name: "Dora", since: 1_790_000_002_000)])),
             (15, .ended(.removed, message: "Please keep to the topic")),
         ]
         return [

@@ -138,12 +138,50 @@ extension ControlAPIEdge {
         return .json(TrackModel(track))
     }
 
+    /// Asks the publisher of a muted track to unmute it.
+    func requestUnmute(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let sid = try request.parameter("track")
+        let track = try await asking { () async throws(RoomError) in
+            try await context.rooms.requestUnmute(track: sid, in: room)
+        }
+        return .json(TrackModel(track), status: 202)
+    }
+
     func listSubscriptions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let subscriptions = try await detail(request).participants.flatMap(\.subscriptions)
         return .json(["subscriptions": subscriptions.map { SubscriptionModel($0) }])
     }
 
     private static var noSuchTrack: Problem { Problem(RoomError(.trackNotFound, "There is no such track.")) }
+}
+
+// MARK: Guests
+
+extension ControlAPIEdge {
+    /// Those who wait to be let in.
+    func listGuests(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let guests = try await asking { () async throws(RoomError) in try await context.rooms.guests(ofRoom: room) }
+        return .json(["guests": guests.map { GuestModel($0) }])
+    }
+
+    func letGuestIn(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await decide(request, letsIn: true)
+    }
+
+    func turnGuestAway(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await decide(request, letsIn: false)
+    }
+
+    private func decide(_ request: HTTPRequest, letsIn: Bool) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let identity = try request.parameter("identity")
+        try await asking { () async throws(RoomError) in
+            try await context.rooms.decide(onGuest: identity, in: room, letsIn: letsIn)
+        }
+        return HTTPResponse(status: 204)
+    }
 }
 
 /// The body of a mute; nothing means `true`.

@@ -75,6 +75,10 @@ public struct ControlAPIEdge: Sendable {
             get(track, showTrack),
             get("\(track)/stats", showTrackStatistics),
             operation(.post, "\(track)/mute", muteTrack),
+            operation(.post, "\(track)/unmute-request", requestUnmute),
+            get("\(room)/guests", listGuests),
+            operation(.post, "\(room)/guests/{identity}", letGuestIn),
+            operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
         ]
     }

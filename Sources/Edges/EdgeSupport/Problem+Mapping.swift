@@ -61,11 +61,10 @@ extension Problem {
         switch code {
         case .invalidRequest, .identityRequired, .invalidDescription: 400
         case .permissionDenied, .relayNotAllowed, .roomMismatch, .participantRemoved, .grantsChanged, .banned,
-            .roomLocked,
-            .passwordRequired, .passwordWrong:
+            .roomLocked, .passwordRequired, .passwordWrong, .encryptionRequired, .approvalRequired, .turnedAway:
             403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
-            .connectionNotFound, .presetNotFound, .banNotFound:
+            .connectionNotFound, .presetNotFound, .banNotFound, .guestNotFound:
             404
         case .unsupportedDescription, .noCommonCodec: 406
         case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded: 409

@@ -16,7 +16,13 @@ public struct StrictKeys: CodingKey, Sendable, Hashable {
     public static func check<Keys: CodingKey & CaseIterable>(
         _ decoder: any Decoder, _ keys: Keys.Type, below: [String: [String]] = [:]
     ) throws {
-        let known = Keys.allCases.map(\.stringValue)
+        try check(decoder, known: Keys.allCases.map(\.stringValue), below: below)
+    }
+
+    /// The same for members with the names `known`.
+    public static func check(
+        _ decoder: any Decoder, known: [String], below: [String: [String]] = [:]
+    ) throws {
         let container = try decoder.container(keyedBy: Self.self)
         let names = container.allKeys.map(\.stringValue).sorted()
         guard let stranger = names.first(where: { !known.contains($0) }) else { return }

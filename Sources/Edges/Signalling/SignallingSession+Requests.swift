@@ -39,10 +39,18 @@ extension SignallingSession {
     {
         guard state.session == nil else { throw .alreadyJoined }
         state.joins += 1
-        let joined = try await asking { () async throws(RoomError) in
+        let joined: JoinedSession
+        do throws(RoomError) {
             var request = fields.request(claims, queryRoom: queryRoom)
             request.address = address
-            return try await context.rooms.join(request)
+            joined = try await context.rooms.join(request)
+        } catch {
+            // Whoever waits to be let in is told to ask again.
+            if error.code == .approvalRequired {
+                state.joins -= 1
+                state.waits = true
+            }
+            throw refused(error)
         }
         state.attachment = Attachment(session: joined.session, events: joined.events, number: joined.attachment)
         return Outcome(replies: [.joined(id: id, joined.session, joined.snapshot)], isNew: true)
@@ -112,8 +120,12 @@ extension SignallingSession {
         do throws(RoomError) {
             return try await body()
         } catch {
-            context.logger.debug("request refused", ["code": .text(error.code.rawValue)])
-            throw SignallingError(error)
+            throw refused(error)
         }
+    }
+
+    private func refused(_ error: RoomError) -> SignallingError {
+        context.logger.debug("request refused", ["code": .text(error.code.rawValue)])
+        return SignallingError(error)
     }
 }

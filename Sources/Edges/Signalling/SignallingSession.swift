@@ -21,10 +21,7 @@ struct SignallingSession: Sendable {
     /// Serves the socket until it closes. Media goes on: the session is detached, not left.
     func run(on socket: some SignallingSocket) async {
         socket.send(ServerMessage.hello(hello).text)
-        let deadline = Task {
-            try await Task.sleep(for: Self.joinTimeout)
-            socket.close(code: CloseCode.joinTimeout, reason: "not joined in time")
-        }
+        var deadline = joinDeadline(of: socket)
         var state = State()
         var pump: Task<Void, Never>?
         for await message in socket.messages {
@@ -32,6 +29,11 @@ struct SignallingSession: Sendable {
             let before = state
             let isNew: Bool
             (state, isNew) = await Task { await serve(message, before, on: socket) }.value
+            if state.waits {
+                state.waits = false
+                deadline.cancel()
+                deadline = joinDeadline(of: socket)
+            }
             guard isNew, let attachment = state.attachment else { continue }
             deadline.cancel()
             pump = Task { await attachment.pump(to: socket, rooms: context.rooms) }
@@ -39,6 +41,14 @@ struct SignallingSession: Sendable {
         deadline.cancel()
         pump?.cancel()
         await state.attachment?.detach(from: context.rooms)
+    }
+
+    /// Closes a socket on which nobody joins, or asks to be let in, in time.
+    private func joinDeadline(of socket: some SignallingSocket) -> Task<Void, any Error> {
+        Task {
+            try await Task.sleep(for: Self.joinTimeout)
+            socket.close(code: CloseCode.joinTimeout, reason: "not joined in time")
+        }
     }
 
     /// Answers one message: what the socket knows then, and whether it has a new session, whose events are to be pumped.
@@ -60,6 +70,8 @@ struct SignallingSession: Sendable {
         var attachment: Attachment?
         var session: SessionID? { attachment?.session }
         var joins = 0
+        /// Its client has just asked to be let in: it has more time.
+        var waits = false
         var budget = RequestBudget()
     }
 

@@ -48,6 +48,10 @@ extension MetricsPage {
             "packets_padded_total", .counter, "RTP packets padded to a common length (media.level_sizes).",
             all { Double($0.packetsPadded) })
         add(
+            "microphone_switches_total", .counter,
+            "Microphones that took the place of another among the loudest of their room (policy maxMicrophones).",
+            all { Double($0.microphoneSwitches) })
+        add(
             "nacks_sent_total", .counter, "RTP packets that the server requested again from publishers by NACK.",
             all { Double($0.nacksSent) })
         add(

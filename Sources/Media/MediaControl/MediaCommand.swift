@@ -7,6 +7,8 @@ public enum MediaCommand: Sendable, Hashable {
     case addRoom(RoomID)
     /// Closes a room; its peers must have been removed.
     case removeRoom(RoomID)
+    /// Which microphones of a room are forwarded, and how its speakers are found.
+    case setRoomAudio(RoomID, RoomAudio)
     case addPeer(PeerDescription)
     /// The answer to a server offer, or new credentials after a peer's ICE restart.
     case setRemoteTransport(PeerID, RemoteTransport)
@@ -20,6 +22,8 @@ public enum MediaCommand: Sendable, Hashable {
     case removeTrack(TrackID)
     /// Packets of a muted track are dropped at once, whatever the client sends.
     case setTrackMuted(TrackID, Bool)
+    /// A microphone is forwarded however quiet it is, beside the loudest.
+    case setTrackAlwaysForwarded(TrackID, Bool)
     case setTrackMaximumBitrate(TrackID, Bitrate?)
     case subscribe(SubscriptionDescription)
     /// Renegotiated formats or extensions of an existing subscription.

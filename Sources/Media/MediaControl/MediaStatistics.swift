@@ -21,6 +21,8 @@ public struct WorkerStatistics: Sendable {
     public var retransmissionsSent: UInt64 = 0
     public var keyframeRequestsReceived: UInt64 = 0
     public var keyframeRequestsSent: UInt64 = 0
+    /// How often a microphone took the place of another among the loudest of its room.
+    public var microphoneSwitches: UInt64 = 0
     public var commandsIgnored: UInt64 = 0
     public var drops = DropCounters()
     /// Probes sent to subscribers, by outcome.

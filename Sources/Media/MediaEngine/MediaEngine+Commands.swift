@@ -12,6 +12,7 @@ extension MediaEngine {
             switch command {
             case .addRoom(let id): addRoom(id)
             case .removeRoom(let id): removeRoom(id)
+            case .setRoomAudio(let id, let audio): setAudio(audio, of: id, at: now)
             case .addPeer(let description): addPeer(description, at: now)
             case .removePeer(let id): closePeer(id, at: now, into: &batch)
             case .setRemoteTransport(let id, let remote): setRemote(remote, of: id, at: now, into: &batch)
@@ -19,7 +20,9 @@ extension MediaEngine {
             case .setDownlinkPolicy(let id, let policy): setPolicy(policy, of: id, at: now)
             case .setTrackTraits(let id, let traits): setTraits(traits, of: id, at: now)
             case .setDisplayPreference(let id, let display): setDisplay(display, of: id, at: now)
-            case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackMaximumBitrate, .requestKeyframe:
+            case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackAlwaysForwarded,
+                .setTrackMaximumBitrate,
+                .requestKeyframe:
                 applyToTrack(command, at: now)
             case .subscribe, .updateSubscription, .unsubscribe, .setSubscriptionPaused, .setLayerPreference,
                 .switchSubscription:
@@ -38,6 +41,9 @@ extension MediaEngine {
         case .setTrackMuted(let id, let muted):
             guard let index = tables.trackIndex[id.rawValue] else { return false }
             setMuted(index, muted, at: now)
+        case .setTrackAlwaysForwarded(let id, let always):
+            guard let index = tables.trackIndex[id.rawValue] else { return false }
+            setAlwaysForwarded(index, always)
         case .setTrackMaximumBitrate(let id, let bitrate):
             guard let index = tables.trackIndex[id.rawValue] else { return false }
             let peer = tables.tracks[index].pointee.peer

@@ -171,8 +171,11 @@ extension MediaEngine {
 
     func setDisplay(_ display: DisplayPreference, of id: SubscriptionID, at now: MonotonicTime) -> Bool {
         guard let index = tables.subscriptionIndex[id.rawValue] else { return false }
-        tables.subscriptions[index].pointee.allocation.setDisplay(display)
-        scheduleAllocation(of: tables.subscriptions[index].pointee.peer, at: now)
+        let state = tables.subscriptions[index]
+        let wasPinned = state.pointee.isPinned
+        state.pointee.allocation.setDisplay(display)
+        if wasPinned != display.isPinned { pinChanged(state, to: display.isPinned) }
+        scheduleAllocation(of: state.pointee.peer, at: now)
         demandChanged(by: index, at: now)
         return true
     }

@@ -30,6 +30,7 @@ extension MediaEngine {
     /// Removes a track; its subscribers' sections stay, without a track.
     func removeTrack(_ index: Int) {
         let state = tables.tracks[index]
+        releasePlace(of: index)
         while state.pointee.subscriptions.first >= 0 { detach(state.pointee.subscriptions.first) }
         let peer = tables.peers[state.pointee.peer]
         let track = state.pointee.track
@@ -63,7 +64,10 @@ extension MediaEngine {
         let track = state.pointee.track
         guard track.isMuted != muted else { return }
         tables.peers[state.pointee.peer].pointee.uplink.setMuted(state.pointee.id, muted)
-        if muted { track.endTurn() }
+        if muted {
+            track.endTurn()
+            releasePlace(of: index)
+        }
         guard track.description.kind == .video else { return }
         var sent: UInt8 = 0
         for layer in 0..<track.layerCount where track.isActive(layer: layer, at: now) { sent |= 1 << UInt8(layer) }

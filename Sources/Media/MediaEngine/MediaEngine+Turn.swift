@@ -89,6 +89,8 @@ extension MediaEngine {
     private func planTrack(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
         let track = state.pointee.track
         guard !track.isMuted else { return }
+        let isWithheld = !state.pointee.isVideo && isWithheld(state, at: now)
+        guard !isWithheld || state.pointee.pins > 0 else { return }
         let base = tables.subscriptions.base
         var wanted: UInt8 = 0
         var held = MonotonicTime.distantFuture
@@ -98,7 +100,7 @@ extension MediaEngine {
             let current = next
             next = subscription.pointee.inTrack.next
             if next >= 0 { (base + next).pointee.prefetch(from: base) }
-            guard subscription.pointee.isReady else { continue }
+            guard subscription.pointee.isReady, !isWithheld || subscription.pointee.isPinned else { continue }
             let signals = turn.plan(current, subscription, track, in: tables, at: now)
             held = min(held, subscription.pointee.subscription.heldUntil)
             guard !signals.isEmpty else { continue }

@@ -33,6 +33,8 @@ extension RoomService {
 
     /// Writes down that somebody could not come into a room that is there.
     func recordRefusal(_ error: RoomError, of request: JoinRequest) {
+        // Noted once, as a guest who waits.
+        guard error.code != .approvalRequired else { return }
         let named = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room
         guard let hosted = rooms[named ?? configuration.defaultRoom],
             hosted.mayWriteRefusal(error.code, at: media.now())
@@ -54,7 +56,8 @@ extension RoomService {
                     joined = entered.session
                     return entered.reply
                 } catch {
-                    if isNew { room.close(reason: .roomDeleted, turn: &turn) }
+                    // A room in which somebody waits stays, so that the guest is seen.
+                    if isNew, error.code != .approvalRequired { room.close(reason: .roomDeleted, turn: &turn) }
                     throw error
                 }
             }

@@ -92,4 +92,23 @@ extension RoomService {
             try room.muteByOther(track, by: nil, turn: &turn)
         }
     }
+
+    /// Asks the publisher of a muted track to unmute it.
+    public func requestUnmute(track: String, in name: String) async throws(RoomError) -> TrackInfo {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) -> TrackInfo in
+            try room.requestUnmute(track, by: nil, turn: &turn)
+        }
+    }
+
+    /// Those who wait to be let into a room, the first to come first.
+    public func guests(ofRoom name: String) throws(RoomError) -> [WaitingGuest] {
+        try hosted(named: name).room.guests
+    }
+
+    /// Lets somebody in who waits, or turns it away.
+    public func decide(onGuest identity: String, in name: String, letsIn: Bool) async throws(RoomError) {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            try room.decide(onGuest: identity, letsIn: letsIn, by: nil, turn: &turn)
+        }
+    }
 }

@@ -18,7 +18,7 @@ extension RoomService {
         try await checkLock(request)
         let (hosted, turn) = try admit(request)
         return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
-            let session = try room.join(request, isSignalled: true, turn: &turn)
+            let session = try Self.join(&room, request, isSignalled: true, turn: &turn)
             let snapshot = try room.snapshot(session)
             let events = self.openMailbox(session, room.name)
             room.settle(turn: &turn)
@@ -26,6 +26,19 @@ extension RoomService {
                 session: session, snapshot: snapshot, events: events,
                 attachment: self.mailboxes[session]?.attachment ?? 0)
             return (session, joined)
+        }
+    }
+
+    /// A join; somebody whom nobody has let in yet is noted as waiting.
+    private static func join(
+        _ room: inout Room, _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil,
+        turn: inout RoomTurn
+    ) throws(RoomError) -> SessionID {
+        do throws(RoomError) {
+            return try room.join(request, isSignalled: isSignalled, follow: follow, turn: &turn)
+        } catch {
+            if error.code == .approvalRequired { room.noteGuest(request, turn: &turn) }
+            throw error
         }
     }
 
@@ -77,7 +90,7 @@ extension RoomService {
         let (hosted, turn) = try admit(request)
         let connected = try await enter(hosted, turn) {
             (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in
-            let session = try room.join(request, isSignalled: false, follow: follow, turn: &turn)
+            let session = try Self.join(&room, request, isSignalled: false, follow: follow, turn: &turn)
             do throws(RoomError) {
                 let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
                 guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }

@@ -10,7 +10,9 @@ extension Room {
     ) throws(RoomError) -> SessionID {
         let info = try admit(request, turn: &turn)
         let promised = promisedConnections(request.profile, isSignalled: isSignalled)
-        if let older = roster.session(identity: info.identity).flatMap({ roster[$0] }) {
+        if policy.duplicateIdentity != .allow,
+            let older = roster.session(identity: info.identity).flatMap({ roster[$0] })
+        {
             guard policy.duplicateIdentity == .replace else {
                 throw RoomError(.identityTaken, "a participant with this identity is in the room")
             }
@@ -121,15 +123,24 @@ extension Room {
             throw RoomError(.permissionDenied, "the token does not permit subscribing")
         default: break
         }
+        guard request.encrypts || !policy.requiresEncryption else {
+            throw RoomError(
+                .encryptionRequired, "this room admits only participants that encrypt their media end to end")
+        }
         try checkCapacity(identity: identity, profile: request.profile, hidden: permissions.hidden)
-        return ParticipantInfo(
+        guard !policy.waitingRoom || permissions.roomAdmin || waitingRoom.isLetIn(identity) else {
+            throw waitingRoom.refusal(of: identity, at: turn.now)
+        }
+        var info = ParticipantInfo(
             sid: turn.sid("PA_"), identity: identity, name: name, metadata: metadata, profile: request.profile,
             permissions: permissions, joinedAt: turn.wallClock)
+        info.encrypts = request.encrypts
+        return info
     }
 
     /// Whoever is about to be replaced does not count.
     private func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
-        let replaced = roster.session(identity: identity)
+        let replaced = policy.duplicateIdentity == .allow ? nil : roster.session(identity: identity)
         let present = roster.all.filter { $0.session != replaced }
         guard present.count < context.limits.participants else { throw RoomError(.roomFull, "the room is full") }
         guard let most = policy.maxParticipants, counts(profile, hidden: hidden) else { return }
@@ -157,11 +168,13 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Removes a participant by sid or identity (operators).
+    /// Removes a participant by sid, or all who are here with an identity (operators).
     public mutating func removeParticipant(
         _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
-        remove(try session(named: name), reason: reason, message: message, turn: &turn)
+        let named = try session(named: name)
+        let all = roster.session(sid: name) == named ? [named] : roster.sessions(identity: name)
+        for session in all { remove(session, reason: reason, message: message, turn: &turn) }
         makeOffers(&turn)
     }
 
@@ -193,6 +206,7 @@ extension Room {
         waitingTracks.remove(session)
         outdated.remove(session)
         announcement.becomesDue()
+        if reason == .removed { waitingRoom.forget(member.info.identity) }
         turn.effects.append(.sessionEnded(session, reason))
         turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
         if dominant.current == session { setDominant(nil, &turn) }
@@ -240,7 +254,7 @@ extension Room {
     public var nextDeadline: MonotonicTime {
         if occupancy.hasEnded { return .distantFuture }
         if hasNews { return MonotonicTime(milliseconds: 0) }
-        var next = roomDeadline
+        var next = min(roomDeadline, waitingRoom.nextDeadline)
         if let empty = occupancy.deadline(policy) { return min(next, empty) }
         for member in roster.all { next = min(next, deadline(of: member)) }
         return next
@@ -257,6 +271,7 @@ extension Room {
             remove(session, reason: reasonToEnd(member, at: turn.now), turn: &turn)
         }
         if !overdue.isEmpty { makeOffers(&turn) }
+        if waitingRoom.expire(at: turn.now) { waitingRoomChanged(&turn) }
         if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
         if announcement.isDue, let news = announcement.take(info) { roster.notifyAll(.roomUpdated(news), &turn) }
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }

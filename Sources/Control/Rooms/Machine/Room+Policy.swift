@@ -23,9 +23,17 @@ extension Room {
         turn.log(.policyChanged(revision: policyRevision))
         // Of what members know of the room, the most participants and the topology come from its policy.
         announcement.becomesDue()
+        // Whoever is here already has been let in, and may come back.
+        if policy.waitingRoom, !old.waitingRoom {
+            for member in roster.all { waitingRoom.admit(member.info.identity) }
+        }
+        if !policy.waitingRoom, waitingRoom.open() { waitingRoomChanged(&turn) }
+        if policy.audio != old.audio { turn.media(.setRoomAudio(id, policy.audio)) }
+        if policy.alwaysHeard != old.alwaysHeard { updateAlwaysHeard(&turn) }
         if removesExcess { removeExcess(&turn) }
         for session in roster.sessions {
             endWhatIsNotPermitted(of: session, &turn)
+            if policy.subscribeRules != old.subscribeRules { followRules(of: session, &turn) }
             applyPolicy(to: session, insteadOf: old, &turn)
         }
         makeOffers(&turn)
@@ -102,9 +110,27 @@ extension Room {
     /// Whether the member's permissions and the room's rules allow a source.
     func mayPublish(_ source: TrackSource, _ member: Member) -> Bool {
         member.permissions.mayPublish(source) && (policy.publishSources?.contains(source) ?? true)
+            && (member.permissions.roomAdmin || !policy.moderatorSources.contains(source))
+    }
+
+    /// Whether the microphones of `identity` are forwarded however quiet they are.
+    func isAlwaysHeard(_ identity: String) -> Bool { policy.alwaysHeard.contains(identity) }
+
+    /// Commands it for the microphones of those whom another policy named, or names now.
+    private mutating func updateAlwaysHeard(_ turn: inout RoomTurn) {
+        for member in roster.all {
+            let always = isAlwaysHeard(member.info.identity)
+            for id in routing.tracks(of: member.session) where routing[id]?.info.kind == .audio {
+                turn.media(.setTrackAlwaysForwarded(id, always))
+            }
+        }
     }
 
     private mutating func removeExcess(_ turn: inout RoomTurn) {
+        if policy.requiresEncryption {
+            let open = roster.sessions.filter { roster[$0]?.info.encrypts == false }
+            for session in open { remove(session, reason: .policyChanged, turn: &turn) }
+        }
         guard let most = policy.maxParticipants else { return }
         let counted = roster.sessions.filter { session in
             roster[session].map { counts($0.profile, hidden: $0.isHidden) } ?? false

@@ -71,6 +71,7 @@ extension Room {
         roster.nextVersion(of: session)
         turn.media(.addTrack(description))
         if info.muted { turn.media(.setTrackMuted(id, true)) }
+        if kind == .audio, isAlwaysHeard(member.info.identity) { turn.media(.setTrackAlwaysForwarded(id, true)) }
         if kind == .video {
             if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
             capTracks(of: session, &turn)
@@ -233,6 +234,16 @@ extension Room {
         setMuted(track.id, true, &turn)
         roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
         return try self.track(sid).info
+    }
+
+    /// Asks the publisher of a muted track to unmute it; nil: an operator does. Whether it does is its own to decide.
+    @discardableResult
+    public mutating func requestUnmute(
+        _ sid: String, by: String?, turn: inout RoomTurn
+    ) throws(RoomError) -> TrackInfo {
+        let track = try track(sid)
+        if track.info.muted { roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
+        return track.info
     }
 }
 

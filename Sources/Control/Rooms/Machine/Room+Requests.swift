@@ -21,16 +21,25 @@ extension Room {
             try performSubscribing(request, member, &turn)
         case .setMetadata(let name, let metadata): try rename(session, name, metadata, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
+        case .requestUnmute(let track):
+            try checkModerates(member)
+            try requestUnmute(track, by: member.info.sid, turn: &turn)
+        case .letIn(let identity): try decide(onGuest: identity, letsIn: true, by: session, turn: &turn)
+        case .turnAway(let identity): try decide(onGuest: identity, letsIn: false, by: session, turn: &turn)
         case .remove(let participant):
-            guard member.permissions.roomAdmin else {
-                throw RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")
-            }
+            try checkModerates(member)
             remove(try self.session(named: participant), reason: .removed, turn: &turn)
         case .setAudience(let identities): try setAudience(identities, of: session, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
         }
         makeOffers(&turn)
+    }
+
+    func checkModerates(_ member: Member) throws(RoomError) {
+        guard member.permissions.roomAdmin else {
+            throw RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")
+        }
     }
 
     /// Another name or other metadata of a participant; nil leaves it.

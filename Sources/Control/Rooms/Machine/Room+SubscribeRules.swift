@@ -34,11 +34,12 @@ extension Room {
 
     /// Whether rules and publisher let `member` receive `track`.
     func permits(_ track: RoomTrack, for member: Member) -> Bool {
-        guard member.subscribeRules?.permit(track.info) ?? true else { return false }
+        // Of the two layers of rules, the participant's own stand in the place of the room's.
+        guard (member.subscribeRules ?? policy.subscribeRules)?.permit(track.info) ?? true else { return false }
         return roster[track.publisher]?.audience?.contains(member.info.identity) ?? true
     }
 
-    private mutating func followRules(of session: SessionID, _ turn: inout RoomTurn) {
+    mutating func followRules(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
         for id in routing.subscriptions(of: session) {
             guard let subscription = routing[id], subscription.slot == nil,

@@ -45,11 +45,13 @@ extension Room {
     /// A complete picture for one session.
     public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
         let member = try member(session)
-        return SessionSnapshot(
+        var snapshot = SessionSnapshot(
             room: info, participant: info(of: member),
             others: member.options.hasRoster ? others(than: session) : [],
             subscriptions: routing.subscriptions(of: member.session).compactMap { routing[$0].map(info(of:)) },
             dominantSpeaker: member.options.hasRoster ? dominantSpeaker : nil, sequence: member.sequence)
+        if member.permissions.roomAdmin { snapshot.guests = guests }
+        return snapshot
     }
 
     func info(of subscription: RoomSubscription) -> SubscriptionInfo {

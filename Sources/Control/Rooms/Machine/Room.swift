@@ -28,6 +28,7 @@ public struct Room: Sendable {
     var roster = Roster()
     var routing = Routing()
     var waitingTracks = WaitingTracks()
+    var waitingRoom = WaitingRoom()
     var outdated = OutdatedDescriptions()
     var dominant = DominantSpeaker()
     var announcement = RoomAnnouncement()
@@ -48,6 +49,7 @@ public struct Room: Sendable {
         createdMoment = turn.now
         occupancy = Occupancy(emptySince: turn.now)
         turn.media(.addRoom(id))
+        if policy.audio != RoomAudio() { turn.media(.setRoomAudio(id, policy.audio)) }
         turn.log(.roomStarted)
     }
 

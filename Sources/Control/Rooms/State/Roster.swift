@@ -6,7 +6,10 @@ struct Roster: Sendable {
     private var members: [SessionID: Member] = [:]
     /// In the order of joining, which is the order of effects.
     private(set) var sessions: [SessionID] = []
+    /// The newest of each identity.
     private var sessionByIdentity: [String: SessionID] = [:]
+    /// Older ones of an identity that is here several times, where the policy allows that; oldest first.
+    private var olderSessions: [String: [SessionID]] = [:]
     private var sessionBySID: [String: SessionID] = [:]
     private var owners: [PeerID: PeerOwner] = [:]
     /// The server's connections that are kept for these members: of each as many as its join was promised, or as it has, where these are more.
@@ -27,6 +30,10 @@ struct Roster: Sendable {
     subscript(session: SessionID) -> Member? { members[session] }
 
     func session(identity: String) -> SessionID? { sessionByIdentity[identity] }
+    /// All of an identity, the newest last.
+    func sessions(identity: String) -> [SessionID] {
+        (olderSessions[identity] ?? []) + (sessionByIdentity[identity].map { [$0] } ?? [])
+    }
     func session(sid: String) -> SessionID? { sessionBySID[sid] }
     func owner(of peer: PeerID) -> PeerOwner? { owners[peer] }
 }
@@ -34,11 +41,14 @@ struct Roster: Sendable {
 // MARK: Members
 
 extension Roster {
-    /// The caller has removed an older session of the same identity.
+    /// The caller has removed an older session of the same identity, unless several may be here.
     mutating func insert(_ member: Member) {
         members[member.session] = member
         sessions.append(member.session)
-        sessionByIdentity[member.info.identity] = member.session
+        let identity = member.info.identity
+        if let older = sessionByIdentity.updateValue(member.session, forKey: identity) {
+            olderSessions[identity, default: []].append(older)
+        }
         sessionBySID[member.info.sid] = member.session
         reservedConnections += member.promisedConnections
     }
@@ -47,9 +57,16 @@ extension Roster {
         guard let member = members.removeValue(forKey: session) else { return }
         sessions.removeAll { $0 == session }
         sessionBySID[member.info.sid] = nil
-        if sessionByIdentity[member.info.identity] == session { sessionByIdentity[member.info.identity] = nil }
+        forget(session, identity: member.info.identity)
         for connection in member.connections { owners[connection.peer] = nil }
         reservedConnections -= max(member.promisedConnections, member.connections.count)
+    }
+
+    private mutating func forget(_ session: SessionID, identity: String) {
+        var left = sessions(identity: identity)
+        left.removeAll { $0 == session }
+        sessionByIdentity[identity] = left.popLast()
+        olderSessions[identity] = left.isEmpty ? nil : left
     }
 
     /// Changes anything of a member but its connections and its identity; does nothing where there is no such session.

@@ -56,6 +56,8 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var joinedAt: Int64
     /// Published tracks in order of publication.
     public var tracks: [TrackInfo] = []
+    /// It encrypts its media end to end, as it says itself.
+    public var encrypts = false
     /// Grows with each change of this participant.
     public var version: UInt32 = 1
     /// How well its network does, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.

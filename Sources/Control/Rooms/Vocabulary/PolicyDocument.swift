@@ -1,5 +1,6 @@
 public import MediaControl
 public import Primitives
+public import SDP
 
 /// What one layer says about a room's rules; nil: says nothing.
 ///
@@ -13,10 +14,21 @@ public struct PolicyDocument: Sendable, Hashable {
     public var bandwidth = BandwidthProfile()
     public var audioCodecs: [Codec]?
     public var videoCodecs: [Codec]?
+    public var h264Profiles: [H264Profile]?
+    public var vp9Profiles: [Int]?
+    public var av1Profiles: [Int]?
     public var audioOnly: Bool?
     public var maxVideoBitrate: Bitrate?
     public var publishSources: Set<TrackSource>?
+    public var moderatorSources: Set<TrackSource>?
     public var allowsSimulcast: Bool?
+    public var maxMicrophones: Int?
+    public var alwaysHeard: Set<String>?
+    public var speakerThreshold: Int?
+    public var maxSpeakers: Int?
+    public var subscribeRules: [SubscribeRule]?
+    public var requiresEncryption: Bool?
+    public var waitingRoom: Bool?
     public var lockRight: RoomPolicy.LockRight?
     public var duplicateIdentity: RoomPolicy.DuplicateIdentity?
     public var maxDuration: TimeInterval?
@@ -30,61 +42,73 @@ public struct PolicyDocument: Sendable, Hashable {
 
     /// Says all that is in force.
     public init(_ policy: RoomPolicy) {
-        topology = policy.topology
-        maxParticipants = policy.maxParticipants
-        countsHidden = policy.countsHidden
-        countsPublishOnly = policy.countsPublishOnly
-        maxPublishers = policy.maxPublishers
-        bandwidth = policy.bandwidth
-        audioCodecs = policy.audioCodecs
-        videoCodecs = policy.videoCodecs
-        audioOnly = policy.audioOnly
-        maxVideoBitrate = policy.maxVideoBitrate
-        publishSources = policy.publishSources
-        allowsSimulcast = policy.allowsSimulcast
-        lockRight = policy.lockRight
-        duplicateIdentity = policy.duplicateIdentity
-        maxDuration = policy.maxDuration
-        maxStay = policy.maxStay
-        endsStayWithToken = policy.endsStayWithToken
-        emptyTimeout = policy.emptyTimeout
-        departureTimeout = policy.departureTimeout
+        for rule in Self.rules { rule.read(policy, &self) }
     }
 
     /// `base` with what this layer says in its place.
     public func applied(to base: RoomPolicy) -> RoomPolicy {
         var policy = base
-        policy.topology = topology ?? base.topology
-        policy.maxParticipants = maxParticipants ?? base.maxParticipants
-        policy.countsHidden = countsHidden ?? base.countsHidden
-        policy.countsPublishOnly = countsPublishOnly ?? base.countsPublishOnly
-        policy.maxPublishers = maxPublishers ?? base.maxPublishers
-        policy.bandwidth = bandwidth.applied(to: base.bandwidth)
-        policy.audioCodecs = audioCodecs ?? base.audioCodecs
-        policy.videoCodecs = videoCodecs ?? base.videoCodecs
-        policy.audioOnly = audioOnly ?? base.audioOnly
-        policy.maxVideoBitrate = maxVideoBitrate ?? base.maxVideoBitrate
-        policy.publishSources = publishSources ?? base.publishSources
-        policy.allowsSimulcast = allowsSimulcast ?? base.allowsSimulcast
-        policy.lockRight = lockRight ?? base.lockRight
-        policy.duplicateIdentity = duplicateIdentity ?? base.duplicateIdentity
-        policy.maxDuration = maxDuration ?? base.maxDuration
-        policy.maxStay = maxStay ?? base.maxStay
-        policy.endsStayWithToken = endsStayWithToken ?? base.endsStayWithToken
-        policy.emptyTimeout = emptyTimeout ?? base.emptyTimeout
-        policy.departureTimeout = departureTimeout ?? base.departureTimeout
+        for rule in Self.rules { rule.apply(self, &policy) }
         return policy
     }
-}
 
-extension BandwidthProfile {
-    fileprivate func applied(to base: BandwidthProfile) -> BandwidthProfile {
-        var profile = base
-        profile.mode = mode ?? base.mode
-        profile.maxVideoSubscriptions = maxVideoSubscriptions ?? base.maxVideoSubscriptions
-        profile.maxDownlinkBitrate = maxDownlinkBitrate ?? base.maxDownlinkBitrate
-        profile.maxUplinkBitrate = maxUplinkBitrate ?? base.maxUplinkBitrate
-        profile.shortage = shortage ?? base.shortage
-        return profile
+    /// Every rule, with the place where it is in force.
+    private static let rules: [Rule] = [
+        Rule(\.topology, \.topology),
+        Rule(\.maxParticipants, \.maxParticipants),
+        Rule(\.countsHidden, \.countsHidden),
+        Rule(\.countsPublishOnly, \.countsPublishOnly),
+        Rule(\.maxPublishers, \.maxPublishers),
+        Rule(\.bandwidth.mode, \.bandwidth.mode),
+        Rule(\.bandwidth.maxVideoSubscriptions, \.bandwidth.maxVideoSubscriptions),
+        Rule(\.bandwidth.maxDownlinkBitrate, \.bandwidth.maxDownlinkBitrate),
+        Rule(\.bandwidth.maxUplinkBitrate, \.bandwidth.maxUplinkBitrate),
+        Rule(\.bandwidth.shortage, \.bandwidth.shortage),
+        Rule(\.audioCodecs, \.audioCodecs),
+        Rule(\.videoCodecs, \.videoCodecs),
+        Rule(\.h264Profiles, \.h264Profiles),
+        Rule(\.vp9Profiles, \.vp9Profiles),
+        Rule(\.av1Profiles, \.av1Profiles),
+        Rule(\.audioOnly, \.audioOnly),
+        Rule(\.maxVideoBitrate, \.maxVideoBitrate),
+        Rule(\.publishSources, \.publishSources),
+        Rule(\.moderatorSources, \.moderatorSources),
+        Rule(\.allowsSimulcast, \.allowsSimulcast),
+        Rule(\.maxMicrophones, \.audio.maximumMicrophones),
+        Rule(\.alwaysHeard, \.alwaysHeard),
+        Rule(\.speakerThreshold, \.audio.voiceThreshold),
+        Rule(\.maxSpeakers, \.audio.maximumSpeakers),
+        Rule(\.subscribeRules, \.subscribeRules),
+        Rule(\.requiresEncryption, \.requiresEncryption),
+        Rule(\.waitingRoom, \.waitingRoom),
+        Rule(\.lockRight, \.lockRight),
+        Rule(\.duplicateIdentity, \.duplicateIdentity),
+        Rule(\.maxDuration, \.maxDuration),
+        Rule(\.maxStay, \.maxStay),
+        Rule(\.endsStayWithToken, \.endsStayWithToken),
+        Rule(\.emptyTimeout, \.emptyTimeout),
+        Rule(\.departureTimeout, \.departureTimeout),
+    ]
+
+    /// One rule in a layer and in force. A rule that may be absent in force too sets no limit there.
+    private struct Rule: Sendable {
+        let read: @Sendable (RoomPolicy, inout PolicyDocument) -> Void
+        let apply: @Sendable (PolicyDocument, inout RoomPolicy) -> Void
+
+        init<Value>(
+            _ said: any WritableKeyPath<PolicyDocument, Value?> & Sendable,
+            _ inForce: any WritableKeyPath<RoomPolicy, Value> & Sendable
+        ) {
+            read = { $1[keyPath: said] = $0[keyPath: inForce] }
+            apply = { if let value = $0[keyPath: said] { $1[keyPath: inForce] = value } }
+        }
+
+        init<Value>(
+            _ said: any WritableKeyPath<PolicyDocument, Value?> & Sendable,
+            _ inForce: any WritableKeyPath<RoomPolicy, Value?> & Sendable
+        ) {
+            read = { $1[keyPath: said] = $0[keyPath: inForce] }
+            apply = { if let value = $0[keyPath: said] { $1[keyPath: inForce] = value } }
+        }
     }
 }

@@ -24,6 +24,13 @@ public struct RoomError: Error, Sendable, Hashable {
         case banned = "banned"
         /// The policy was changed since the revision that the edit was made for.
         case revisionMismatch = "revision_mismatch"
+        /// The room admits only who encrypts end to end.
+        case encryptionRequired = "encryption_required"
+        /// The room has a waiting room: an operator or a moderator must let the participant in. It asks again meanwhile.
+        case approvalRequired = "approval_required"
+        /// An operator or a moderator did not let the participant in.
+        case turnedAway = "turned_away"
+        case guestNotFound = "guest_not_found"
         /// Nobody but moderators may come in.
         case roomLocked = "room_locked"
         /// The room asks for a password, and the join has none.

@@ -38,6 +38,10 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case roomUpdated(RoomInfo)
     /// An operator or moderator muted one's own track; the client should stop sending.
     case trackMutedByOther(track: String, by: String?)
+    /// An operator or moderator asks for one's own track to be unmuted.
+    case unmuteRequested(track: String, by: String?)
+    /// Who waits to be let in; to moderators.
+    case waitingRoomChanged([WaitingGuest])
     /// The last event of a session; `message` is what an operator or moderator said.
     case ended(LeaveReason, message: String?)
 }

@@ -26,6 +26,10 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     /// Other rules are in force.
     case policyChanged(revision: UInt64)
     case permissionsChanged(participant: String, Permissions)
+    /// Somebody waits to be let in.
+    case guestWaiting(WaitingGuest)
+    /// Somebody who waited may come in, or was turned away; `by` is a participant's sid, nil: an operator.
+    case guestDecided(identity: String, isLetIn: Bool, by: String?)
     /// Somebody with a good token could not come in: a limit, a lock or a ban.
     case joinRefused(identity: String?, code: RoomError.Code)
 }

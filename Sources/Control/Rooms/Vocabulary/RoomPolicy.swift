@@ -1,5 +1,6 @@
 public import MediaControl
 public import Primitives
+public import SDP
 
 /// The rules of one room.
 public struct RoomPolicy: Sendable, Hashable {
@@ -17,6 +18,8 @@ public struct RoomPolicy: Sendable, Hashable {
         case replace
         /// The newer one is refused with `identity_taken`.
         case refuse
+        /// Both are in the room, each a participant of its own.
+        case allow
     }
 
     /// Who may lock and unlock the room beside operators, who always may.
@@ -36,14 +39,31 @@ public struct RoomPolicy: Sendable, Hashable {
     /// Codecs allowed, most wanted first; empty: all, in the publisher's order.
     public var audioCodecs: [Codec] = []
     public var videoCodecs: [Codec] = []
+    /// Profiles of H.264 that may be published, most wanted first; empty: all.
+    public var h264Profiles: [H264Profile] = []
+    /// Profiles of VP9 (RFC 9628 section 7) and of AV1 that may be published; empty: all.
+    public var vp9Profiles: [Int] = []
+    public var av1Profiles: [Int] = []
     /// No video at all in this room.
     public var audioOnly = false
     /// Cap of each published video track.
     public var maxVideoBitrate: Bitrate?
     /// Sources that may be published, within what each participant's permissions allow; nil: any.
     public var publishSources: Set<TrackSource>?
+    /// Of these, sources that only moderators may publish.
+    public var moderatorSources: Set<TrackSource> = []
     /// Whether a publisher may send a video as several streams of different sizes.
     public var allowsSimulcast = true
+    /// Which microphones are forwarded, and how speakers are found.
+    public var audio = RoomAudio()
+    /// Identities whose microphones are forwarded however quiet they are.
+    public var alwaysHeard: Set<String> = []
+    /// Who may receive what, as far as an operator has set no rules for a participant; nil: everything.
+    public var subscribeRules: [SubscribeRule]?
+    /// Only who encrypts end to end may take part.
+    public var requiresEncryption = false
+    /// Whoever is no moderator waits until an operator or a moderator lets it in.
+    public var waitingRoom = false
     public var lockRight = LockRight.moderators
     public var duplicateIdentity = DuplicateIdentity.replace
     /// The room ends this long after it was created; nil: never.

@@ -36,6 +36,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
     public var receivingConnection: String?
+    /// Its media is encrypted end to end.
+    public var encrypts = false
     /// Its preferences for its bandwidth; they make the room's and the token's limits only tighter.
     public var bandwidth = BandwidthProfile()
 
@@ -76,6 +78,11 @@ public enum SessionRequest: Sendable, Hashable {
     case setAudience(Set<String>?)
     /// Moderators only.
     case remove(participant: String)
+    /// Asks a publisher to unmute a track; it may or may not do so.
+    case requestUnmute(track: String)
+    /// Lets somebody in who waits, or turns it away.
+    case letIn(identity: String)
+    case turnAway(identity: String)
     /// Roster and others' events for a publish-only member that asks late.
     case requestRoster
     case wantSpeakers(Bool)
@@ -129,6 +136,8 @@ public struct SessionSnapshot: Sendable, Hashable {
     /// Everybody else who may be known; empty without roster.
     public var others: [ParticipantInfo]
     public var subscriptions: [SubscriptionInfo]
+    /// Who waits to be let in, as far as one may do so.
+    public var guests: [WaitingGuest] = []
     /// sid of the dominant speaker.
     public var dominantSpeaker: String?
     /// The number of the last event that is already in here; deltas go on from it.

@@ -3,7 +3,7 @@ import MediaControl
 import Rooms
 
 /// A subscribe rule as JSON shows it: an action, and one member that says which tracks it is about.
-struct SubscribeRuleModel: Codable {
+struct SubscribeRuleModel: Codable, Sendable {
     var action: String
     var all: Bool?
     var participant: String?

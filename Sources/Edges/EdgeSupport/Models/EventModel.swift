@@ -45,6 +45,10 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var revision: UInt64?
     /// What the participant may do now.
     public var permissions: PermissionsModel?
+    /// What somebody who waits is called.
+    public var name: String?
+    /// Of somebody who waited: whether it was let in.
+    public var letIn: Bool?
     /// Why somebody could not come in.
     public var code: String?
 
@@ -53,6 +57,7 @@ public struct EventModel: Codable, Sendable, Hashable {
         "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
+        "guestWaiting", "guestDecided",
     ]
 
     /// The model of `entry`.
@@ -102,6 +107,13 @@ public struct EventModel: Codable, Sendable, Hashable {
         case .permissionsChanged(let participant, let permissions):
             self.participant = participant
             self.permissions = PermissionsModel(permissions)
+        case .guestWaiting(let guest):
+            identity = guest.identity
+            name = guest.name
+        case .guestDecided(let identity, let isLetIn, let by):
+            self.identity = identity
+            letIn = isLetIn
+            self.by = by
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
@@ -136,6 +148,8 @@ extension RoomLogEvent {
         case .policyChanged: "policyChanged"
         case .permissionsChanged: "permissionsChanged"
         case .joinRefused: "joinRefused"
+        case .guestWaiting: "guestWaiting"
+        case .guestDecided: "guestDecided"
         }
     }
 }

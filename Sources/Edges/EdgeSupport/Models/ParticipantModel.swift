@@ -15,6 +15,8 @@ public struct ParticipantModel: Codable, Sendable, Hashable {
     public var profile: String
     /// What it may do.
     public var permissions: PermissionsModel
+    /// true: it encrypts its media end to end, as it says itself.
+    public var encrypted: Bool?
     /// Milliseconds since 1970.
     public var joinedAt: Int64
     /// What is live and not muted.
@@ -34,6 +36,7 @@ public struct ParticipantModel: Codable, Sendable, Hashable {
         metadata = info.metadata
         profile = info.profile.rawValue
         permissions = PermissionsModel(info.permissions)
+        encrypted = info.encrypts ? true : nil
         joinedAt = info.joinedAt
         resources = ResourcesModel(info.resources)
         tracks = info.tracks.map { TrackModel($0) }

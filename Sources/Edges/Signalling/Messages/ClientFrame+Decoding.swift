@@ -82,6 +82,9 @@ extension ClientRequest {
         case "speakers": [.wantSpeakers(try fields.requiredFlag("enabled"))]
         case "audience": [.setAudience(try fields.texts("identities").map(Set.init))]
         case "roster": [.requestRoster]
+        case "requestUnmute": [.requestUnmute(track: try fields.track())]
+        case "letIn": [.letIn(identity: try fields.requiredText("identity"))]
+        case "turnAway": [.turnAway(identity: try fields.requiredText("identity"))]
         case "remove": [.remove(participant: try fields.requiredText("participant"))]
         case "relay": [.relay(to: try fields.requiredText("to"), payload: try fields.requiredText("payload"))]
         default: throw .unknownType
@@ -118,6 +121,7 @@ extension JoinFields {
         profile = try fields.word("profile") ?? .full
         autoSubscribe = try fields.flag("autoSubscribe") ?? true
         audioOnly = try fields.flag("audioOnly") ?? false
+        encrypted = try fields.flag("encrypted") ?? false
         roster = try fields.flag("roster")
         speakers = try fields.flag("speakers") ?? false
         if try fields.text("receivingConnection") != nil {
@@ -143,6 +147,7 @@ extension JoinFields {
         request.profile = profile
         request.autoSubscribe = autoSubscribe
         request.audioOnly = audioOnly
+        request.encrypts = encrypted
         request.wantsRoster = roster
         request.wantsSpeakers = speakers
         request.receivingConnection = receivingConnection

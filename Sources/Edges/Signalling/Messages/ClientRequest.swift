@@ -40,6 +40,7 @@ struct JoinFields: Sendable, Hashable {
     var profile = ParticipantProfile.full
     var autoSubscribe = true
     var audioOnly = false
+    var encrypted = false
     var roster: Bool?
     var speakers = false
     var receivingConnection: String?

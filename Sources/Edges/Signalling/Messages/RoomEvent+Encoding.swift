@@ -42,9 +42,10 @@ extension RoomEvent {
             try fields.set("from", from)
             try fields.set("identity", identity)
             try fields.set("payload", payload)
-        case .trackMutedByOther(let track, let by):
+        case .trackMutedByOther(let track, let by), .unmuteRequested(let track, let by):
             try fields.set("track", track)
             try fields.set("by", by)
+        case .waitingRoomChanged(let guests): try fields.set("guests", guests.map(GuestModel.init))
         case .speakersChanged(let speakers): try fields.set("speakers", speakers.map(SpeakerModel.init))
         case .dominantSpeakerChanged(let participant): try fields.set("participant", participant)
         case .qualityChanged(let list): try fields.set("participants", list.map(QualityModel.init))
@@ -82,6 +83,8 @@ extension RoomEvent {
         case .relayed: "relay"
         case .roomUpdated: "room"
         case .trackMutedByOther: "trackMutedByOther"
+        case .unmuteRequested: "unmuteRequested"
+        case .waitingRoomChanged: "waitingRoom"
         case .ended: "ended"
         }
     }

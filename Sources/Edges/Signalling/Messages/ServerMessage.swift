@@ -108,5 +108,6 @@ extension SessionSnapshot {
         try fields.set("participants", others.map { ParticipantModel($0) })
         try fields.set("subscriptions", subscriptions.map { SubscriptionModel($0) })
         try fields.set("dominantSpeaker", dominantSpeaker)
+        if !guests.isEmpty { try fields.set("guests", guests.map(GuestModel.init)) }
     }
 }

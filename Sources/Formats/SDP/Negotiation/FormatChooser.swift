@@ -68,16 +68,15 @@ struct FormatChooser {
                 return nil
             }
             return h264.variant
-        // Profiles 0 to 3 and 0 to 2; absent means 0 (RFC 9628 section 7, AV1 RTP specification section 7.2).
-        case .vp9: return small(entry.parameters["profile-id"], below: 4)
-        case .av1: return small(entry.parameters["profile"], below: 3)
+        // Absent means 0 (RFC 9628 section 7, AV1 RTP specification section 7.2).
+        case .vp9: return profile(entry.parameters["profile-id"], of: policy.vp9Profiles)
+        case .av1: return profile(entry.parameters["profile"], of: policy.av1Profiles)
         default: return ""
         }
     }
 
-    private func small(_ text: String?, below limit: Int) -> String? {
-        guard let text else { return "0" }
-        guard let number = Int(text), (0..<limit).contains(number) else { return nil }
+    private func profile(_ text: String?, of allowed: [Int]) -> String? {
+        guard let number = Int(text ?? "0"), allowed.contains(number) else { return nil }
         return String(number)
     }
 

@@ -24,6 +24,9 @@ public struct NegotiationPolicy: Sendable, Hashable {
     public var answersAllCodecs = false
     /// H.264 profiles, the most widely decodable first; others are refused.
     public var h264Profiles: [H264Profile] = [.constrainedBaseline, .baseline, .main, .constrainedHigh, .high]
+    /// Profiles of VP9 (RFC 9628 section 7) and AV1 (RTP specification section 7.2) that are accepted.
+    public var vp9Profiles = [0, 1, 2, 3]
+    public var av1Profiles = [0, 1, 2]
     /// Header extensions that are accepted, and offered in this order.
     public var extensions: [String] = ExtensionURI.all
     /// Feedback that is accepted and offered. REMB is not offered beside transport-wide feedback.

@@ -56,7 +56,10 @@ public final class PublishedTrack {
     }
 
     /// Clears `arrivals`, after all subscribers have been served.
-    @inline(__always) public func endTurn() { state.pointee.arrivals.removeAll() }
+    @inline(__always) public func endTurn() {
+        state.pointee.arrivals.removeAll()
+        state.pointee.speechStart = .max
+    }
 
     /// A subscriber of `layer` cannot decode without a keyframe. Requests are throttled and repeated here.
     public func requestKeyframe(layer: Int) {

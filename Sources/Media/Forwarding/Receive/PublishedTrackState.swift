@@ -20,6 +20,8 @@ struct PublishedTrackState: ~Copyable {
     var asksForRepair = false
     var mid: ShortText?
     var levels = AudioLevelWindow()
+    /// Where this turn's packets begin for new listeners, see `PublishedTrack.speechStart`; `.max`: at the first of them.
+    var speechStart = Int64.max
     var arrivals = ArrivalList()
     var announced = AnnouncedLayers()
     /// The uplink's schedule, which sets it.

@@ -14,9 +14,6 @@ public final class SpeakerDetector {
     static let requiredLead = SpeechActivity(immediate: 3, medium: 2, long: 0)
     /// After this long without speech a room has no dominant speaker.
     static let forgetting = TimeInterval.seconds(30)
-    /// Maximum speakers listed: the more speak at once, the less the list is worth.
-    static let listLimit = 10
-
     private struct Speaker {
         let track: PublishedTrack
         var smoothed = 0.0
@@ -25,6 +22,8 @@ public final class SpeakerDetector {
     }
 
     private let room: RoomID
+    /// How many are listed, and from which level on.
+    private var audio = RoomAudio()
     private var speakers: [Speaker] = []
     /// The dominant speaker's track.
     public private(set) var dominant: TrackID?
@@ -36,6 +35,9 @@ public final class SpeakerDetector {
 
     /// A detector of `room` without any tracks.
     public init(room: RoomID) { self.room = room }
+
+    /// Lists others from the next decision on.
+    public func configure(_ audio: RoomAudio) { self.audio = audio }
 
     /// Adds a track. Only audio tracks have levels.
     public func add(_ track: PublishedTrack, at now: MonotonicTime) {
@@ -115,8 +117,6 @@ public final class SpeakerDetector {
 // MARK: - The list of active speakers
 
 extension SpeakerDetector {
-    /// Louder than -50 dBov is voice.
-    private static let voice: UInt8 = 77
     /// Listed once 40 % of the last half second were voice; unlisted after a whole second without.
     private static let slotsToEnter = 10
     private static let leaving = TimeInterval.seconds(1)
@@ -131,7 +131,7 @@ extension SpeakerDetector {
                 loudness: min(127, (Int(speaker.smoothed) / Self.step + 1) * Self.step - 1))
         }
         list.sort { ($1.loudness, $0.track) < ($0.loudness, $1.track) }
-        if list.count > Self.listLimit { list.removeLast(list.count - Self.listLimit) }
+        if list.count > audio.maximumSpeakers { list.removeLast(list.count - audio.maximumSpeakers) }
         guard list != listed else { return }
         listed = list
         events.append(.speakersChanged(room, list))
@@ -140,8 +140,9 @@ extension SpeakerDetector {
     private func update(_ speaker: inout Speaker, at now: MonotonicTime) {
         let window = speaker.track.levels
         guard window.hasLevels else { return }
+        let voice = UInt8(clamping: 127 + audio.voiceThreshold)
         var active = 0, sum = 0
-        for slot in 0..<25 where window.loudness(slot) >= Self.voice {
+        for slot in 0..<25 where window.loudness(slot) >= voice {
             active += 1
             sum += Int(window.loudness(slot))
         }

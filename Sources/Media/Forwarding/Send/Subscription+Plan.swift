@@ -70,9 +70,18 @@ extension Subscription {
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
         guard section[record.pointee.format].takes(record.pointee.flags) else { return refuse() }
-        begin(layer, from: arrival.sequence, at: now, into: &list)
-        forward(arrival, of: layer, at: now, into: &list)
+        let start = firstAudible(before: arrival.sequence, of: track)
+        begin(layer, from: start, at: now, into: &list)
+        for sequence in start...arrival.sequence where layer.pointee.history.record(sequence) != nil {
+            forward(Arrival(sequence: sequence, layer: arrival.layer, isGap: false), of: layer, at: now, into: &list)
+        }
         return []
+    }
+
+    /// Where to begin: at the first word of a microphone that was withheld until it began, but with nothing that was sent before.
+    private func firstAudible(before sequence: Int64, of track: PublishedTrack) -> Int64 {
+        guard let speech = track.speechStart, speech < sequence else { return sequence }
+        return numbering.hasSentOfBinding ? min(max(speech, numbering.tail.sourceSequence + 1), sequence) : speech
     }
 
     /// The subscriber accepts none of the track's formats; reported once per binding.

@@ -22,6 +22,12 @@ struct TrackState: ~Copyable {
     var sizeChanges = SizeChanges()
     /// Bitmap of the layers that were sent when it was muted.
     var layersBeforeMute = UInt8.max
+    /// Only the loudest microphones of the room are forwarded, and this is none of them.
+    var isWithheld = false
+    /// It is forwarded however quiet it is.
+    var isAlwaysForwarded = false
+    /// How many of its subscribers have pinned it.
+    var pins = 0
     /// The last packet of this turn did not end its frame, and several subscribers wait for it.
     var isOpen = false
 
@@ -55,6 +61,9 @@ struct SubscriptionState: ~Copyable {
     /// The decision about it, for video.
     var allocation = VideoAllocation()
 
+    /// The subscriber has pinned the track.
+    var isPinned: Bool { allocation.display.isPinned }
+
     /// Everything before `allocation`: all that packets need.
     static let hotBytes = MemoryLayout<SubscriptionState>.size - MemoryLayout<VideoAllocation>.size
 
@@ -79,6 +88,8 @@ struct RoomState: ~Copyable {
     /// Index of the peer of the dominant speaker; -1 for none.
     var dominantPeer = -1
     var fading = FadingTracks()
+    /// Which microphones are forwarded; nil: all.
+    var loudest: LoudestMicrophones?
 
     init(id: RoomID) {
         self.id = id

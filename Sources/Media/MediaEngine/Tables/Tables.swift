@@ -95,6 +95,7 @@ struct Tables: ~Copyable {
     /// Adds a subscription without a track to those of `track`.
     func attach(_ subscription: Int, to track: Int) {
         subscriptions[subscription].pointee.track = track
+        if subscriptions[subscription].pointee.isPinned { tracks[track].pointee.pins += 1 }
         tracks[track].pointee.subscriptions.add(subscription, in: subscriptions.base)
     }
 
@@ -102,6 +103,7 @@ struct Tables: ~Copyable {
     func detach(_ subscription: Int) {
         let state = subscriptions[subscription]
         tracks[state.pointee.track].pointee.subscriptions.remove(subscription, in: subscriptions.base)
+        if state.pointee.isPinned { tracks[state.pointee.track].pointee.pins -= 1 }
         state.pointee.track = -1
     }
 

@@ -1,0 +1,75 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+// Only the loudest microphones of a room, where its policy says so. Every subscriber has a section for every microphone, so nothing is negotiated when another one
+// is forwarded; a withheld track is received, measured and kept in its history, and costs its subscribers nothing.
+
+extension MediaEngine {
+    func setAudio(_ audio: RoomAudio, of id: RoomID, at now: MonotonicTime) -> Bool {
+        guard let index = tables.roomIndex[id.rawValue] else { return false }
+        let room = tables.rooms[index]
+        room.pointee.speakers.configure(audio)
+        guard room.pointee.loudest?.limit != audio.maximumMicrophones else { return true }
+        // Places are given anew: with the next packet of each, and at once to whoever speaks.
+        room.pointee.loudest = audio.maximumMicrophones.map { LoudestMicrophones(limit: $0) }
+        return true
+    }
+
+    /// Whether the packets of an audio track are withheld from its subscribers in this turn.
+    func isWithheld(_ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) -> Bool {
+        let room = tables.rooms[tables.peers[state.pointee.peer].pointee.room]
+        guard room.pointee.loudest != nil || state.pointee.isWithheld else { return false }
+        var verdict = LoudestMicrophones.Verdict.forwarded
+        // A publisher that sends no levels cannot be compared with others.
+        if !state.pointee.isAlwaysForwarded, state.pointee.track.isMicrophone, state.pointee.track.levels.hasLevels {
+            verdict = room.pointee.loudest?.judge(state.pointee.track, at: now) ?? .forwarded
+        }
+        switch verdict {
+        case .withheld:
+            if !state.pointee.isWithheld { withhold(state) }
+            return true
+        case .forwarded: break
+        case .forwardedInsteadOf(let other):
+            withhold(tables.tracks[other])
+            counters.microphoneSwitches &+= 1
+        }
+        if state.pointee.isWithheld {
+            state.pointee.isWithheld = false
+            state.pointee.track.beginWithSpeech()
+        }
+        return false
+    }
+
+    /// Ends forwarding to all who have not pinned the track; their sections stay.
+    private func withhold(_ state: UnsafeMutablePointer<TrackState>) {
+        state.pointee.isWithheld = true
+        for subscription in tables.subscriptions(ofTrack: state.pointee.track.tag) where !subscription.pointee.isPinned
+        {
+            subscription.pointee.subscription.stop(state.pointee.track)
+        }
+    }
+
+    func setAlwaysForwarded(_ index: Int, _ always: Bool) {
+        tables.tracks[index].pointee.isAlwaysForwarded = always
+        if always { releasePlace(of: index) }
+    }
+
+    /// The track needs no place among the loudest any more.
+    func releasePlace(of index: Int) {
+        tables.rooms[tables.peers[tables.tracks[index].pointee.peer].pointee.room].pointee.loudest?.release(index)
+    }
+
+    /// A subscriber has pinned a track, or not any more: a microphone is forwarded to it however quiet it is.
+    func pinChanged(_ subscription: UnsafeMutablePointer<SubscriptionState>, to isPinned: Bool) {
+        guard subscription.pointee.track >= 0 else { return }
+        let state = tables.tracks[subscription.pointee.track]
+        state.pointee.pins += isPinned ? 1 : -1
+        if !isPinned, state.pointee.isWithheld { subscription.pointee.subscription.stop(state.pointee.track) }
+    }
+}
+
+extension PublishedTrack {
+    /// Sound of a screen is not compared with voices.
+    fileprivate var isMicrophone: Bool { description.source != .screenAudio }
+}
