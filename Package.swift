@@ -87,6 +87,7 @@ let modules: [Target] = [
         "Runtime", "Webhooks",
         ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
+    module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),
@@ -124,7 +125,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling", "WHIP",
+            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling",
+            "WHIP",
             "ControlAPI",
             "Telemetry",
             "Console", "Logging",
@@ -192,6 +194,9 @@ let testTargets: [Target] = [
     tests(of: "Storage"),
     tests(of: "HTTPClient", also: ["HTTPServing", "NetworkIO", "Logging"]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
+    tests(
+        of: "RuleStore",
+        also: ["EdgeTestSupport", "ControlAPI", "RoomService", "Rooms", "SDP", "MediaControl", "AccessTokens", "Storage"]),
     tests(
         of: "Webhooks",
         also: [

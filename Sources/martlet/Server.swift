@@ -9,6 +9,7 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 import RoomService
+import RuleStore
 import SessionStore
 import Signalling
 import Storage
@@ -45,9 +46,12 @@ struct Server {
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) })
+        let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
-            log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) })
+            log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
+            keep: { await rules.keep($0, logger) })
+        try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
@@ -59,7 +63,9 @@ struct Server {
         }
         let context = EdgeContext(
             rooms: rooms,
-            gate: TokenGate(verifier: TokenVerifier(configuration)) { MonotonicClock.wallMilliseconds() / 1_000 },
+            gate: TokenGate(
+                verifier: TokenVerifier(configuration), clock: { MonotonicClock.wallMilliseconds() / 1_000 },
+                isRevoked: { rooms.revocations.revokes($0, now: MonotonicClock.now()) }),
             iceServers: configuration.iceServers,
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
         let listeners = try configuration.listeners(openFiles: openFiles, logger)
@@ -92,7 +98,21 @@ struct Server {
 
     private static func openDatabase(_ configuration: Configuration) throws(CommandError) -> Database {
         do throws(DatabaseError) {
-            return try Database(path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema)
+            return try Database(path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema + RuleStore.schema)
+        } catch {
+            throw databaseFailed(error)
+        }
+    }
+
+    /// Presets, bans and revocations of an earlier life.
+    private static func restore(
+        _ rules: RuleStore, _ rooms: RoomService, _ logger: Logger
+    ) async throws(CommandError) {
+        do throws(DatabaseError) {
+            let standing = try await rules.load(now: MonotonicClock.wallMilliseconds()) {
+                logger.error("a preset is left out: this version cannot read it; put it again", ["preset": .text($0)])
+            }
+            await rooms.restore(standing)
         } catch {
             throw databaseFailed(error)
         }
@@ -240,5 +260,18 @@ extension Configuration {
         var result = HTTPServerConfiguration(host: privateListener.host, port: privateListener.port)
         result.refuse = { Problem($0).response }
         return result
+    }
+}
+
+extension RuleStore {
+    /// Writes a rule down; where the database fails it holds until the process ends.
+    fileprivate func keep(_ rule: StandingRule, _ logger: Logger) async {
+        do throws(DatabaseError) {
+            try await keep(rule)
+        } catch {
+            logger.error(
+                "a preset, a ban or a revocation will not outlast this process: the database fails",
+                ["error": .text(error.description)])
+        }
     }
 }

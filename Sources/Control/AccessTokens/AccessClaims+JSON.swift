@@ -6,7 +6,8 @@ extension AccessClaims {
             apiKey: issuer, identity: try token.string("sub", limit: AccessTokenLimits.identityBytes),
             name: try token.string("name", limit: AccessTokenLimits.nameBytes),
             metadata: try token.string("metadata", limit: AccessTokenLimits.metadataBytes), expiresAt: expiresAt,
-            notBefore: try token.integer("nbf"), issuedAt: try token.integer("iat"))
+            notBefore: try token.integer("nbf"), issuedAt: try token.integer("iat"),
+            tokenID: try token.string("jti", limit: AccessTokenLimits.tokenIDBytes))
         if let members = try token.object("video") { video = try VideoGrant(members) }
     }
 
@@ -15,6 +16,7 @@ extension AccessClaims {
         (identity?.utf8.count ?? 0) <= AccessTokenLimits.identityBytes
             && (name?.utf8.count ?? 0) <= AccessTokenLimits.nameBytes
             && (metadata?.utf8.count ?? 0) <= AccessTokenLimits.metadataBytes
+            && (tokenID?.utf8.count ?? 0) <= AccessTokenLimits.tokenIDBytes
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
             && (video.preset?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
     }
@@ -24,6 +26,7 @@ extension AccessClaims {
         guard token.set("iss", apiKey), token.set("exp", expiresAt) else { return false }
         if let notBefore, !token.set("nbf", notBefore) { return false }
         if let issuedAt, !token.set("iat", issuedAt) { return false }
+        if let tokenID, !token.set("jti", tokenID) { return false }
         if let identity, !token.set("sub", identity) { return false }
         if let name, !token.set("name", name) { return false }
         if let metadata, !token.set("metadata", metadata) { return false }

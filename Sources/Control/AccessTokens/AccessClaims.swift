@@ -14,13 +14,15 @@ public struct AccessClaims: Sendable, Hashable {
     public var notBefore: Int64?
     /// `iat`, in seconds since 1970.
     public var issuedAt: Int64?
+    /// `jti`: the token's own id, by which it can be revoked.
+    public var tokenID: String?
     /// `video`: what the bearer may do.
     public var video: VideoGrant
 
     /// Claims of `apiKey` that end at `expiresAt`.
     public init(
         apiKey: String, identity: String? = nil, name: String? = nil, metadata: String? = nil, expiresAt: Int64,
-        notBefore: Int64? = nil, issuedAt: Int64? = nil, video: VideoGrant = VideoGrant()
+        notBefore: Int64? = nil, issuedAt: Int64? = nil, tokenID: String? = nil, video: VideoGrant = VideoGrant()
     ) {
         self.apiKey = apiKey
         self.identity = identity
@@ -29,6 +31,7 @@ public struct AccessClaims: Sendable, Hashable {
         self.expiresAt = expiresAt
         self.notBefore = notBefore
         self.issuedAt = issuedAt
+        self.tokenID = tokenID
         self.video = video
     }
 }

@@ -20,6 +20,8 @@ public enum AccessTokenError: String, Error, Sendable, Hashable, CaseIterable {
     case notYetValid = "token_not_yet_valid"
     /// A claim has the wrong type or is too long.
     case badClaim = "token_bad_claim"
+    /// An operator revoked the token, or all older ones of its identity.
+    case revoked = "token_revoked"
     /// The token is good but does not permit this.
     case notPermitted = "token_not_permitted"
     /// A token could not be made: a value is too long or the key is unusable.
@@ -36,6 +38,8 @@ public enum AccessTokenLimits {
     public static let nameBytes = 1_024
     /// `metadata`.
     public static let metadataBytes = 8_192
+    /// `jti`: a UUID has 36.
+    public static let tokenIDBytes = 256
     /// `video.room`, alike.
     public static let roomBytes = 1_024
     /// A signing secret shorter than this is guessable offline from one token (RFC 7518 section 3.2 asks for 32).

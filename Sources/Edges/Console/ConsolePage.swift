@@ -30,6 +30,7 @@ public enum ConsolePage {
         ("operators.js", PackageResources.operators_js),
         ("events.js", PackageResources.events_js),
         ("dialog.js", PackageResources.dialog_js),
+        ("guests.js", PackageResources.guests_js),
         ("names.js", PackageResources.names_js),
         ("tokens.js", PackageResources.tokens_js),
     ]

@@ -52,6 +52,7 @@ extension Problem {
         case .expired: "The access token has expired."
         case .noExpiry: "The access token has no expiry time."
         case .notYetValid: "The access token is not valid yet."
+        case .revoked: "The access token was revoked."
         case .badClaim: "A claim of the access token has a wrong type or is too long."
         case .missing, .notPermitted, .cannotSign: "The access token is not accepted."
         }
@@ -61,10 +62,12 @@ extension Problem {
         switch code {
         case .invalidRequest, .identityRequired, .invalidDescription: 400
         case .permissionDenied, .relayNotAllowed, .roomMismatch, .participantRemoved, .grantsChanged, .banned,
-            .roomLocked, .passwordRequired, .passwordWrong, .encryptionRequired, .approvalRequired, .turnedAway:
+            .roomLocked, .passwordRequired, .passwordWrong, .encryptionRequired, .approvalRequired, .turnedAway,
+            .tokenRevoked:
             403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
-            .connectionNotFound, .presetNotFound, .banNotFound, .guestNotFound:
+            .connectionNotFound, .presetNotFound, .banNotFound, .guestNotFound,
+            .revocationNotFound:
             404
         case .unsupportedDescription, .noCommonCodec: 406
         case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded: 409

@@ -6,11 +6,16 @@ import Rooms
 public struct TokenGate: Sendable {
     private let verifier: TokenVerifier
     private let clock: @Sendable () -> Int64
+    private let isRevoked: @Sendable (AccessClaims) -> Bool
 
-    /// A gate that believes `verifier`; `clock` gives seconds since 1970.
-    public init(verifier: TokenVerifier, clock: @escaping @Sendable () -> Int64) {
+    /// A gate that believes `verifier`; `clock` gives seconds since 1970, `isRevoked` says which good tokens an operator has revoked.
+    public init(
+        verifier: TokenVerifier, clock: @escaping @Sendable () -> Int64,
+        isRevoked: @escaping @Sendable (AccessClaims) -> Bool = { _ in false }
+    ) {
         self.verifier = verifier
         self.clock = clock
+        self.isRevoked = isRevoked
     }
 
     /// The claims of the request's token.
@@ -25,7 +30,9 @@ public struct TokenGate: Sendable {
 
     /// The claims of a token that came by another way than a request's.
     public func claims(of token: String) throws(AccessTokenError) -> AccessClaims {
-        try verifier.verify(token, at: clock())
+        let claims = try verifier.verify(token, at: clock())
+        guard !isRevoked(claims) else { throw .revoked }
+        return claims
     }
 
     /// The claims of a token that is good for `room`, where one is asked for.
@@ -58,7 +65,7 @@ public struct TokenGate: Sendable {
     public func checkIfPresent(_ request: HTTPRequest) throws(Problem) -> Bool {
         guard let token = Self.token(of: request) else { return false }
         do {
-            _ = try verifier.verify(token, at: clock())
+            _ = try claims(of: token)
         } catch .expired {
             return true
         } catch {

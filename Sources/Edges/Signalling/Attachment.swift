@@ -35,7 +35,7 @@ extension LeaveReason {
         case .left: CloseCode.left
         case .serverShutdown: CloseCode.goingAway
         case .removed, .policyChanged: CloseCode.removed
-        case .stayDurationReached, .tokenExpired: CloseCode.ended
+        case .stayDurationReached, .tokenExpired, .tokenRevoked: CloseCode.ended
         case .duplicateIdentity: CloseCode.duplicateIdentity
         case .roomDeleted, .roomDurationReached: CloseCode.roomDeleted
         case .tooSlow: CloseCode.tooSlow

@@ -48,10 +48,6 @@ extension MetricsPage {
             "packets_padded_total", .counter, "RTP packets padded to a common length (media.level_sizes).",
             all { Double($0.packetsPadded) })
         add(
-            "microphone_switches_total", .counter,
-            "Microphones that took the place of another among the loudest of their room (policy maxMicrophones).",
-            all { Double($0.microphoneSwitches) })
-        add(
             "nacks_sent_total", .counter, "RTP packets that the server requested again from publishers by NACK.",
             all { Double($0.nacksSent) })
         add(
@@ -78,6 +74,10 @@ extension MetricsPage {
 
     /// What the media workers count together, those that hang included: none of it names a worker.
     private mutating func add(sumsOf workers: [WorkerStatistics]) {
+        add(
+            "microphone_switches_total", .counter,
+            "Microphones that took the place of another among the loudest of their room (policy maxMicrophones).",
+            [([], Double(workers.reduce(0) { $0 + $1.microphoneSwitches }))])
         addHistogram(
             "transit_seconds", "Time from receiving a packet from the kernel to sending it to a subscriber.",
             bounds: TransitHistogram.boundsMicroseconds.map { Double($0) / 1e6 },

@@ -16,6 +16,7 @@ extension RoomService {
                 turn: &turn)
             try cutoffs.check(request.claims, room: name, now: media.now())
             try bans.check(request.claims.identity, room: name, now: media.now())
+            try checkRevocations(request.claims)
             guard nameBySession.count < configuration.maxParticipants else {
                 throw RoomError(.overloaded, "participant limit of the server reached", retryAfter: .seconds(10))
             }
@@ -29,6 +30,11 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
+    }
+
+    func checkRevocations(_ claims: AccessClaims) throws(RoomError) {
+        guard revocations.revokes(claims, now: media.now()) else { return }
+        throw RoomError(.tokenRevoked, "the token was revoked; get a new one")
     }
 
     /// Writes down that somebody could not come into a room that is there.
@@ -90,5 +96,10 @@ extension RoomService {
         let now = media.now()
         cutoffs.add(
             room: room, identity: identity, second: closure.issuedAfter, until: now + configuration.closedFor, now: now)
+        let until = media.wallClockMilliseconds() + configuration.closedFor.nanoseconds / 1_000_000
+        let rule = StandingRule.closure(
+            room: room, identity: identity, StandingRule.Closure(issuedAfter: closure.issuedAfter, until: until))
+        // In the middle of a room's step, which does not wait; its end does.
+        unkept.append(rule)
     }
 }

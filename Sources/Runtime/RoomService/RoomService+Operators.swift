@@ -49,6 +49,7 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
+        await keep(.closure(room: name, identity: nil, nil))
         return try await step(hosted, turn) { room, _ in room.info }
     }
 
@@ -70,11 +71,14 @@ extension RoomService {
     ) async throws(RoomError) -> TokenClosure {
         let closure = closure
         let hosted = try hosted(named: name)
+        var made: StandingRule?
         if let ban {
             // Before the step: the removed client may join again at once.
             let identity = try self.participant(participant, in: name).info.identity
             do throws(RoomError) {
-                try bans.add(identity, room: name, for: ban, reason: message ?? "", turn: newTurn())
+                let ban = try bans.add(identity, room: name, for: ban, reason: message ?? "", turn: newTurn())
+                made = .ban(
+                    identity: identity, room: name, StandingRule.Ban(until: ban.until, reason: ban.reason))
             } catch {
                 throw counted(error)
             }
@@ -82,6 +86,7 @@ extension RoomService {
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.removeParticipant(participant, message: message, turn: &turn)
         }
+        if let made { await keep(made) }
         return closure
     }
 

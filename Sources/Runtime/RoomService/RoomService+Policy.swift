@@ -84,7 +84,7 @@ extension RoomService {
     }
 
     /// Creates or replaces a preset, for rooms that are created from now on. Returns whether it is new.
-    public func setPreset(_ document: PolicyDocument, named name: String) throws(RoomError) -> Bool {
+    public func setPreset(_ document: PolicyDocument, named name: String) async throws(RoomError) -> Bool {
         do throws(RoomError) {
             try TextRule.identifier.check(name, "the preset's name", tooLong: .invalidRequest)
             guard presets[name] != nil || presets.count < Self.maximumPresets else {
@@ -93,13 +93,16 @@ extension RoomService {
         } catch {
             throw counted(error)
         }
-        return presets.updateValue(document, forKey: name) == nil
+        let isNew = presets.updateValue(document, forKey: name) == nil
+        await keep(.preset(name: name, document))
+        return isNew
     }
 
     /// Deletes a preset; rooms that were created with it keep its rules.
-    public func deletePreset(named name: String) throws(RoomError) {
+    public func deletePreset(named name: String) async throws(RoomError) {
         _ = try preset(named: name)
         presets[name] = nil
+        await keep(.preset(name: name, nil))
     }
 }
 
@@ -153,11 +156,12 @@ extension RoomService {
     public func bans(ofRoom name: String) -> [Bans.Ban] { bans.list(room: name, now: media.now()) }
 
     /// Ends a ban.
-    public func endBan(of identity: String, in name: String) throws(RoomError) {
+    public func endBan(of identity: String, in name: String) async throws(RoomError) {
         do throws(RoomError) {
             try bans.remove(identity, room: name, now: media.now())
         } catch {
             throw counted(error)
         }
+        await keep(.ban(identity: identity, room: name, nil))
     }
 }

@@ -48,6 +48,7 @@ extension RoomService {
         do throws(RoomError) {
             try cutoffs.check(claims, room: hosted.room.name, now: media.now())
             try bans.check(claims.identity, room: hosted.room.name, now: media.now())
+            try checkRevocations(claims)
         } catch {
             throw counted(error)
         }

@@ -24,8 +24,10 @@ extension RoomService {
         do throws(WorkerHangs) {
             if !commands.isEmpty { try await media.apply(commands, on: hosted.worker) }
         } catch {
+            await keepRules()
             throw counted(.workerHangs)
         }
+        await keepRules()
         return try outcome.get()
     }
 
@@ -36,6 +38,15 @@ extension RoomService {
         let commands = carryOut(turn.effects, hosted)
         if hosted.room.hasNews { alarm.yield() }
         if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
+        await keepRules()
+    }
+
+    /// Writes down the rules that steps have made.
+    private func keepRules() async {
+        guard !unkept.isEmpty else { return }
+        let rules = unkept
+        unkept = []
+        for rule in rules { await keep(rule) }
     }
 
     /// Delivers what is for sessions and the log; returns what is for the worker.

@@ -13,6 +13,11 @@ public actor RoomService {
     let media: any MediaPlane
     private let log: @Sendable (RoomLogEntry) -> Void
     private let stayEnded: @Sendable (StaySummary) -> Void
+    /// Rules that steps of rooms have made and that are not written down yet.
+    var unkept: [StandingRule] = []
+    let keep: @Sendable (StandingRule) async -> Void
+    /// Tokens that are good for nothing any more.
+    public nonisolated let revocations: RevocationList
     private var events: EventLog
 
     var rooms: [String: HostedRoom] = [:]
@@ -34,16 +39,20 @@ public actor RoomService {
     nonisolated let alarms: AsyncStream<Void>
     nonisolated let alarm: AsyncStream<Void>.Continuation
 
-    /// A service without rooms. `log` and `stayEnded` must return at once.
+    /// A service without rooms. `log` and `stayEnded` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
     public init(
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), media: any MediaPlane,
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
-        stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in }
+        stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
+        keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
+        revocations: RevocationList = RevocationList()
     ) {
         self.configuration = configuration
         self.media = media
         self.log = log
         self.stayEnded = stayEnded
+        self.keep = keep
+        self.revocations = revocations
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -133,9 +133,9 @@ class Server:
         status, _, text = self.request("GET", path, base=f"http://{self.host}:{self.private}")
         return status, text
 
-    def api(self, method, path, body=None):
+    def api(self, method, path, body=None, headers=None):
         """One call of the control API as an operator: (status, parsed JSON)."""
-        status, _, text = self.request(method, path, body, {"Authorization": f"Bearer {admin_token()}"})
+        status, _, text = self.request(method, path, body, {"Authorization": f"Bearer {admin_token()}", **(headers or {})})
         return status, json.loads(text) if text else None
 
     def metric(self, name):

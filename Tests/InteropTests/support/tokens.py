@@ -8,7 +8,7 @@ import time
 KEY, SECRET = "devkey", "devsecret-devsecret-devsecret-00"
 
 
-def token(identity, room=None, *, key=KEY, secret=SECRET, lifetime_s=600, name=None, issued_at=None, **grants):
+def token(identity, room=None, *, key=KEY, secret=SECRET, lifetime_s=600, name=None, issued_at=None, token_id=None, **grants):
     def part(value):
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
 
@@ -17,6 +17,8 @@ def token(identity, room=None, *, key=KEY, secret=SECRET, lifetime_s=600, name=N
     if room is not None:
         video["room"] = room
     claims = {"iss": key, "sub": identity, "nbf": now - 5, "iat": now if issued_at is None else issued_at, "exp": now + lifetime_s, "video": video}
+    if token_id:
+        claims["jti"] = token_id
     if name:
         claims["name"] = name
     signed = part({"alg": "HS256", "typ": "JWT"}) + b"." + part(claims)

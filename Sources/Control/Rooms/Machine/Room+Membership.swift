@@ -35,6 +35,7 @@ extension Room {
         roster.insert(
             Member(
                 session: session, apiKey: request.claims.apiKey, granted: info.permissions,
+                tokenID: request.claims.tokenID,
                 tokenExpiry: turn.moment(ofSecond: request.claims.expiresAt), joined: turn.now, info: info,
                 options: options, promisedConnections: promised, lastSign: turn.now))
         occupancy.memberJoined()
@@ -78,6 +79,7 @@ extension Room {
         let before = settings(of: member)
         roster.update(session) { member in
             member.granted = granted
+            member.tokenID = claims.tokenID
             member.tokenExpiry = turn.moment(ofSecond: claims.expiresAt)
             member.options.grantedBandwidth = BandwidthProfile(claims.video)
         }
@@ -176,6 +178,15 @@ extension Room {
         let all = roster.session(sid: name) == named ? [named] : roster.sessions(identity: name)
         for session in all { remove(session, reason: reason, message: message, turn: &turn) }
         makeOffers(&turn)
+    }
+
+    /// Ends the stays of those whose token was revoked.
+    public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
+        let ending = roster.sessions.filter { session in
+            roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
+        }
+        for session in ending { remove(session, reason: .tokenRevoked, turn: &turn) }
+        if !ending.isEmpty { makeOffers(&turn) }
     }
 
     /// Ends the room and everybody's stay in it.

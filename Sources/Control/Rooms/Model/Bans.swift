@@ -23,19 +23,22 @@ public struct Bans: Sendable {
     /// None yet.
     public init() {}
 
-    /// Keeps `identity` out of `room` until `now + duration`; replaces an earlier ban of the same identity.
+    /// Keeps `identity` out of `room` for `duration`; replaces an earlier ban of the same identity.
+    @discardableResult
     public mutating func add(
         _ identity: String, room: String, for duration: TimeInterval, reason: String, turn: borrowing RoomTurn
-    ) throws(RoomError) {
+    ) throws(RoomError) -> Ban {
         forgetExpired(at: turn.now)
         let isNew = bansByRoom[room]?[identity] == nil
         guard !isNew || count < Self.maximumCount else {
             throw RoomError(.limitExceeded, "the server holds as many bans as it can; end one first")
         }
-        bansByRoom[room, default: [:]][identity] = Ban(
+        let ban = Ban(
             identity: identity, until: turn.wallClock + duration.nanoseconds / 1_000_000, reason: reason,
             deadline: turn.now + duration)
+        bansByRoom[room, default: [:]][identity] = ban
         if isNew { count += 1 }
+        return ban
     }
 
     /// Ends a ban; `ban_not_found` where there is none.

@@ -8,6 +8,8 @@ struct Member: Sendable {
     let apiKey: String
     /// What its token permits; an operator may have changed what it may do since.
     var granted: Permissions
+    /// The id of its token, where that has one.
+    var tokenID: String?
     /// When its token expires.
     var tokenExpiry: MonotonicTime
     let joined: MonotonicTime

@@ -15,6 +15,9 @@ public struct RoomError: Error, Sendable, Hashable {
         case roomMismatch = "room_mismatch"
         /// The participant was removed after the token had been issued.
         case participantRemoved = "participant_removed"
+        /// An operator revoked the token, or all older ones of its identity.
+        case tokenRevoked = "token_revoked"
+        case revocationNotFound = "revocation_not_found"
         /// A resume with a token of other grants; join again.
         case grantsChanged = "grants_changed"
         case identityRequired = "identity_required"

@@ -129,6 +129,8 @@ public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     case stayDurationReached = "stay_duration_reached"
     /// The participant's token has expired, and the room's policy ends the stay with it.
     case tokenExpired = "token_expired"
+    /// An operator revoked the participant's token.
+    case tokenRevoked = "token_revoked"
     /// The room's policy was changed so that the participant no longer fits.
     case policyChanged = "policy_changed"
     case serverShutdown = "server_shutdown"

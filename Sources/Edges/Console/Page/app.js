@@ -5,6 +5,8 @@ import { Room } from "./room.js";
 import { openMedia, openScreen } from "./media.js";
 import { problemOfPerson, problemOfRoom } from "./names.js";
 import { Outage } from "./outage.js";
+import { ask } from "./dialog.js";
+import { showGuests } from "./guests.js";
 import { Operators } from "./operators.js";
 import { receivedStatistics, sentStatistics } from "./statistics.js";
 import { developmentToken, newIdentity } from "./tokens.js";
@@ -52,6 +54,9 @@ async function join() {
             onSuspended: (seconds) => outage.suspendedFor(seconds),
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
             onMuted: showMuted,
+            onUnmuteRequested: askToUnmute,
+            onGuest: showThatOneWaits,
+            onGuests: (guests) => showGuests(guests, room),
             onSilenced: waitForClick,
             onWaiting: showWaiting,
             onProblem: complain,
@@ -89,6 +94,7 @@ addEventListener("pagehide", leave);
 /** Entered for the first time, or afresh: whatever the page shows of the room is what the server calls it. */
 function showRoom({ name }) {
     element("join").hidden = true;
+    element("join-wait").hidden = true;
     element("room").hidden = false;
     element("room-title").textContent = name;
     element("room-name").value = name;
@@ -109,6 +115,12 @@ function showLock(lock) {
     element("lock").textContent = { password: "Locked with a password", closed: "Locked" }[lock] ?? "";
 }
 
+/** Nobody has let one in yet: the form says so, and asks again by itself. */
+function showThatOneWaits() {
+    element("join-button").textContent = "Waiting…";
+    element("join-wait").hidden = false;
+}
+
 /** The form again, with what ended the stay if a person should know. */
 function showForm(problem) {
     media?.stop();
@@ -120,6 +132,7 @@ function showForm(problem) {
     document.title = "Martlet";
     element("join-problem").textContent = problem?.message ?? "";
     outage.clear();
+    element("join-wait").hidden = true;
     element("join-button").disabled = false;
     element("join-button").textContent = "Join";
     element("room").hidden = true;
@@ -149,6 +162,15 @@ function showMuted(kind, muted, byOther = false) {
     button.setAttribute("aria-pressed", String(!muted));
     button.title = muted ? `${CONTROLS[kind]} is off` : `${CONTROLS[kind]} is on`;
     if (byOther) complain(`A moderator or operator turned off your ${CONTROLS[kind].toLowerCase()}.`);
+}
+
+async function askToUnmute(kind) {
+    if (!room.muted[kind]) return;
+    const name = CONTROLS[kind].toLowerCase();
+    const isWanted = await ask({
+        title: `Turn on your ${name}?`, text: "A moderator or operator asks you to.", action: `Turn on ${name}`, isHarmless: true,
+    });
+    if (isWanted) act(() => room.setMuted(kind, false));
 }
 
 element("share-screen").addEventListener("click", () => act(async () => {

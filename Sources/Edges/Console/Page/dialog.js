@@ -3,12 +3,13 @@
 
 const dialog = document.getElementById("ask");
 
-/** Whether a person confirmed: `title` is the question, `text` what follows from it, `action` the confirming button's label. */
-export function ask({ title, text, action }) {
+/** Whether a person confirmed: `title` is the question, `text` what follows from it, `action` the confirming button's label, red unless `isHarmless`. */
+export function ask({ title, text, action, isHarmless = false }) {
     const [heading, paragraph, confirm] = ["ask-title", "ask-text", "ask-confirm"].map((id) => document.getElementById(id));
     heading.textContent = title;
     paragraph.textContent = text;
     confirm.textContent = action;
+    confirm.classList.toggle("danger", !isHarmless);
     dialog.returnValue = "";
     dialog.showModal();
     return new Promise((resolve) => {

@@ -26,7 +26,8 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 export class Room {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onSilenced(), onWaiting(count, limit), onProblem(text), onEnd(problem).
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onGuest(), onGuests(guests), onProblem(text),
+     * onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
         Object.assign(this, { media, options: { codec, red, simulcast }, handlers });
@@ -44,6 +45,7 @@ export class Room {
         this.signal = new Signal({
             token, join,
             onJoined: (reply, hello) => this.enter(reply, hello).catch((problem) => this.complain(problem)),
+            onGuest: handlers.onGuest,
             onEvent: (event) => this.handle(event),
             onState: (state, cause) => this.setState(state, cause),
             onSuspended: handlers.onSuspended,
@@ -71,6 +73,7 @@ export class Room {
         this.handlers.onEntered(reply.room);
         this.handlers.onLock(reply.room.lock);
         this.handlers.onWaiting(0);
+        this.handlers.onGuests(reply.guests ?? []);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
             onProblem: (problem) => this.complain(problem),
@@ -109,6 +112,8 @@ export class Room {
         case "publicationRefused": return this.refused(event);
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
+        case "unmuteRequested": return this.unmuteRequested(event.track);
+        case "waitingRoom": return this.handlers.onGuests(event.guests);
         case "ended": return this.ended(event);
         }
     }
@@ -190,6 +195,12 @@ export class Room {
         const own = this.publishing.find(sid);
         if (!own || own.source.startsWith("screen")) return;
         this.setMuted(own.kind, true, true).catch((problem) => this.complain(problem));
+    }
+
+    /** A moderator or operator would like to hear or see somebody: only that person turns anything on. */
+    unmuteRequested(sid) {
+        const own = this.publishing.find(sid);
+        if (own && !own.source.startsWith("screen")) this.handlers.onUnmuteRequested(own.kind);
     }
 
     // MARK: Receiving

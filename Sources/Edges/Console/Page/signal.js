@@ -28,11 +28,11 @@ const SUSPENDED = 5_000;
 export class Signal {
     /**
      * `join` is the join request's fields; `token` the access token.
-     * Handlers: onJoined(reply, hello), onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
+     * Handlers: onJoined(reply, hello), onGuest() while nobody has let one in, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
-    constructor({ token, join, onJoined, onEvent, onState, onSuspended, onEnd }) {
-        Object.assign(this, { token, join, onJoined, onEvent, onState, onSuspended, onEnd });
+    constructor({ token, join, onJoined, onGuest, onEvent, onState, onSuspended, onEnd }) {
+        Object.assign(this, { token, join, onJoined, onGuest, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
         this.waiting = new Map(); // id -> { message, resolve, reject }
         this.session = null;
@@ -109,7 +109,10 @@ export class Signal {
         const waiting = this.waiting.get(message.id);
         if (waiting) {
             this.waiting.delete(message.id);
-            if (message.type === "error") waiting.reject(Object.assign(new Error(message.message), { code: message.code }));
+            if (message.type === "error") {
+                const { code, retryAfter } = message;
+                waiting.reject(Object.assign(new Error(message.message), { code, retryAfter }));
+            }
             else waiting.resolve(message);
         } else if (message.type === "hello") {
             this.greeted = true;
@@ -130,7 +133,7 @@ export class Signal {
                 // All requests are harmless twice (Protocol.md, section 8).
                 for (const message of unanswered) this.send(message);
             } else {
-                const reply = await this.request("join", this.join);
+                const reply = await this.joinOrWait();
                 this.session = reply.session;
                 this.sequence = reply.seq;
                 this.entered = true;
@@ -144,6 +147,20 @@ export class Signal {
             if (this.session) this.startOver();
             else if (this.entered && TEMPORARY.has(problem.code)) this.abandon("closed");
             else this.end(problem);
+        }
+    }
+
+    /** Joins; a room with a waiting room is asked again until somebody there decides. */
+    async joinOrWait() {
+        while (true) {
+            try {
+                return await this.request("join", this.join);
+            } catch (problem) {
+                if (problem.code !== "approval_required") throw problem;
+                this.onGuest();
+                await new Promise((resolve) => { setTimeout(resolve, problem.retryAfter * 1000); });
+                if (this.over || this.socket.readyState !== WebSocket.OPEN) throw lost();
+            }
         }
     }
 

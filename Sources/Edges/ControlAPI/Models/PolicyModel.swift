@@ -1,7 +1,7 @@
 import EdgeSupport
 import MediaControl
 import Primitives
-import Rooms
+public import Rooms
 import SDP
 
 /// What one layer says about a room's rules, as JSON shows it; in a request every member may be absent.
@@ -68,6 +68,17 @@ struct PolicyModel: Codable, Sendable, Hashable {
         .seconds("emptyTimeoutSeconds", \.emptyTimeout, 1...86_400),
         .seconds("departureTimeoutSeconds", \.departureTimeout, 0...86_400),
     ]
+}
+
+/// A policy as text, for whoever keeps one.
+public enum PolicyText {
+    /// `document` as JSON.
+    public static func encode(_ document: PolicyDocument) -> [UInt8] { JSONCoding.encode(PolicyModel(document)) }
+
+    /// The document in `text`; nil where it is none.
+    public static func decode(_ text: [UInt8]) -> PolicyDocument? {
+        (try? JSONCoding.decode(PolicyModel.self, from: text))?.document
+    }
 }
 
 extension TrackSource {

@@ -1,0 +1,114 @@
+public import RoomService
+public import Rooms
+public import Storage
+
+/// What operators decided and what must outlast the process, in the database: presets, bans, revoked tokens and what was closed to older tokens.
+public struct RuleStore: Sendable {
+    private let database: Database
+    private let encode: @Sendable (PolicyDocument) -> [UInt8]
+    private let decode: @Sendable ([UInt8]) -> PolicyDocument?
+
+    /// The tables that it needs. A rule without an end has `until` 0.
+    public static let schema = [
+        "CREATE TABLE IF NOT EXISTS rules (kind TEXT, room TEXT, subject TEXT, until INTEGER, number INTEGER, body BLOB, PRIMARY KEY (kind, room, subject))"
+    ]
+
+    /// Rules in `database`; `encode` and `decode` are the form of a policy there.
+    public init(
+        _ database: Database, encode: @escaping @Sendable (PolicyDocument) -> [UInt8],
+        decode: @escaping @Sendable ([UInt8]) -> PolicyDocument?
+    ) {
+        self.database = database
+        self.encode = encode
+        self.decode = decode
+    }
+
+    /// Every rule that holds at `now` (milliseconds since 1970). Those that have run out are deleted, and a policy of a form that is not read any more is left
+    /// out and told to `unreadable`.
+    public func load(
+        now: Int64, unreadable: @Sendable (String) -> Void = { _ in }
+    ) async throws(DatabaseError) -> [StandingRule] {
+        let rows = try await database.transaction { (sql) throws(DatabaseError) in
+            try sql.run("DELETE FROM rules WHERE until > 0 AND until <= ?", .integer(now))
+            return try sql.run("SELECT kind, room, subject, until, number, body FROM rules ORDER BY until")
+        }
+        return rows.compactMap { row in
+            let rule = rule(row)
+            if rule == nil { unreadable(row[2].string ?? "") }
+            return rule
+        }
+    }
+
+    /// Writes down what holds from now on; returns when it is written.
+    public func keep(_ rule: StandingRule) async throws(DatabaseError) {
+        let row = Row(rule, encode: encode)
+        try await database.transaction { (sql) throws(DatabaseError) in
+            guard row.isInForce else {
+                _ = try sql.run(
+                    "DELETE FROM rules WHERE kind = ? AND room = ? AND subject = ?", .text(row.kind), .text(row.room),
+                    .text(row.subject))
+                return
+            }
+            try sql.run(
+                "INSERT OR REPLACE INTO rules (kind, room, subject, until, number, body) VALUES (?, ?, ?, ?, ?, ?)",
+                .text(row.kind), .text(row.room), .text(row.subject), .integer(row.until), .integer(row.number),
+                .bytes(row.body))
+        }
+    }
+
+    private func rule(_ row: [DatabaseValue]) -> StandingRule? {
+        let (room, subject, until) = (row[1].string ?? "", row[2].string ?? "", row[3].number)
+        let closure = StandingRule.Closure(issuedAfter: row[4].number, until: until)
+        switch row[0].string {
+        case "preset": return decode(row[5].blob).map { .preset(name: subject, $0) }
+        case "ban":
+            let reason = String(decoding: row[5].blob, as: UTF8.self)
+            return .ban(identity: subject, room: room, StandingRule.Ban(until: until, reason: reason))
+        case "token": return .revocation(.token(subject), closure)
+        case "identity": return .revocation(.identity(subject), closure)
+        case "room": return .closure(room: room, identity: nil, closure)
+        case "participant": return .closure(room: room, identity: subject, closure)
+        default: return nil
+        }
+    }
+}
+
+/// One rule as the table has it.
+private struct Row: Sendable {
+    var kind: String
+    var room = ""
+    var subject = ""
+    var until: Int64 = 0
+    var number: Int64 = 0
+    var body: [UInt8] = []
+    var isInForce = true
+
+    init(_ rule: StandingRule, encode: (PolicyDocument) -> [UInt8]) {
+        switch rule {
+        case .preset(let name, let document):
+            (kind, subject) = ("preset", name)
+            isInForce = document != nil
+            body = document.map(encode) ?? []
+        case .ban(let identity, let room, let ban):
+            (kind, self.room, subject) = ("ban", room, identity)
+            isInForce = ban != nil
+            until = ban?.until ?? 0
+            body = Array((ban?.reason ?? "").utf8)
+        case .revocation(.token(let id), let closure):
+            (kind, subject) = ("token", id)
+            set(closure)
+        case .revocation(.identity(let identity), let closure):
+            (kind, subject) = ("identity", identity)
+            set(closure)
+        case .closure(let room, let identity, let closure):
+            (kind, self.room, subject) = (identity == nil ? "room" : "participant", room, identity ?? "")
+            set(closure)
+        }
+    }
+
+    private mutating func set(_ closure: StandingRule.Closure?) {
+        isInForce = closure != nil
+        until = closure?.until ?? 0
+        number = closure?.issuedAfter ?? 0
+    }
+}

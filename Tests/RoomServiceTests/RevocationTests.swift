@@ -1,0 +1,91 @@
+import AccessTokens
+import Primitives
+import Rooms
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+@Suite("Revoked tokens, and rules that outlast the process")
+struct RevocationTests {
+    private let plane = FakePlane()
+
+    private func joining(_ identity: String, token: String? = nil, issuedAt: Int64? = nil) -> JoinRequest {
+        request(identity) {
+            $0.claims.tokenID = token
+            $0.claims.issuedAt = issuedAt
+        }
+    }
+
+    @Test("I8: a revoked token ends the stay that it began and begins none; another token of the identity does")
+    func byToken() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(joining("ada", token: "t-1"))
+        _ = try await service.join(joining("bob", token: "t-2"))
+        _ = try await service.revoke(.token("t-1"), for: .seconds(60))
+        #expect(try await service.room(named: "R").participants.map(\.info.identity) == ["bob"])
+        #expect(await code { _ = try await service.join(joining("ada", token: "t-1")) } == .tokenRevoked)
+        #expect(service.revocations.revokes(joining("ada", token: "t-1").claims, now: plane.now()))
+        _ = try await service.join(joining("ada", token: "t-3"))
+        try await service.endRevocation(of: .token("t-1"))
+        _ = try await service.join(joining("ada", token: "t-1"))
+        #expect(await code { try await service.endRevocation(of: .token("t-1")) } == .revocationNotFound)
+        _ = ada
+    }
+
+    @Test("I8: a revoked identity leaves every room; tokens that were issued before are refused, later ones are not")
+    func byIdentity() async throws {
+        let service = RoomService(media: plane)
+        let second = plane.wallClockMilliseconds() / 1_000
+        _ = try await service.join(joining("ada", issuedAt: second))
+        _ = try await service.join(request("ada") { $0.room = "S" })
+        _ = try await service.revoke(.identity("ada"), for: .seconds(60))
+        #expect(await service.statistics().participants == 0)
+        #expect(await code { _ = try await service.join(joining("ada", issuedAt: second)) } == .tokenRevoked)
+        #expect(await code { _ = try await service.join(joining("ada")) } == .tokenRevoked, "it may be of any age")
+        _ = try await service.join(joining("ada", issuedAt: second + 1))
+        #expect(await service.listRevocations().map(\.subject) == [.identity("ada")])
+    }
+
+    @Test("A token that is revoked during a stay cannot prolong it")
+    func refresh() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(joining("ada", token: "t-1"))
+        _ = try await service.revoke(.token("t-2"), for: .seconds(60))
+        let revoked = joining("ada", token: "t-2").claims
+        #expect(await code { try await service.refreshToken(revoked, of: ada.session) } == .tokenRevoked)
+    }
+
+    @Test("Presets, bans, revocations and closed rooms hold in the next life of the service; what was ended does not")
+    func restore() async throws {
+        let kept = Mutex<[StandingRule]>([])
+        let first = RoomService(media: plane, keep: { rule in kept.withLock { $0.append(rule) } })
+        var document = PolicyDocument()
+        document.maxParticipants = 1
+        #expect(try await first.setPreset(document, named: "small"))
+        #expect(try await first.setPreset(document, named: "gone"))
+        try await first.deletePreset(named: "gone")
+        _ = try await first.join(request("eve"))
+        _ = try await first.remove("eve", from: "R", message: "spam", ban: .seconds(60))
+        _ = try await first.revoke(.token("t-1"), for: .seconds(60))
+        _ = try await first.revoke(.token("t-2"), for: .seconds(60))
+        try await first.endRevocation(of: .token("t-2"))
+        let rules = kept.withLock { $0 }
+        let second = RoomService(media: plane)
+        await second.restore(
+            rules.filter { rule in
+                // What a store gives back: the last word about each.
+                if case .preset("gone", _?) = rule { return false }
+                if case .revocation(.token("t-2"), _?) = rule { return false }
+                return true
+            })
+        #expect(await second.listPresets().map(\.name) == ["small"])
+        #expect(await code { _ = try await second.join(request("eve")) } == .participantRemoved)
+        let later = plane.wallClockMilliseconds() / 1_000 + 1
+        #expect(await code { _ = try await second.join(joining("eve", issuedAt: later)) } == .banned)
+        #expect(await second.bans(ofRoom: "R").map(\.reason) == ["spam"])
+        #expect(await code { _ = try await second.join(joining("ada", token: "t-1")) } == .tokenRevoked)
+        _ = try await second.join(joining("ada", token: "t-2"))
+    }
+}

@@ -1,0 +1,63 @@
+import AccessTokens
+import ControlAPI
+import EdgeTestSupport
+import MediaControl
+import RoomService
+import Rooms
+import SDP
+import Storage
+import Testing
+
+@testable import RuleStore
+
+@Suite("Rules that outlast the process")
+struct RuleStoreTests {
+    private let database: Database
+    private let store: RuleStore
+
+    init() throws {
+        database = try Database(path: nil, schema: RuleStore.schema)
+        store = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
+    }
+
+    private static let preset: PolicyDocument = {
+        var document = PolicyDocument()
+        document.maxParticipants = 7
+        document.subscribeRules = [SubscribeRule(includes: true, .kind(.audio))]
+        document.h264Profiles = [.high]
+        document.alwaysHeard = ["ada"]
+        return document
+    }()
+
+    private static let closure = StandingRule.Closure(issuedAfter: 90, until: 200_000)
+
+    private static let rules: [StandingRule] = [
+        .preset(name: "class", preset), .preset(name: "hall", PolicyDocument()),
+        .ban(identity: "eve", room: "R", .init(until: 200_000, reason: "spam")),
+        .revocation(.token("t-1"), closure), .revocation(.identity("eve"), closure),
+        .closure(room: "R", identity: nil, closure), .closure(room: "R", identity: "eve", closure),
+    ]
+
+    @Test("Every kind of rule comes back as it was written, and one that has ended does not")
+    func roundTrip() async throws {
+        for rule in Self.rules { try await store.keep(rule) }
+        #expect(Set(try await store.load(now: 100_000)) == Set(Self.rules))
+        try await store.keep(.preset(name: "hall", nil))
+        try await store.keep(.ban(identity: "eve", room: "R", nil))
+        try await store.keep(.revocation(.token("t-1"), nil))
+        try await store.keep(.closure(room: "R", identity: nil, nil))
+        #expect(Set(try await store.load(now: 100_000)) == [Self.rules[0], Self.rules[4], Self.rules[6]])
+        #expect(try await store.load(now: 200_000) == [Self.rules[0]], "what has run out is gone")
+    }
+
+    @Test("A preset that cannot be read is named and left out, and the others come back")
+    func unreadable() async throws {
+        try await store.keep(Self.rules[0])
+        let strange = RuleStore(database, encode: { _ in Array("{\"moon\":1}".utf8) }, decode: PolicyText.decode)
+        try await strange.keep(.preset(name: "old", PolicyDocument()))
+        try await confirmation { named in
+            let loaded = try await store.load(now: 0) { if $0 == "old" { named() } }
+            #expect(loaded == [Self.rules[0]])
+        }
+    }
+}
