@@ -73,8 +73,8 @@ final class RoomClient {
         flush()
     }
 
-    func sendSound(_ size: Int) {
-        send(sound.sound(size: size))
+    func sendSound(_ size: Int, level: UInt8) {
+        send(sound.sound(size: size, level: level))
         flush()
     }
 

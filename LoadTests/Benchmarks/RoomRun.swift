@@ -21,6 +21,8 @@ struct RoomRun {
     var videoKilobits = 1_000
     var hasSound = true
     var soundBytes = 80
+    /// Only so many microphones are forwarded; nil: all.
+    var loudest: Int?
     var seconds = 10
     var profiles = "SRTP_AEAD_AES_128_GCM"
 
@@ -31,6 +33,7 @@ struct RoomRun {
             case "--meeting": isMeeting = true
             case "--silent": hasSound = false
             case "--cm": profiles = "SRTP_AES128_CM_SHA1_80"
+            case "--loudest": loudest = Int(rest.popFirst() ?? "")
             case "--publishers": publishers = Int(rest.popFirst() ?? "") ?? publishers
             case "--subscribers": subscribers = Int(rest.popFirst() ?? "") ?? subscribers
             case "--video": videoKilobits = Int(rest.popFirst() ?? "") ?? videoKilobits
@@ -54,7 +57,9 @@ struct RoomRun {
         let worker = pool.workers[0]
         let context = try ClientContext(certificate: try Certificate.selfSigned(), profiles: profiles)
         let server = SocketAddress(ipv4: 0x7f00_0001, port: worker.port)
-        await worker.apply([.addRoom(Descriptions.room)])
+        var audio = RoomAudio()
+        audio.maximumMicrophones = loudest
+        await worker.apply([.addRoom(Descriptions.room), .setRoomAudio(Descriptions.room, audio)])
         var clients: [RoomClient] = []
         let count = isMeeting ? publishers : publishers + subscribers
         for number in 1...UInt64(count) {
@@ -109,7 +114,7 @@ struct RoomRun {
                 if hasSound, now >= publisher.nextSound + phase {
                     if publisher.nextSound == .zero { publisher.nextSound = now + .milliseconds(7) }
                     publisher.nextSound = publisher.nextSound + .milliseconds(20)
-                    publisher.sendSound(soundBytes)
+                    publisher.sendSound(soundBytes, level: level(of: index, at: now - start))
                 }
                 if turn % 500 == 0 { publisher.drain() }
             }
@@ -120,6 +125,12 @@ struct RoomRun {
             turn += 1
             usleep(300)
         }
+    }
+
+    /// All microphones are open: two people speak at a time, others after two seconds, and the rest is the noise of rooms.
+    private func level(of publisher: Int, at time: Primitives.TimeInterval) -> UInt8 {
+        let turn = Int(time.seconds / 2) * 7 % publishers
+        return publisher == turn || publisher == (turn + 1) % publishers ? 30 : 70 + UInt8(publisher % 10)
     }
 
     private func report(

@@ -22,6 +22,7 @@ def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tm
     done = subprocess.run(command, capture_output=True, text=True, timeout=110, cwd=tmp_path)
     cases = re.search(r"(\d+) generated", done.stdout)
     print(f"figures: {cases and cases[1]} requests")
+    assert server.api("GET", "/v1/rooms")[0] == 200, "what was called did not revoke the caller's token"
     assert done.returncode == 0, done.stdout[-16000:].replace(admin_token(), "…") + done.stderr[-1000:]
     assert int(cases[1]) > 500, "the operations were reached"
     page = server.get_private("/metrics")[1]

@@ -9,8 +9,8 @@ const SIMULCAST = [
 
 export class Publishing {
     /** `codec` is a video codec's name or "", `red` asks for redundant audio, `simulcast` for three sizes of a camera. */
-    constructor({ signal, configuration, codec, red, simulcast, muted, onPublished }) {
-        Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished });
+    constructor({ signal, configuration, codec, red, simulcast, muted, onPublished, onDenied }) {
+        Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished, onDenied });
         this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced }; announced: as muted or not, once it was
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
@@ -58,7 +58,13 @@ export class Publishing {
             const connection = this.connection;
             if (!connection) return;
             await connection.setLocalDescription(await connection.createOffer(options));
-            await this.announce();
+            const denied = await this.announce();
+            if (denied.length) {
+                await this.withdraw(denied);
+                if (!this.sent.size) return;
+                await connection.setLocalDescription(await connection.createOffer(options));
+                await this.announce();
+            }
             const answer = await this.signal.request("offer", { connection: "pub", sdp: connection.localDescription.sdp });
             if (connection.signalingState !== "have-local-offer") return;
             await connection.setRemoteDescription({ type: "answer", sdp: answer.sdp });
@@ -72,16 +78,41 @@ export class Publishing {
         return result;
     }
 
-    /** Says what the new tracks are, by their sections: Firefox names a track in its description otherwise than `track.id`. */
+    /**
+     * Says what the new tracks are, by their sections: Firefox names a track in its description otherwise than `track.id`. Returns those whose source may
+     * not be sent.
+     */
     async announce() {
-        const tracks = [];
+        const denied = [];
         for (const [track, entry] of this.sent) {
             if (entry.announced !== undefined || !entry.transceiver.mid) continue;
             entry.announced = !track.enabled;
             const { width, height } = track.kind === "video" ? track.getSettings() : {};
-            tracks.push({ track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height, hint: track.contentHint || undefined });
+            const announcement = {
+                track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height, hint: track.contentHint || undefined,
+            };
+            try {
+                await this.signal.request("announce", { tracks: [announcement] });
+            } catch (problem) {
+                if (problem.code !== "permission_denied") throw problem;
+                denied.push(track);
+            }
         }
-        if (tracks.length) await this.signal.request("announce", { tracks });
+        return denied;
+    }
+
+    /** Takes tracks that may not be sent out of an offer that was not made yet; the others may get other sections, and are announced anew. */
+    async withdraw(denied) {
+        await this.connection.setLocalDescription({ type: "rollback" });
+        for (const track of denied) {
+            const { source, transceiver } = this.sent.get(track);
+            transceiver.stop();
+            this.sent.delete(track);
+            this.onDenied?.(source);
+        }
+        for (const entry of this.sent.values()) {
+            if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
+        }
     }
 
     /** The demand of all subscribers for the layers of a track changed: [{ rid, spatial, active }]. */

@@ -141,7 +141,10 @@ export class Room {
         this.ownTile.setAudioMuted(this.muted.audio);
         this.ownTile.setVideoMuted(this.muted.video);
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
-        this.publishing = new Publishing({ signal: this.signal, configuration: this.configuration, ...this.options });
+        this.publishing = new Publishing({
+            signal: this.signal, configuration: this.configuration, ...this.options,
+            onDenied: (source) => this.handlers.onProblem(`You may not send your ${SOURCES[source]} in this room.`),
+        });
         if (media) await this.publishing.add(media.sources, media.stream);
         if (this.screen) await this.publishing.add(this.screen.sources, this.screen.stream);
     }

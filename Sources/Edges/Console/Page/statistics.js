@@ -21,6 +21,9 @@ export async function receivedStatistics(connection) {
         pliCount: report.pliCount ?? 0,
         jitter: report.jitter ?? 0,
         totalAudioEnergy: report.totalAudioEnergy ?? 0,
+        // What a player had to make up, where there was something to play.
+        concealedSamples: (report.concealedSamples ?? 0) - (report.silentConcealedSamples ?? 0),
+        totalSamplesReceived: report.totalSamplesReceived ?? 0,
     }));
 }
 

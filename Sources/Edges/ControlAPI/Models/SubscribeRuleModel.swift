@@ -31,6 +31,9 @@ struct SubscribeRuleModel: Codable, Sendable {
             guard !isMet else { return }
             throw JSONFault(fields.codingPath, key, .unexpected(wanted: wanted))
         }
+        for key in CodingKeys.allCases where try fields.contains(key) && fields.decodeNil(forKey: key) {
+            throw JSONFault(fields.codingPath, key, .unexpected(wanted: "a value, or absent"))
+        }
         action = try fields.decode(String.self, forKey: .action)
         try demand(["include", "exclude"].contains(action), .action, "include or exclude")
         all = try fields.decodeIfPresent(Bool.self, forKey: .all)
