@@ -215,4 +215,29 @@ struct PolicyTests {
             #expect(try await house.ask(.delete, "/v1/rooms/R/participants/ada?\(query)").code == "invalid_request")
         }
     }
+
+    @Test("Log levels are shown and changed by component; an unknown component or level changes nothing")
+    func logLevels() async throws {
+        func levels(_ answer: Answer) -> [String: String] { answer.members["levels"] as? [String: String] ?? [:] }
+        let shown = levels(try await house.ask(.get, "/v1/node/log-levels"))
+        let component = try #require(shown.keys.sorted().first)
+        let changed = try await edit(.patch, "/v1/node/log-levels", #"{"levels":{"\#(component)":"error"}}"#)
+        #expect(changed.status == 200 && levels(changed)[component] == "error")
+        #expect(try await edit(.patch, "/v1/node/log-levels", #"{"levels":{"moon":"debug"}}"#).status == 409)
+        #expect(try await edit(.patch, "/v1/node/log-levels", #"{"levels":{"\#(component)":"loud"}}"#).status == 400)
+        #expect(levels(try await house.ask(.get, "/v1/node/log-levels")) == levels(changed))
+    }
+
+    @Test("I8: tokens are revoked by id and by identity, listed, and good again; anything else is no kind of revocation")
+    func revocations() async throws {
+        let revoked = try await house.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":60}"#)
+        #expect(revoked.status == 200 && revoked.members["issuedAfter"] == nil)
+        #expect(try await house.ask(.put, "/v1/revocations/identity/eve", "").members["issuedAfter"] as? Int != nil)
+        let listed = try await house.ask(.get, "/v1/revocations").list("revocations")
+        #expect(listed.map { $0["id"] as? String } == ["t-1", "eve"], "the first to end first")
+        #expect(try await house.ask(.put, "/v1/revocations/moon/x", "").status == 404)
+        #expect(try await house.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":0}"#).status == 400)
+        #expect(try await house.ask(.delete, "/v1/revocations/identity/eve").status == 204)
+        #expect(try await house.ask(.delete, "/v1/revocations/identity/eve").status == 404)
+    }
 }

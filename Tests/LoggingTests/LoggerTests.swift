@@ -97,4 +97,19 @@ struct LoggerTests {
         #expect(lines.all.count == 100)
         #expect(Set(lines.all.map { $0.split(separator: " ").last }).count == 100)
     }
+
+    @Test(
+        "A component's level changes for all its loggers while they live, and nobody else's; an unknown component changes nothing"
+    )
+    func changedLevels() {
+        let lines = Lines()
+        let output = lines.output()
+        let first = Logger("http", output: output), second = Logger("http", output: output)
+        let other = Logger("rooms", output: output)
+        #expect(output.setLevels(["http": .debug]) == nil)
+        #expect(first.writes(.debug) && second.writes(.debug) && !other.writes(.debug))
+        #expect(output.setLevels(["http": .error, "moon": .debug]) == "moon")
+        #expect(first.writes(.debug))
+        #expect(output.levels == ["http": .debug, "rooms": .info])
+    }
 }

@@ -37,6 +37,8 @@ public struct ControlAPIEdge: Sendable {
         let track = "\(room)/tracks/{track}"
         return [
             get("/v1/node", showNode),
+            get("/v1/node/log-levels", showLogLevels),
+            operation(.patch, "/v1/node/log-levels", patchLogLevels),
             get("/v1/rooms", listRooms),
             operation(.post, "/v1/rooms", createRoom),
             get(room, showRoom),

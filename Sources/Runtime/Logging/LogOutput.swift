@@ -11,8 +11,10 @@ public enum LogFormat: String, Sendable, CaseIterable {
 
 /// Where all loggers of a process write: whole lines, one at a time, whatever thread they come from.
 public final class LogOutput: Sendable {
-    /// Lines below it are not written.
+    /// From which level on a component writes before anybody says otherwise.
     public let level: LogLevel
+    /// By component, as soon as it has a logger.
+    private let thresholds = Mutex<[String: LogThreshold]>([:])
     private let formatter: LogFormatter
     private let sink: Mutex<@Sendable (String) -> Void>
 
@@ -24,6 +26,28 @@ public final class LogOutput: Sendable {
         self.level = level
         self.formatter = LogFormatter(format: format, showAddresses: showAddresses)
         self.sink = Mutex(sink)
+    }
+
+    /// The threshold that all loggers of `component` share.
+    func threshold(of component: String) -> LogThreshold {
+        thresholds.withLock { thresholds in
+            if let known = thresholds[component] { return known }
+            let made = LogThreshold(level)
+            thresholds[component] = made
+            return made
+        }
+    }
+
+    /// The level of every component that has a logger.
+    public var levels: [String: LogLevel] { thresholds.withLock { $0.mapValues(\.level) } }
+
+    /// Sets levels of components, from the next line on. All of them, or none where a component is not known: its name is returned then.
+    public func setLevels(_ levels: [String: LogLevel]) -> String? {
+        thresholds.withLock { thresholds in
+            if let unknown = levels.keys.sorted().first(where: { thresholds[$0] == nil }) { return unknown }
+            for (component, level) in levels { thresholds[component]?.level = level }
+            return nil
+        }
     }
 
     func write(level: LogLevel, component: String, message: String, fields: LogFields) {

@@ -4,14 +4,15 @@
 public struct Logger: Sendable {
     /// The part of the server that speaks, for example "http".
     public let component: String
-    private let output: LogOutput
-    private let threshold: LogLevel
+    /// Where it writes.
+    public let output: LogOutput
+    private let threshold: LogThreshold
 
     /// A logger for `component` that writes to `output`.
     public init(_ component: String, output: LogOutput) {
         self.component = component
         self.output = output
-        self.threshold = output.level
+        threshold = output.threshold(of: component)
     }
 
     /// A logger that writes nothing but errors to standard error; for tests and tools.
@@ -21,7 +22,7 @@ public struct Logger: Sendable {
     public func named(_ component: String) -> Logger { Logger(component, output: output) }
 
     /// Whether lines of `level` are written; for work that only a log line needs.
-    public func writes(_ level: LogLevel) -> Bool { level >= threshold }
+    public func writes(_ level: LogLevel) -> Bool { level >= threshold.level }
 
     /// Writes one line if `level` is written at all.
     public func log(
