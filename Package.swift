@@ -90,7 +90,9 @@ let modules: [Target] = [
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
-    module("Edges", "EdgeSupport", ["HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl", "Logging"]),
+    module(
+        "Edges", "EdgeSupport",
+        ["HTTPServing", "AccessTokens", "Cryptography", "RoomService", "Rooms", "MediaControl", "Logging"]),
     module(
         "Edges", "Signalling",
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"],
@@ -125,7 +127,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport", "Signalling",
+            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport",
+            "Signalling",
             "WHIP",
             "ControlAPI",
             "Telemetry",
@@ -196,7 +199,9 @@ let testTargets: [Target] = [
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "RuleStore",
-        also: ["EdgeTestSupport", "ControlAPI", "RoomService", "Rooms", "SDP", "MediaControl", "AccessTokens", "Storage"]),
+        also: [
+            "EdgeTestSupport", "ControlAPI", "RoomService", "Rooms", "SDP", "MediaControl", "AccessTokens", "Storage",
+        ]),
     tests(
         of: "Webhooks",
         also: [

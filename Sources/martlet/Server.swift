@@ -66,7 +66,9 @@ struct Server {
             gate: TokenGate(
                 verifier: TokenVerifier(configuration), clock: { MonotonicClock.wallMilliseconds() / 1_000 },
                 isRevoked: { rooms.revocations.revokes($0, now: MonotonicClock.now()) }),
-            iceServers: configuration.iceServers,
+            iceServers: ICEServers(
+                configuration.iceServers, lifetimeSeconds: Int64(configuration.iceCredentialsLifetime.seconds),
+                now: { MonotonicClock.wallMilliseconds() / 1_000 }),
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
         let listeners = try configuration.listeners(openFiles: openFiles, logger)
         let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
@@ -98,7 +100,8 @@ struct Server {
 
     private static func openDatabase(_ configuration: Configuration) throws(CommandError) -> Database {
         do throws(DatabaseError) {
-            return try Database(path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema + RuleStore.schema)
+            return try Database(
+                path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema + RuleStore.schema)
         } catch {
             throw databaseFailed(error)
         }

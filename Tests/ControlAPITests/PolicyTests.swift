@@ -228,7 +228,7 @@ struct PolicyTests {
         #expect(levels(try await house.ask(.get, "/v1/node/log-levels")) == levels(changed))
     }
 
-    @Test("I8: tokens are revoked by id and by identity, listed, and good again; anything else is no kind of revocation")
+    @Test("I8: tokens are revoked by id and by identity, listed, and good again; nothing else is revoked")
     func revocations() async throws {
         let revoked = try await house.ask(.put, "/v1/revocations/token/t-1", #"{"seconds":60}"#)
         #expect(revoked.status == 200 && revoked.members["issuedAfter"] == nil)

@@ -68,7 +68,8 @@ public struct TestRooms: Sendable {
         let plane = plane
         rooms = RoomService(configuration: configuration, media: plane)
         context = EdgeContext(
-            rooms: rooms, gate: TestTokens.gate, iceServers: iceServers, server: "martlet/test", logger: .quiet,
+            rooms: rooms, gate: TestTokens.gate, iceServers: ICEServers(iceServers.map { ICEServers.Entry($0) }),
+            server: "martlet/test", logger: .quiet,
             now: { plane.now() })
     }
 }

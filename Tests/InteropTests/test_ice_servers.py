@@ -1,8 +1,22 @@
 """ICE servers with credentials reach browsers in a form that they accept."""
 import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+import socket
+import subprocess
+import time
 
-from support.chromium import chromium, open_room, until
-from support.server import Server
+import aiortc
+import pytest
+
+from conftest import running
+from support.bare import offer
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.server import Server, free_ports
+from support.tokens import token
 
 TURN = """
 ice_servers:
@@ -31,3 +45,99 @@ def test_a_browser_joins_and_publishes_with_a_turn_server_configured():
         asyncio.run(run())
     finally:
         assert server.stop() == 0
+
+
+SECRET = "north-south-east-west"
+
+
+@contextlib.contextmanager
+def coturn(tmp_path):
+    """A TURN server on loopback that knows the secret; its port."""
+    port = free_ports(1)[0]
+    log = tmp_path / "turn.log"
+    command = ["turnserver", "-n", "--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1", "--listening-port", str(port), "--no-tls", "--no-dtls", "--no-cli",
+               "--realm", "martlet", "--use-auth-secret", "--static-auth-secret", SECRET, "--allow-loopback-peers", "--log-file", log, "--simple-log", "--verbose",
+               "--pidfile", tmp_path / "turn.pid", "--userdb", tmp_path / "turn.db", "--min-port", "45000", "--max-port", "45999"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 10
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            assert time.monotonic() < end and process.poll() is None, log.read_text() if log.exists() else "no log"
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+RELAY_ONLY = "const Kept = RTCPeerConnection; window.kept = [];" \
+             "window.RTCPeerConnection = class extends Kept { constructor(c) { super({ ...c, iceTransportPolicy: 'relay' }); window.kept.push(this); } };"
+CANDIDATE = """Promise.all(window.kept.map(async (peer) => {
+    const reports = await peer.getStats();
+    const pair = [...reports.values()].find((one) => one.type === 'candidate-pair' && one.nominated && one.state === 'succeeded');
+    const local = pair && reports.get(pair.localCandidateId);
+    return local ? `${local.candidateType} ${local.relayProtocol}` : '';
+}))"""
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_C11_F10_a_browser_that_may_only_relay_publishes_and_plays_through_coturn(tmp_path, transport):
+    """The credentials come from the shared secret, and new ones arrive on the socket before they expire."""
+
+    async def run(server):
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "far", "ada", token=token("ada", "far"), script=RELAY_ONLY)
+            bob = await open_room(browser, server, "far", "bob", token=token("bob", "far"), send="nothing", script=RELAY_ONLY)
+            await wait_for_video(bob)
+            for page in (ada, bob):
+                used = [one for one in await page.evaluate(CANDIDATE) if one]
+                assert used and set(used) == {f"relay {transport}"}, used
+                before = (await page.evaluate("window.kept[0].getConfiguration().iceServers"))[0]
+                expiry = int(before["username"].split(":")[0])
+                assert 0 < expiry - time.time() <= 60 and "ada" not in before["username"]
+                assert before["credential"] == base64.b64encode(hmac.new(SECRET.encode(), before["username"].encode(), hashlib.sha1).digest()).decode()
+            # After three quarters of a minute there are new ones.
+            await until(ada, f"Number(window.kept[0].getConfiguration().iceServers[0].username.split(':')[0]) > {expiry}", 60)
+            assert ada.problems == [] and bob.problems == []
+
+    with coturn(tmp_path) as port:
+        extra = f'ice_credentials_lifetime: 60\nice_servers:\n  - urls: ["turn:127.0.0.1:{port}?transport={transport}"]\n    secret: {SECRET}\n'
+        with running(extra=extra) as server:
+            asyncio.run(run(server))
+
+
+def test_C11_D7_credentials_are_served_by_the_API_and_in_links_for_the_tokens_key_and_room_and_refused_by_coturn_when_they_expire(tmp_path):
+    async def relayed(server, port):
+        """Whether aiortc gets a relayed address with these credentials."""
+        gatherer = aiortc.RTCIceGatherer([aiortc.RTCIceServer(urls=server["urls"][0], username=server["username"], credential=server["credential"])])
+        try:
+            await asyncio.wait_for(gatherer.gather(), 15)
+        except Exception as refusal:  # noqa: BLE001: aioice has one exception for all answers of a TURN server.
+            assert "401" in str(refusal) or "Unauthorized" in str(refusal) or not str(refusal), refusal
+            return False
+        return any(candidate.type == "relay" for candidate in gatherer.getLocalCandidates())
+
+    with coturn(tmp_path) as port:
+        turn = f"turn:127.0.0.1:{port}?transport=udp"
+        extra = f'ice_servers:\n  - urls: ["{turn}"]\n    secret: {SECRET}\n    rooms: ["far-*"]\n  - stun:127.0.0.1:{port}\n'
+        with running(extra=extra) as server:
+            def servers(access, query=""):
+                status, _, text = server.request("GET", f"/v1/ice-servers{query}", headers={"Authorization": f"Bearer {access}"})
+                return status, json.loads(text)
+
+            status, told = servers(token("ada", "far-1"))
+            assert status == 200 and told["lifetimeSeconds"] == 3600 and [one["urls"] for one in told["iceServers"]] == [[turn], [f"stun:127.0.0.1:{port}"]]
+            assert [one["urls"] for one in servers(token("ada", "near"))[1]["iceServers"]] == [[f"stun:127.0.0.1:{port}"]]
+            assert servers(token("ada", "near"), "?room=far-1") == (403, {**servers(token("ada", "near"), "?room=far-1")[1], "code": "room_mismatch"})
+            assert servers(token("ada", "far-1", roomJoin=False))[0] == 403
+            status, headers, _ = server.request(
+                "POST", "/whip/far-1", offer(), {"Authorization": f"Bearer {token('cam', 'far-1')}", "Content-Type": "application/sdp"})
+            links = headers.get_all("Link")
+            assert status == 201 and any(turn in link and 'rel="ice-server"' in link and "credential=" in link for link in links), links
+            good = told["iceServers"][0]
+            assert asyncio.run(relayed(good, port))
+            late = f"{int(time.time()) - 5}:{good['username'].split(':')[1]}"
+            expired = {**good, "username": late, "credential": base64.b64encode(hmac.new(SECRET.encode(), late.encode(), hashlib.sha1).digest()).decode()}
+            assert not asyncio.run(relayed(expired, port))

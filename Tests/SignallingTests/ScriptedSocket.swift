@@ -1,4 +1,5 @@
 import AccessTokens
+import EdgeSupport
 import EdgeTestSupport
 import Foundation
 import HTTPServing
@@ -117,7 +118,8 @@ struct Client {
         let session = SignallingSession(
             context: house.context, claims: claims, queryRoom: room, address: "192.0.2.7",
             hello: Hello(
-                server: "test", iceServers: [], pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 1))
+                server: "test", iceServers: [], pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 1),
+            iceServers: ClientICEServers(house.context.iceServers, claims: claims, room: room, origin: nil))
         end = End(socket)
         ears = socket.listen()
         server = Task { [socket] in await session.run(on: socket) }

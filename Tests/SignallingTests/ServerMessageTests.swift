@@ -125,6 +125,11 @@ struct ServerMessageTests {
                         ICEServer(urls: ["turn:turn.example.org:3478"], username: "martlet", credential: "secret"),
                     ],
                     pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 262_144)),
+            .iceServers([
+                ICEServer(
+                    urls: ["turn:turn.example.org:3478"], username: "1790003600:8d6bb1d6d3f2a7c5",
+                    credential: "mR9GRvGZkQzB2y7xX0uM1bqo1Ls=")
+            ]),
             .joined(id: 1, session, snapshot),
             .answer(
                 id: 2, connection: "pub",

@@ -141,14 +141,17 @@ struct ConfigurationFaultTests {
             Case(
                 "ice_servers:\n  - stun:a\n  - turn:t.example",
                 "m.yaml:3: ice_servers: 'turn:t.example' needs 'username' and 'credential', without which browsers refuse to connect; "
-                    + "write {urls: \"turn:t.example\", username: NAME, credential: SECRET}"),
+                    + "write {urls: \"turn:t.example\", username: NAME, credential: SECRET}, or a 'secret' that the server shares"
+            ),
             Case(
                 "ice_servers:\n  - urls: TURNS:t.example\n    username: u",
                 "m.yaml:2: ice_servers: 'TURNS:t.example' needs 'username' and 'credential', without which browsers refuse to connect; "
-                    + "write {urls: \"TURNS:t.example\", username: NAME, credential: SECRET}"),
+                    + "write {urls: \"TURNS:t.example\", username: NAME, credential: SECRET}, or a 'secret' that the server shares"
+            ),
             Case(
                 "ice_servers:\n  - urls: turn:t.example\n    username: u\n    password: p",
-                "m.yaml:4: ice_servers: an ICE server has no 'password'; it may have urls, username and credential"),
+                "m.yaml:4: ice_servers: an ICE server has no 'password'; it may have urls, username, credential, secret, keys, rooms, origins"
+            ),
             Case(
                 "ice_servers:\n  - url: stun:a",
                 "m.yaml:2: ice_servers: an ICE server has no 'url'; did you mean 'urls'?"),

@@ -108,6 +108,27 @@ extension ControlAPIEdge {
     }
 }
 
+extension ControlAPIEdge {
+    /// The ICE servers of a client that may join the room in the query, where it names one, or in its token.
+    func listICEServers(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = request.query["room"]
+        let claims = try context.gate.claims(of: request, room: room)
+        guard claims.video.roomJoin else { throw Problem(AccessTokenError.notPermitted) }
+        let origin = request.headers["Origin"]
+        return .json(
+            ICEServersModel(
+                iceServers: context.iceServers.servers(for: claims, room: room, origin: origin),
+                lifetimeSeconds: context.iceServers.lifetimeSeconds(for: claims, room: room, origin: origin)))
+    }
+}
+
+/// ICE servers as JSON shows them.
+private struct ICEServersModel: Encodable {
+    var iceServers: [ICEServer]
+    /// How long their credentials are good; absent: for ever.
+    var lifetimeSeconds: Int64?
+}
+
 /// Some rooms as JSON shows them.
 private struct RoomPageModel: Encodable {
     var rooms: [RoomModel]

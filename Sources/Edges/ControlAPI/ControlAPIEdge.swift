@@ -60,6 +60,7 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/revocations", listRevocations),
             operation(.put, "/v1/revocations/{kind}/{id}", revoke),
             operation(.delete, "/v1/revocations/{kind}/{id}", endRevocation),
+            get("/v1/ice-servers", listICEServers),
             get("/v1/sessions", listSessions),
             get("/v1/sessions/{session}", showSession),
             get("\(participant)/history", listSamples),

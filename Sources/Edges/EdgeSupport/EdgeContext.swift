@@ -9,8 +9,8 @@ public struct EdgeContext: Sendable {
     public let rooms: RoomService
     /// Verifies access tokens.
     public let gate: TokenGate
-    /// Told to clients on joining.
-    public let iceServers: [ICEServer]
+    /// What clients are told of on joining.
+    public let iceServers: ICEServers
     /// Name and version: "martlet/0.1.0".
     public let server: String
     /// For the edges' own lines.
@@ -20,7 +20,7 @@ public struct EdgeContext: Sendable {
 
     /// A context of these parts.
     public init(
-        rooms: RoomService, gate: TokenGate, iceServers: [ICEServer], server: String, logger: Logger,
+        rooms: RoomService, gate: TokenGate, iceServers: ICEServers, server: String, logger: Logger,
         now: @escaping @Sendable () -> MonotonicTime
     ) {
         self.rooms = rooms

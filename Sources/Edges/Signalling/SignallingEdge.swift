@@ -27,9 +27,12 @@ public struct SignallingEdge: Sendable {
                 let claims = try context.gate.claims(of: request, room: request.query["room"])
                 let queryRoom = request.query["room"]
                 let address = request.remoteAddress
+                let servers = ClientICEServers(
+                    context.iceServers, claims: claims, room: queryRoom, origin: request.headers["Origin"])
                 return .accept { connection in
                     let session = SignallingSession(
-                        context: context, claims: claims, queryRoom: queryRoom, address: address, hello: hello)
+                        context: context, claims: claims, queryRoom: queryRoom, address: address,
+                        hello: hello(servers), iceServers: servers)
                     await session.run(on: connection)
                 }
             } catch {
@@ -48,10 +51,10 @@ public struct SignallingEdge: Sendable {
         }
     }
 
-    private var hello: Hello {
+    private func hello(_ servers: ClientICEServers) -> Hello {
         let rooms = context.rooms.configuration
         return Hello(
-            server: context.server, iceServers: context.iceServers,
+            server: context.server, iceServers: servers.current,
             pingIntervalSeconds: max(1, Int(rooms.keepAliveTimeout.seconds) / 3),
             resumeWindowSeconds: Int(rooms.resumeWindow.seconds), maxMessageBytes: limits.maximumMessageBytes)
     }

@@ -14,6 +14,7 @@ struct SignallingSession: Sendable {
     /// Where the client is; for limits only.
     let address: String
     let hello: Hello
+    let iceServers: ClientICEServers
 
     static let joinTimeout = Duration.seconds(10)
     static let maximumJoins = 10
@@ -22,6 +23,8 @@ struct SignallingSession: Sendable {
     func run(on socket: some SignallingSocket) async {
         socket.send(ServerMessage.hello(hello).text)
         var deadline = joinDeadline(of: socket)
+        let refreshing = iceServers.interval == nil ? nil : Task { await iceServers.refresh(on: socket) }
+        defer { refreshing?.cancel() }
         var state = State()
         var pump: Task<Void, Never>?
         for await message in socket.messages {

@@ -16,7 +16,7 @@ extension WHIPEdge {
         let session = try await connecting { [join] () async throws(RoomError) in
             try await context.rooms.joinPublisher(join, offer: offer)
         }
-        return created(session, .whip)
+        return created(session, .whip, iceServers: iceServers(for: claims, request))
     }
 
     /// Plays one participant or whoever dominates.
@@ -29,7 +29,7 @@ extension WHIPEdge {
         let session = try await connecting { [join] () async throws(RoomError) in
             try await context.rooms.joinViewer(join, offer: offer, follow: target)
         }
-        return created(session, .whep)
+        return created(session, .whep, iceServers: iceServers(for: claims, request))
     }
 
     /// The offer in the body. Whether it can be answered is the room's to say.
@@ -55,12 +55,17 @@ extension WHIPEdge {
         }
     }
 
-    private func created(_ session: ConnectedSession, _ kind: Origin) -> HTTPResponse {
+    private func iceServers(for claims: AccessClaims, _ request: HTTPRequest) -> [ICEServer] {
+        context.iceServers.servers(
+            for: claims, room: request.parameters["room"], origin: request.headers["Origin"])
+    }
+
+    private func created(_ session: ConnectedSession, _ kind: Origin, iceServers: [ICEServer]) -> HTTPResponse {
         var headers: HTTPHeaders = [
             "Content-Type": Self.sdp, "Location": kind.sessionPath + session.session.rawValue,
             "ETag": EntityTag.field(session.answer.iceTag), "Accept-Patch": Self.fragment, "Cache-Control": "no-store",
         ]
-        for server in context.iceServers {
+        for server in iceServers {
             for value in server.linkValues { headers.add("Link", value) }
         }
         return HTTPResponse(status: 201, headers: headers, body: Array(session.answer.sdp.utf8))

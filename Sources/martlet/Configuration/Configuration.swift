@@ -29,7 +29,9 @@ struct Configuration: Sendable {
     var apiCallsPerSecond = 1_000
     /// API key name -> secret.
     var keys: [String: String] = [:]
-    var iceServers: [ICEServer] = []
+    var iceServers: [ICEServers.Entry] = []
+    /// How long TURN credentials are good that are made from a shared secret.
+    var iceCredentialsLifetime = TimeInterval.seconds(3_600)
     var media = MediaWorkerConfiguration()
     var rooms = RoomServiceConfiguration()
     /// Peer connections over all rooms; 0: as many as there is memory for.

@@ -2,48 +2,70 @@ import EdgeSupport
 import NetworkIO
 import Primitives
 
-/// `ice_servers`: addresses, or objects with what an `RTCIceServer` has (W3C WebRTC section 4.2.4).
+/// `ice_servers`: addresses, or objects with what an `RTCIceServer` has (W3C WebRTC section 4.2.4), a secret in place of credentials, and who is told of them.
 ///
 /// All of it is checked here, because a browser that is told a server it cannot use throws away the whole connection.
-extension ICEServer {
-    static let form = "stun:HOST, or an object with urls, username and credential for turn:HOST"
+extension ICEServers.Entry {
+    static let form = "stun:HOST, or an object with urls and, for turn:HOST, a secret or username and credential"
+    private static let members = ["urls", "username", "credential", "secret", "keys", "rooms", "origins"]
+    /// A secret shorter than this is guessed from one credential.
+    private static let leastSecretBytes = 16
 
     /// One element of the setting.
     init(_ node: YAMLDocument.Node) throws(SettingError) {
         switch node.content {
         case .map(let members): self = try Self.object(members, line: node.line)
-        default: self.init(urls: [try node.text(Self.form)])
+        default: self.init(ICEServer(urls: [try node.text(Self.form)]))
+        }
+        let urls = server.urls
+        if let secret {
+            guard server.username == nil, server.credential == nil else {
+                throw SettingError(
+                    problem: "an ICE server with a 'secret' has no 'username' and 'credential': they are made from it",
+                    line: node.line)
+            }
+            guard secret.utf8.count >= Self.leastSecretBytes else {
+                throw SettingError(
+                    problem: "the 'secret' must have \(Self.leastSecretBytes) bytes or more; try: openssl rand -hex 32",
+                    line: node.line)
+            }
         }
         guard !urls.isEmpty else { throw SettingError(problem: "an ICE server needs 'urls'", line: node.line) }
         for url in urls {
             if let problem = Self.problem(of: url) {
                 throw SettingError(problem: "'\(url)' \(problem)", line: node.line)
             }
-            guard Self.isRelay(url), (username ?? "").isEmpty || (credential ?? "").isEmpty else { continue }
+            let isGiven = !(server.username ?? "").isEmpty && !(server.credential ?? "").isEmpty
+            guard Self.isRelay(url), !isGiven, secret == nil else { continue }
             throw SettingError(
                 problem: "'\(url)' needs 'username' and 'credential', without which browsers refuse to connect; "
-                    + "write {urls: \"\(url)\", username: NAME, credential: SECRET}", line: node.line)
+                    + "write {urls: \"\(url)\", username: NAME, credential: SECRET}, or a 'secret' that the server shares",
+                line: node.line)
         }
     }
 
-    private static func object(_ members: [YAMLDocument.Member], line: Int) throws(SettingError) -> ICEServer {
-        var server = ICEServer(urls: [])
+    private static func object(_ members: [YAMLDocument.Member], line: Int) throws(SettingError) -> Self {
+        var entry = Self(ICEServer(urls: []))
+        func texts(_ value: YAMLDocument.Node, _ what: String) throws(SettingError) -> [String] {
+            try value.elements.map { (element) throws(SettingError) in try element.text(what) }
+        }
         for member in members {
             switch member.name {
-            case "urls":
-                server.urls = try member.value.elements.map { (url) throws(SettingError) in
-                    try url.text("stun: or turn: URLs")
-                }
-            case "username": server.username = try member.value.text("text")
-            case "credential": server.credential = try member.value.text("text")
+            case "urls": entry.server.urls = try texts(member.value, "stun: or turn: URLs")
+            case "username": entry.server.username = try member.value.text("text")
+            case "credential": entry.server.credential = try member.value.text("text")
+            case "secret": entry.secret = try member.value.text("text")
+            case "keys": entry.keys = try texts(member.value, "names of API keys")
+            case "rooms": entry.rooms = try texts(member.value, "names of rooms; a trailing * matches a prefix")
+            case "origins": entry.origins = try texts(member.value, "web origins")
             default:
                 let hint = Spelling.hint(
-                    for: member.name, among: ["urls", "username", "credential"],
-                    otherwise: "; it may have urls, username and credential")
+                    for: member.name, among: Self.members,
+                    otherwise: "; it may have \(Self.members.joined(separator: ", "))")
                 throw SettingError(problem: "an ICE server has no '\(member.name)'\(hint)", line: member.line)
             }
         }
-        return server
+        return entry
     }
 
     private static func isRelay(_ url: String) -> Bool {

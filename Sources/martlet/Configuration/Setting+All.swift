@@ -71,8 +71,11 @@ extension Setting {
             "media.consent_timeout", "a peer that sends nothing for this long is disconnected", 5...30,
             \.media.engine.consentTimeout),
         list(
-            "ice_servers", "STUN and TURN servers to announce to clients", wants: ICEServer.form, \.iceServers,
-            element: ICEServer.init(_:), show: { $0.urls.joined(separator: ", ") }),
+            "ice_servers", "STUN and TURN servers to announce to clients", wants: ICEServers.Entry.form, \.iceServers,
+            element: ICEServers.Entry.init(_:), show: { $0.server.urls.joined(separator: ", ") }),
+        seconds(
+            "ice_credentials_lifetime", "how long credentials are valid that are made from a TURN server's `secret`",
+            60...604_800, \.iceCredentialsLifetime),
     ]
 
     private static let rooms: [Setting] = [
@@ -139,7 +142,7 @@ extension Setting {
     private static let storage: [Setting] = [
         file(
             "storage.path",
-            "database file for webhooks, the events that wait for them, and past sessions; unset: they end with the process",
+            "database file for webhooks, the events that wait for them, past sessions, presets, bans and revocations; unset: they end with the process",
             \.databasePath),
         seconds(
             "storage.sessions_kept", "how long the summaries of past sessions are kept", 0...31_536_000,

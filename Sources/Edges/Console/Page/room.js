@@ -46,6 +46,7 @@ export class Room {
             token, join,
             onJoined: (reply, hello) => this.enter(reply, hello).catch((problem) => this.complain(problem)),
             onGuest: handlers.onGuest,
+            onICEServers: (servers) => this.renewICEServers(servers),
             onEvent: (event) => this.handle(event),
             onState: (state, cause) => this.setState(state, cause),
             onSuspended: handlers.onSuspended,
@@ -82,6 +83,12 @@ export class Room {
         for (const person of reply.participants) this.roster.add(person);
         this.handlers.onPeople(this.roster.count);
         await this.publish();
+    }
+
+    /** New credentials of the TURN servers: for the next connection, and for an ICE restart of those that are open. */
+    renewICEServers(iceServers) {
+        Object.assign(this.configuration, { iceServers });
+        for (const connection of [this.pub, this.sub]) connection?.setConfiguration(this.configuration);
     }
 
     noteFirstFrame(sid) {

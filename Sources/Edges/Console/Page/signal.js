@@ -28,11 +28,11 @@ const SUSPENDED = 5_000;
 export class Signal {
     /**
      * `join` is the join request's fields; `token` the access token.
-     * Handlers: onJoined(reply, hello), onGuest() while nobody has let one in, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
+     * Handlers: onJoined(reply, hello), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
-    constructor({ token, join, onJoined, onGuest, onEvent, onState, onSuspended, onEnd }) {
-        Object.assign(this, { token, join, onJoined, onGuest, onEvent, onState, onSuspended, onEnd });
+    constructor({ token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
+        Object.assign(this, { token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
         this.waiting = new Map(); // id -> { message, resolve, reject }
         this.session = null;
@@ -118,6 +118,8 @@ export class Signal {
             this.greeted = true;
             this.pingInterval = message.pingIntervalSeconds;
             this.enter(message);
+        } else if (message.type === "iceServers") {
+            this.onICEServers(message.iceServers);
         } else if (message.seq > this.sequence) {
             this.sequence = message.seq;
             this.onEvent(message);

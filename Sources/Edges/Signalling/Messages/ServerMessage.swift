@@ -6,6 +6,8 @@ import Rooms
 /// What the server says (Protocol.md).
 enum ServerMessage: Sendable {
     case hello(Hello)
+    /// New credentials before the last ones expire.
+    case iceServers([ICEServer])
     case ok(id: Int64)
     case error(id: Int64?, SignallingError)
     case joined(id: Int64?, SessionID, SessionSnapshot)
@@ -34,6 +36,9 @@ extension ServerMessage: Encodable {
         var fields = encoder.container(keyedBy: AnyKey.self)
         switch self {
         case .hello(let hello): try hello.encode(to: &fields)
+        case .iceServers(let servers):
+            try fields.set("type", "iceServers")
+            try fields.set("iceServers", servers)
         case .ok(let id): try fields.write("ok", id: id)
         case .pong(let id): try fields.write("pong", id: id)
         case .error(let id, let error):
