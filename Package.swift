@@ -109,7 +109,7 @@ let modules: [Target] = [
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry",
-        ["EdgeSupport", "RoomService", "Webhooks", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
+        ["EdgeSupport", "RoomService", "Rooms", "Webhooks", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
 ].flatMap { $0 }
 
 let martlet: [Target] = [

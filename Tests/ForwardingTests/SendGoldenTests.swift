@@ -34,15 +34,27 @@ struct SendGoldenTests {
         (13, [0x10, 0x20]),
     ]
 
-    private func written(_ subscribed: [(HeaderExtension, UInt8)], layers: Int = 1, mid: String = "s") -> WrittenPacket
-    {
-        let harness = SendHarness(
-            SendSession.track(layers: layers, extensions: Self.published),
-            SendSession.subscription(mid: mid, extensions: subscribed))
+    private func written(
+        _ subscribed: [(HeaderExtension, UInt8)], layers: Int = 1, mid: String = "s",
+        playoutDelay: PlayoutDelayBounds? = nil
+    ) -> WrittenPacket {
+        var subscription = SendSession.subscription(mid: mid, extensions: subscribed)
+        subscription.playoutDelay = playoutDelay
+        let harness = SendHarness(SendSession.track(layers: layers, extensions: Self.published), subscription)
         var layer = VP8Layer.simulcast()[0]
         harness.turn([Self.packet(Self.elements, layer: &layer)], at: MonotonicTime(nanoseconds: 1_500_000_000))
         precondition(harness.out.count == 1)
         return harness.out[0]
+    }
+
+    @Test("A room's playout delay is written once, in place of the publisher's, and only where it was negotiated")
+    func playoutDelay() {
+        let bounds = PlayoutDelayBounds(minimum: .milliseconds(120), maximum: .milliseconds(4_000))
+        let packet = written([(.playoutDelay, 9), (.videoOrientation, 10)], playoutDelay: bounds)
+        // 12 and 400 steps of 10 ms: 0x00c and 0x190.
+        #expect(packet.extensions[9] == [0x00, 0xc1, 0x90] && packet.extensions[10] == [0x03])
+        #expect(written([(.playoutDelay, 9)]).extensions[9] == [0x01, 0x20, 0x30], "the publisher's")
+        #expect(written([(.videoOrientation, 10)], playoutDelay: bounds).extensions[9] == nil)
     }
 
     @Test("G2: every extension has the subscriber's id, and is copied or rewritten as its specification requires")

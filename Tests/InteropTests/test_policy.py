@@ -95,6 +95,40 @@ def test_I1_a_room_that_becomes_audio_only_sends_no_more_video_and_goes_on_talki
         asyncio.run(run(server))
 
 
+HELD = """martlet.room.sub.getStats().then((reports) => {
+    const video = [...reports.values()].find((one) => one.type === 'inbound-rtp' && one.kind === 'video');
+    return [video.jitterBufferDelay, video.jitterBufferEmittedCount];
+})"""
+
+
+def test_I1_a_browser_holds_video_back_for_as_long_as_the_policy_says_and_no_longer_afterwards():
+    async def held_ms(page):
+        """How long frames were held back on average, in two seconds."""
+        delay, frames = await page.evaluate(HELD)
+        await page.wait_for_timeout(2_000)
+        later, more = await page.evaluate(HELD)
+        return (later - delay) / max(1, more - frames) * 1_000
+
+    async def run(server):
+        async with chromium() as browser:
+            await open_room(browser, server, "film", "ada", token=token("ada", "film"))
+            bob = await open_room(browser, server, "film", "bob", token=token("bob", "film"), send="nothing")
+            await wait_for_video(bob)
+            figures = [await held_ms(bob)]
+            for policy, reached in (({"minPlayoutDelayMilliseconds": 800}, lambda ms: 700 < ms < 1_200),
+                                    ({"minPlayoutDelayMilliseconds": None}, lambda ms: ms < 500)):
+                assert (await asyncio.to_thread(server.api, "PATCH", "/v1/rooms/film/policy", policy))[0] == 200
+                end = time.monotonic() + 40
+                while not reached(now := await held_ms(bob)):
+                    assert time.monotonic() < end, (policy, now, figures)
+                figures.append(now)
+            print(f"figures: frames held back for {', '.join(f'{ms:.0f}' for ms in figures)} ms")
+            assert figures[0] < 500 and bob.problems == []
+
+    with running() as server:
+        asyncio.run(run(server))
+
+
 def test_I8_a_source_that_a_moderator_takes_away_ends_and_a_ban_holds_for_every_token():
     async def run(server):
         async with chromium() as browser:

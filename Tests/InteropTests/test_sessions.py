@@ -45,7 +45,10 @@ def test_I6_a_stay_has_a_history_while_it_lasts_and_a_summary_that_outlives_the_
         assert (later[0]["identity"], later[0]["reason"]) == ("carol", "server_shutdown")
         by = {session["identity"]: session for session in sessions}
         ada, bob = by["ada"], by["bob"]
-        print(f"figures: ada was connected after {ada['connectedAfterMilliseconds']} ms")
+        print(f"figures: ada was connected after {ada['connectedAfterMilliseconds']} ms; steps: {ada['reachedAfterMilliseconds']}")
+        steps = [ada["reachedAfterMilliseconds"][step] for step in ("offer", "ice", "dtls", "received", "receivedKeyframe")]
+        assert steps == sorted(steps) and bob["reachedAfterMilliseconds"] == {}
+        assert {"sent", "sentVideo"} <= set(later[0]["reachedAfterMilliseconds"])
         assert ada["reason"] == "removed" and bob["reason"] == "left"
         assert 0 < ada["connectedAfterMilliseconds"] < 3_000 and "connectedAfterMilliseconds" not in bob
         assert {(t["kind"], t["source"]) for t in ada["tracks"]} == {("audio", "microphone"), ("video", "camera")}

@@ -90,6 +90,17 @@ struct StayLogTests {
         #expect(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 13_000) == nil)
     }
 
+    @Test("The summary says when each step was reached, counted from the join; a stay that is over reaches nothing")
+    func steps() throws {
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        #expect(log.reach(.offer, by: "PA_1", at: 1_040) == 40)
+        #expect(log.reach(.ice, by: "PA_1", at: 1_100) == 100)
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: false), at: 2_000))
+        #expect(summary.steps == [.offer: 40, .ice: 100])
+        #expect(log.reach(.dtls, by: "PA_1", at: 2_100) == nil)
+    }
+
     @Test("Somebody who never connected has a summary that says so")
     func neverConnected() throws {
         var log = StayLog()

@@ -191,4 +191,25 @@ struct MediaEventTests {
         ] { bench.media(event) }
         #expect(bench.takeEvents(bob).isEmpty && bench.commands.isEmpty)
     }
+
+    @Test("Each step of a stay is reported once, in the order in which it is reached")
+    func joinSteps() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.answerOffers(bob)
+        let peer = try #require(bench.room.connections(of: ada).first?.peer)
+        let video = try #require(bench.room.routing.tracks(of: ada).last)
+        let subscription = try #require(bench.room.routing.subscribers(of: video).first)
+        for _ in 0..<2 {
+            for event: MediaEvent in [
+                .peerChecked(peer), .peerConnected(peer), .trackStarted(video, .vp8),
+                .trackDimensions(video, layer: 0, width: 640, height: 360), .subscriptionStarted(subscription),
+            ] {
+                bench.media(event)
+            }
+        }
+        #expect(bench.steps[bench.info(ada)?.sid ?? ""] == [.offer, .ice, .dtls, .received, .receivedKeyframe])
+        #expect(bench.steps[bench.info(bob)?.sid ?? ""] == [.offer, .sent, .sentVideo])
+    }
 }

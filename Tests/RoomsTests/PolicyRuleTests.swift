@@ -105,6 +105,32 @@ struct PolicyRuleTests {
         #expect(bench.room.sessions == [dora] && bench.ended == [ada: .policyChanged, bob: .policyChanged])
     }
 
+    @Test("Playout delay: the worker is told of its bounds for every video, now and later, and that there are none")
+    func playoutDelay() throws {
+        var (bench, ada, bob) = try PolicyTests.meeting()
+        func told(_ bench: inout RoomBench) -> [PlayoutDelayBounds?] {
+            bench.takeCommands().compactMap { command -> PlayoutDelayBounds?? in
+                switch command {
+                case .updateSubscription(let it), .subscribe(let it): it.kind == .video ? .some(it.playoutDelay) : nil
+                default: nil
+                }
+            }
+        }
+        try bench.setPolicy(PolicyTests.policy { $0.minPlayoutDelay = .milliseconds(200) })
+        let bounds = PlayoutDelayBounds(minimum: .milliseconds(200), maximum: .seconds(10))
+        #expect(told(&bench) == [bounds])
+        try bench.offer(ada, [.audio("0"), .video("1"), .video("2")])
+        try bench.answerOffers(bob)
+        #expect(told(&bench) == [bounds])
+        try bench.setPolicy(RoomPolicy())
+        #expect(told(&bench) == [nil, nil])
+        let crossed = PolicyTests.policy {
+            $0.minPlayoutDelay = .milliseconds(500)
+            $0.maxPlayoutDelay = .milliseconds(100)
+        }
+        #expect(crossed.playoutDelay == PlayoutDelayBounds(minimum: .milliseconds(500), maximum: .milliseconds(500)))
+    }
+
     @Test("I8: a moderator asks for a track to be unmuted; its publisher is told, and nobody else may ask")
     func requestUnmute() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()

@@ -16,6 +16,8 @@ struct RoomBench {
     var events: [SessionID: [SequencedEvent]] = [:]
     var ended: [SessionID: LeaveReason] = [:]
     var log: [RoomLogEvent] = []
+    /// By participant sid, in the order in which they were reached.
+    var steps: [String: [JoinStep]] = [:]
     var isOver = false
     static let wallClock: Int64 = 1_700_000_000_000
 
@@ -53,6 +55,7 @@ struct RoomBench {
             case .notify(let session, let event): events[session, default: []].append(event)
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)
+            case .joinStep(let participant, let step): steps[participant, default: []].append(step)
             case .roomEnded: isOver = true
             }
         }

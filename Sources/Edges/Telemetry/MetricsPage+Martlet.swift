@@ -2,6 +2,7 @@ import HTTPServing
 import MediaControl
 import Primitives
 import RoomService
+import Rooms
 import Webhooks
 
 extension MetricsPage {
@@ -124,6 +125,13 @@ extension MetricsPage {
             "connect_seconds", "Time from a participant's join to its first peer connection.",
             bounds: ConnectTimes.boundsMilliseconds.map { Double($0) / 1_000 }, counts: rooms.connectTimes.counts,
             sum: Double(rooms.connectTimes.totalMilliseconds) / 1_000)
+        addHistogram(
+            "join_step_seconds", "Time from a participant's join until it reached a step.",
+            bounds: ConnectTimes.boundsMilliseconds.map { Double($0) / 1_000 },
+            JoinStep.allCases.map { step in
+                let times = rooms.joinSteps[step] ?? ConnectTimes()
+                return (("step", step.rawValue), times.counts, Double(times.totalMilliseconds) / 1_000)
+            })
         addByReason("refusals_total", "Requests refused, by code.", "code", rooms.refusals)
         addByReason("departures_total", "Participants left, by reason.", "reason", rooms.departures)
         addByReason("connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded)

@@ -33,14 +33,26 @@ struct MetricsPage {
 
     /// A histogram without labels: cumulative buckets by upper bound in seconds, and one for all.
     mutating func addHistogram(_ name: String, _ help: String, bounds: [Double], counts: [UInt64], sum: Double) {
+        addHistogram(name, help, bounds: bounds, [(label: nil, counts: counts, sum: sum)])
+    }
+
+    /// The same with one row of buckets for each value of a label.
+    mutating func addHistogram(
+        _ name: String, _ help: String, bounds: [Double],
+        _ rows: [(label: (name: String, value: String)?, counts: [UInt64], sum: Double)]
+    ) {
         text += "# HELP martlet_\(name) \(help)\n# TYPE martlet_\(name) histogram\n"
-        var below: UInt64 = 0
-        for (index, count) in counts.enumerated() {
-            below &+= count
-            let bound = index < bounds.count ? String(bounds[index]) : "+Inf"
-            text += "martlet_\(name)_bucket{le=\"\(bound)\"} \(below)\n"
+        for row in rows {
+            let label = row.label.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }
+            let before = label.map { $0 + "," } ?? "", alone = label.map { "{\($0)}" } ?? ""
+            var below: UInt64 = 0
+            for (index, count) in row.counts.enumerated() {
+                below &+= count
+                let bound = index < bounds.count ? String(bounds[index]) : "+Inf"
+                text += "martlet_\(name)_bucket{\(before)le=\"\(bound)\"} \(below)\n"
+            }
+            text += "martlet_\(name)_sum\(alone) \(Self.number(row.sum))\nmartlet_\(name)_count\(alone) \(below)\n"
         }
-        text += "martlet_\(name)_sum \(Self.number(sum))\nmartlet_\(name)_count \(below)\n"
     }
 
     /// Whole numbers without a fraction; an exponent would be legal but hard to read.

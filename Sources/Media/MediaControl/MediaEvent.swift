@@ -2,6 +2,8 @@ public import Primitives
 
 /// Events of a worker for the control plane. Plain values, in order of occurrence.
 public enum MediaEvent: Sendable, Hashable {
+    /// An authentic ICE check of a peer that is not connected yet arrived from an address; reported for each address.
+    case peerChecked(PeerID)
     /// ICE and DTLS are up and keys are installed.
     case peerConnected(PeerID)
     /// The peer is disconnected; its tracks and subscriptions are freed. Reported once per peer.

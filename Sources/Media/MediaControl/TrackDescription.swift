@@ -208,6 +208,8 @@ public struct SubscriptionDescription: Sendable, Hashable {
     /// Forwarding does not start before `setSubscriptionPaused(false)`.
     public var paused: Bool
     public var preference: LayerPreference
+    /// Bounds of the receiver's playout delay, in place of the publisher's; nil: the publisher's.
+    public var playoutDelay: PlayoutDelayBounds?
 
     public init(
         id: SubscriptionID, peer: PeerID, track: TrackID?, kind: MediaKind, mid: String, ssrc: UInt32, rtxSSRC: UInt32?,

@@ -67,6 +67,7 @@ extension MediaEngine {
             case .addressValidated(let address):
                 whereabouts.claim(address, for: index)
                 if !peer.pointee.addresses.contains(address) { peer.pointee.addresses.append(address) }
+                if !peer.pointee.transport.isConnected { events.append(.peerChecked(peer.pointee.id)) }
             case .addressConsented(let address): take(address, for: index, at: now)
             case .addressReleased(let address):
                 whereabouts.release(address, of: index)

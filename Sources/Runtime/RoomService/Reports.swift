@@ -155,5 +155,7 @@ public struct RoomServiceStatistics: Sendable {
     public var slowReaders: UInt64 = 0
     /// From the join to the first peer connection.
     public var connectTimes = ConnectTimes()
+    /// How long participants took from their join until they reached each step.
+    public var joinSteps: [JoinStep: ConnectTimes] = [:]
     public var isDraining = false
 }

@@ -64,7 +64,8 @@ extension MediaEvent {
     /// The room that it is about.
     var room: RoomID {
         switch self {
-        case .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _): RoomID(id.rawValue >> 32)
+        case .peerChecked(let id), .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _):
+            RoomID(id.rawValue >> 32)
         case .trackStarted(let id, _), .trackSilent(let id), .trackResumed(let id),
             .trackDimensions(let id, _, _, _), .layersWanted(let id, _):
             RoomID(id.rawValue >> 32)

@@ -62,6 +62,11 @@ extension RoomService {
             case .log(let event):
                 note(event, in: hosted.room.name)
                 record(event, in: hosted)
+            case .joinStep(let participant, let step):
+                guard let after = hosted.stays.reach(step, by: participant, at: media.wallClockMilliseconds()) else {
+                    break
+                }
+                totals.joinSteps[step, default: ConnectTimes()].add(after)
             case .roomEnded:
                 rooms[hosted.room.name] = nil
                 nameByID[hosted.room.id] = nil

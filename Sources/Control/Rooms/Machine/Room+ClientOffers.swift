@@ -42,6 +42,7 @@ extension Room {
         openOrUpdate(&connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
         unbindUnplaced(placed, &connection, &turn)
         roster.store(connection, of: session)
+        reach(.offer, session, &turn)
         apply(answer.sections, to: name, of: session, &turn)
         for section in beyondLimit {
             roster.notify(
@@ -190,12 +191,13 @@ extension Room {
     ) {
         guard let subscription = routing[id] else { return }
         let hasRTX = sending.formats.contains { $0.rtxPayloadType != nil }
-        let description = SubscriptionDescription(
+        var description = SubscriptionDescription(
             id: id, peer: connection.peer, track: subscription.track, kind: subscription.kind, mid: section.mid,
             ssrc: subscription.ssrc, rtxSSRC: hasRTX ? subscription.rtxSSRC : nil, cname: sending.local.cname,
             formats: sending.formats.map(PayloadFormat.init), extensions: HeaderExtensionIDs(sending.extensions),
             feedback: FeedbackKinds(sending.feedback), paused: isPaused(subscription),
             preference: subscription.preference)
+        if subscription.kind == .video { description.playoutDelay = policy.playoutDelay }
         if subscription.description == nil {
             turn.media(.subscribe(description))
             if subscription.display != DisplayPreference() {

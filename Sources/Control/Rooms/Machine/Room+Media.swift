@@ -5,20 +5,27 @@ extension Room {
     /// Takes a worker's event. Events about what is already gone are ignored: they may cross a command.
     public mutating func receive(_ event: MediaEvent, turn: inout RoomTurn) {
         switch event {
-        case .peerConnected(let peer): peerChanged(peer, .connected, &turn)
+        case .peerChecked(let peer): reach(.ice, roster.owner(of: peer)?.session, &turn)
+        case .peerConnected(let peer):
+            reach(.dtls, roster.owner(of: peer)?.session, &turn)
+            peerChanged(peer, .connected, &turn)
         case .peerMoved(let peer): peerChanged(peer, .moved, &turn)
         case .peerEnded(let peer, let reason): peerEnded(peer, reason, &turn)
         case .trackStarted(let id, let codec):
             guard routing[id] != nil else { return }
+            reach(.received, routing[id]?.publisher, &turn)
             routing.update(id) { $0.info.codec = codec }
             trackChanged(id, &turn)
         case .trackSilent(let id): setSilent(id, true, &turn)
         case .trackResumed(let id): setSilent(id, false, &turn)
         case .trackDimensions(let id, let layer, let width, let height):
+            reach(.receivedKeyframe, routing[id]?.publisher, &turn)
             setDimensions(id, layer: layer, width: width, height: height, &turn)
         case .layersWanted(let id, let flags): setWanted(id, flags, &turn)
         case .subscriptionStarted(let id):
             guard let subscription = routing[id] else { return }
+            reach(.sent, subscription.member, &turn)
+            if subscription.kind == .video { reach(.sentVideo, subscription.member, &turn) }
             let track = routing.track(of: subscription)?.info.sid
             roster.notify(
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
@@ -27,6 +34,13 @@ extension Room {
         case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { routing[$0]?.publisher }, &turn)
         }
         makeOffers(&turn)
+    }
+
+    /// Notes what a stay reaches, the first time.
+    mutating func reach(_ step: JoinStep, _ session: SessionID?, _ turn: inout RoomTurn) {
+        guard let session, let member = roster[session], !member.steps.contains(step) else { return }
+        roster.update(session) { _ = $0.steps.insert(step) }
+        turn.effects.append(.joinStep(participant: member.info.sid, step))
     }
 
     private mutating func peerChanged(_ peer: PeerID, _ state: ConnectionState, _ turn: inout RoomTurn) {

@@ -30,6 +30,7 @@ extension Room {
         if !policy.waitingRoom, waitingRoom.open() { waitingRoomChanged(&turn) }
         if policy.audio != old.audio { turn.media(.setRoomAudio(id, policy.audio)) }
         if policy.alwaysHeard != old.alwaysHeard { updateAlwaysHeard(&turn) }
+        if policy.playoutDelay != old.playoutDelay { updatePlayoutDelay(&turn) }
         if removesExcess { removeExcess(&turn) }
         for session in roster.sessions {
             endWhatIsNotPermitted(of: session, &turn)
@@ -123,6 +124,15 @@ extension Room {
             for id in routing.tracks(of: member.session) where routing[id]?.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(id, always))
             }
+        }
+    }
+
+    /// Commands it for every video that is sent.
+    private mutating func updatePlayoutDelay(_ turn: inout RoomTurn) {
+        for id in roster.sessions.flatMap({ routing.subscriptions(of: $0) }) {
+            guard routing[id]?.kind == .video, routing[id]?.description != nil else { continue }
+            routing.update(id) { $0.description?.playoutDelay = policy.playoutDelay }
+            if let description = routing[id]?.description { turn.media(.updateSubscription(description)) }
         }
     }
 

@@ -106,6 +106,7 @@ extension Room {
         do { accepted = try connection.negotiation.receiveAnswer(sdp) } catch { throw RoomError(error) }
         openOrUpdate(&connection, facts: accepted.transport, member: member, iceRestarted: false, &turn)
         roster.store(connection, of: session)
+        reach(.offer, session, &turn)
         apply(accepted.sections, to: name, of: session, &turn)
         outdated.insert(session)
         makeOffers(&turn)

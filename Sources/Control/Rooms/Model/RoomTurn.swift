@@ -11,6 +11,8 @@ public enum RoomEffect: Sendable, Hashable {
     case sessionEnded(SessionID, LeaveReason)
     /// For the event log.
     case log(RoomLogEvent)
+    /// A stay, named by the participant's sid, has reached something for the first time.
+    case joinStep(participant: String, JoinStep)
     /// The room is over: forget it.
     case roomEnded
 }

@@ -34,6 +34,8 @@ struct Member: Sendable {
     var lastSign: MonotonicTime
     /// Whether one of its connections ever came up.
     var hasConnected = false
+    /// What its stay has reached.
+    var steps: Set<JoinStep> = []
     /// Since when there is no socket.
     var detachedSince: MonotonicTime?
 

@@ -22,6 +22,8 @@ public struct PolicyDocument: Sendable, Hashable {
     public var publishSources: Set<TrackSource>?
     public var moderatorSources: Set<TrackSource>?
     public var allowsSimulcast: Bool?
+    public var minPlayoutDelay: TimeInterval?
+    public var maxPlayoutDelay: TimeInterval?
     public var maxMicrophones: Int?
     public var alwaysHeard: Set<String>?
     public var speakerThreshold: Int?
@@ -74,6 +76,8 @@ public struct PolicyDocument: Sendable, Hashable {
         Rule(\.publishSources, \.publishSources),
         Rule(\.moderatorSources, \.moderatorSources),
         Rule(\.allowsSimulcast, \.allowsSimulcast),
+        Rule(\.minPlayoutDelay, \.minPlayoutDelay),
+        Rule(\.maxPlayoutDelay, \.maxPlayoutDelay),
         Rule(\.maxMicrophones, \.audio.maximumMicrophones),
         Rule(\.alwaysHeard, \.alwaysHeard),
         Rule(\.speakerThreshold, \.audio.voiceThreshold),

@@ -54,6 +54,9 @@ public struct RoomPolicy: Sendable, Hashable {
     public var moderatorSources: Set<TrackSource> = []
     /// Whether a publisher may send a video as several streams of different sizes.
     public var allowsSimulcast = true
+    /// Between which bounds receivers choose how long they hold video back; nil: as the publisher says.
+    public var minPlayoutDelay: TimeInterval?
+    public var maxPlayoutDelay: TimeInterval?
     /// Which microphones are forwarded, and how speakers are found.
     public var audio = RoomAudio()
     /// Identities whose microphones are forwarded however quiet they are.
@@ -79,4 +82,16 @@ public struct RoomPolicy: Sendable, Hashable {
 
     /// A routed room without limits.
     public init() {}
+}
+
+extension RoomPolicy {
+    /// What libwebrtc takes as the longest delay where only the shortest is given.
+    private static let longestPlayoutDelay = TimeInterval.seconds(10)
+
+    /// The bounds of receivers' playout delay, where one is given; the minimum counts where the maximum is below it.
+    var playoutDelay: PlayoutDelayBounds? {
+        guard minPlayoutDelay != nil || maxPlayoutDelay != nil else { return nil }
+        return PlayoutDelayBounds(
+            minimum: minPlayoutDelay ?? .zero, maximum: maxPlayoutDelay ?? Self.longestPlayoutDelay)
+    }
 }

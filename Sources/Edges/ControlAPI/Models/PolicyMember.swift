@@ -63,6 +63,12 @@ struct PolicyMember: Sendable {
             value: { range.contains($0) ? .seconds($0) : nil })
     }
 
+    static func milliseconds(_ name: String, _ place: Place<TimeInterval>, _ range: ClosedRange<Int64>) -> Self {
+        Self(
+            name, place, wanted: range.words, form: { $0.nanoseconds / 1_000_000 }, decode: { try $0.wholeNumber($1) },
+            value: { range.contains($0) ? .milliseconds($0) : nil })
+    }
+
     static func word<Word: RawRepresentable<String> & CaseIterable & Sendable>(
         _ name: String, _ place: Place<Word>
     ) -> Self {

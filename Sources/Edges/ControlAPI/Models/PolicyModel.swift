@@ -53,6 +53,8 @@ struct PolicyModel: Codable, Sendable, Hashable {
         .set("publishSources", \.publishSources, of: TrackSource.named, \.rawValue),
         .set("moderatorSources", \.moderatorSources, of: TrackSource.named, \.rawValue),
         .flag("allowSimulcast", \.allowsSimulcast),
+        .milliseconds("minPlayoutDelayMilliseconds", \.minPlayoutDelay, 0...10_000),
+        .milliseconds("maxPlayoutDelayMilliseconds", \.maxPlayoutDelay, 0...10_000),
         .number("maxMicrophones", \.maxMicrophones, 1...50),
         .identities("alwaysHeard", \.alwaysHeard, most: 64),
         .number("speakerThreshold", \.speakerThreshold, -80...(-20)),

@@ -40,6 +40,8 @@ public struct SessionModel: Codable, Sendable, Hashable {
     public var reason: String
     /// Until the first peer connection was up; absent where none ever was.
     public var connectedAfterMilliseconds: Int64?
+    /// Milliseconds from the join until each step that was reached: `offer`, `ice`, `dtls`, `received`, `receivedKeyframe`, `sent`, `sentVideo`.
+    public var reachedAfterMilliseconds: [String: Int64]
     /// In the order in which they were published.
     public var tracks: [Track]
     /// From the participant.
@@ -64,6 +66,8 @@ public struct SessionModel: Codable, Sendable, Hashable {
         durationSeconds = Double(summary.leftAt - summary.info.joinedAt) / 1_000
         reason = summary.reason.rawValue
         connectedAfterMilliseconds = summary.connectedAfterMilliseconds
+        reachedAfterMilliseconds = Dictionary(
+            uniqueKeysWithValues: summary.steps.map { ($0.key.rawValue, $0.value) })
         tracks = summary.tracks.map { track in
             Track(
                 kind: track.kind.rawValue, source: track.source.rawValue, codec: track.codec?.word,

@@ -70,7 +70,7 @@ struct PacketRenderer {
             let place = record.pointee.extensions[index]
             guard wire.extensions[place.meaning] != 0 else { continue }
             isTwoByte = isTwoByte || place.length > 16 || place.length == 0
-            guard SubscriptionWire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
+            guard wire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
             elements.count &+= 1
             elements.bytes &+= Int(place.length)
         }
@@ -115,7 +115,7 @@ struct PacketRenderer {
         for index in 0..<count {
             let place = record.pointee.extensions[index]
             let id = wire.extensions[place.meaning]
-            guard id != 0, SubscriptionWire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
+            guard id != 0, wire.passes(place.meaning, ofSingleStream: isSingleStream) else { continue }
             if place.meaning == .dependencyDescriptor, let targets {
                 let value = UnsafeMutableRawBufferPointer(
                     start: writer.element(id, length: targets.length), count: targets.length)
@@ -149,6 +149,11 @@ struct PacketRenderer {
         let transportID = wire.extensions[.transportSequence]
         if transportID != 0 {
             writer.element(transportID, length: 2).storeBytes(of: sent.transportSequence.bigEndian, as: UInt16.self)
+        }
+        if let delay = wire.ownPlayoutDelay {
+            let value = writer.element(wire.extensions[.playoutDelay], length: 3)
+            value.storeBytes(of: UInt8(truncatingIfNeeded: delay >> 16), as: UInt8.self)
+            value.storeBytes(of: UInt16(truncatingIfNeeded: delay).bigEndian, toByteOffset: 1, as: UInt16.self)
         }
         if sent.flags.contains(.mid), wire.extensions[.mid] != 0, wire.midLength > 0 {
             let value = writer.element(wire.extensions[.mid], length: Int(wire.midLength))

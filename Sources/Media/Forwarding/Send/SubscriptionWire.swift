@@ -10,6 +10,9 @@ struct SubscriptionWire {
     var midLength: UInt8 = 0
     /// At most 16 characters of mid (RFC 9143 section 6 leaves the length to the application).
     var mid: (UInt64, UInt64) = (0, 0)
+    /// Written on every packet in place of the publisher's; `noPlayoutDelay` for none.
+    private var playoutDelay = Self.noPlayoutDelay
+    private static let noPlayoutDelay = UInt32.max
     /// Transport-wide feedback was negotiated.
     var hasTransportFeedback: Bool
     /// An id above 14 exists, so the one-byte form cannot always be used.
@@ -21,6 +24,9 @@ struct SubscriptionWire {
         extensions = description.extensions
         hasTransportFeedback = description.feedback.contains(.transportCC)
         hasLargeIDs = HeaderExtension.allCases.contains { description.extensions[$0] > 14 }
+        if let bounds = description.playoutDelay, description.extensions[.playoutDelay] != 0 {
+            playoutDelay = bounds.wireValue
+        }
         withUnsafeMutableBytes(of: &mid) { bytes in
             for byte in description.mid.utf8.prefix(16) {
                 bytes[Int(midLength)] = byte
@@ -32,6 +38,7 @@ struct SubscriptionWire {
     /// Whether both render the same bytes.
     func writes(like other: Self) -> Bool {
         extensions == other.extensions && mid == other.mid && midLength == other.midLength
+            && playoutDelay == other.playoutDelay
     }
 
     /// Number of elements that `PacketRenderer.writeOwn` writes, and their bytes without element headers.
@@ -42,19 +49,24 @@ struct SubscriptionWire {
         if withMID, extensions[.mid] != 0, midLength > 0 {
             elements = (elements.count &+ 1, elements.bytes &+ Int(midLength))
         }
+        if ownPlayoutDelay != nil { elements = (elements.count &+ 1, elements.bytes &+ 3) }
         return elements
     }
+
+    /// The value of the playout delay that the server writes; nil: none.
+    @inline(__always) var ownPlayoutDelay: UInt32? { playoutDelay == Self.noPlayoutDelay ? nil : playoutDelay }
 
     /// Whether `meaning` is forwarded unchanged from publisher to subscriber.
     ///
     /// mid, rid, send time and transport-wide number belong to one hop. The transmission offset (RFC 5450) describes when the publisher's
     /// packet left, not this one. A layer allocation describes all streams of the sender: behind an SFU it is true only for a single
     /// stream.
-    @inline(__always) static func passes(_ meaning: HeaderExtension, ofSingleStream single: Bool) -> Bool {
+    @inline(__always) func passes(_ meaning: HeaderExtension, ofSingleStream single: Bool) -> Bool {
         switch meaning {
         case .mid, .rid, .repairedRID, .absoluteSendTime, .transportSequence, .transmissionOffset: false
         case .videoLayersAllocation: single
-        case .audioLevel, .videoOrientation, .playoutDelay, .videoContentType, .videoTiming, .colorSpace,
+        case .playoutDelay: playoutDelay == Self.noPlayoutDelay
+        case .audioLevel, .videoOrientation, .videoContentType, .videoTiming, .colorSpace,
             .absoluteCaptureTime, .dependencyDescriptor:
             true
         }

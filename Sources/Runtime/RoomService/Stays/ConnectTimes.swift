@@ -1,4 +1,4 @@
-/// How long participants took from their join until their first peer connection was up.
+/// How long participants took from their join until something: their first peer connection was up, or a step was reached.
 public struct ConnectTimes: Sendable, Hashable {
     /// Upper bounds of the buckets in milliseconds; larger values go into one more. On a good network it takes a few round trips; after a second people
     /// notice, after ten they have given up.

@@ -50,6 +50,8 @@ public struct StaySummary: Sendable, Hashable {
     public var reason: LeaveReason
     /// Milliseconds from the join until the first peer connection was up; nil where none ever was.
     public var connectedAfterMilliseconds: Int64?
+    /// Milliseconds from the join until each step, of those that were reached.
+    public var steps: [JoinStep: Int64]
     /// In the order in which they were published; at most 64.
     public var tracks: [Track]
     /// What its connections carried until they were last looked at, some seconds before the end.
@@ -62,7 +64,8 @@ public struct StaySummary: Sendable, Hashable {
     /// The summary of a stay.
     public init(
         room: String, roomSID: String, info: ParticipantInfo, leftAt: Int64, reason: LeaveReason,
-        connectedAfterMilliseconds: Int64? = nil, tracks: [Track], bytesReceived: UInt64, bytesSent: UInt64,
+        connectedAfterMilliseconds: Int64? = nil, steps: [JoinStep: Int64] = [:], tracks: [Track],
+        bytesReceived: UInt64, bytesSent: UInt64,
         averageQuality: Double? = nil, worstQuality: Int? = nil
     ) {
         self.room = room
@@ -71,6 +74,7 @@ public struct StaySummary: Sendable, Hashable {
         self.leftAt = leftAt
         self.reason = reason
         self.connectedAfterMilliseconds = connectedAfterMilliseconds
+        self.steps = steps
         self.tracks = tracks
         self.bytesReceived = bytesReceived
         self.bytesSent = bytesSent

@@ -13,6 +13,8 @@ struct StayLog {
         var tracks: [(sid: String, track: StaySummary.Track)] = []
         var joinedAt: Int64
         var connectedAt: Int64?
+        /// Milliseconds from the join until each step was reached.
+        var steps: [JoinStep: Int64] = [:]
         /// What each connection had carried when it was last looked at, by its name, and those that have ended.
         var carried: [String: (received: UInt64, sent: UInt64)] = [:]
         var ended: (received: UInt64, sent: UInt64) = (0, 0)
@@ -66,6 +68,13 @@ struct StayLog {
         return nil
     }
 
+    /// A stay has reached a step: how many milliseconds after its join; nil where there is no such stay.
+    mutating func reach(_ step: JoinStep, by participant: String, at: Int64) -> Int64? {
+        guard let joinedAt = stays[participant]?.joinedAt else { return nil }
+        stays[participant]?.steps[step] = at - joinedAt
+        return at - joinedAt
+    }
+
     private func summary(
         _ stay: Stay, _ info: ParticipantInfo, _ reason: LeaveReason, _ at: Int64, _ room: String, _ roomSID: String
     ) -> StaySummary {
@@ -76,7 +85,8 @@ struct StayLog {
         }
         return StaySummary(
             room: room, roomSID: roomSID, info: info, leftAt: at, reason: reason,
-            connectedAfterMilliseconds: stay.connectedAt.map { $0 - stay.joinedAt }, tracks: stay.tracks.map(\.track),
+            connectedAfterMilliseconds: stay.connectedAt.map { $0 - stay.joinedAt }, steps: stay.steps,
+            tracks: stay.tracks.map(\.track),
             bytesReceived: carried.received, bytesSent: carried.sent,
             averageQuality: stay.measured > 0 ? Double(stay.qualitySum) / Double(stay.measured) : nil,
             worstQuality: stay.worstQuality)
