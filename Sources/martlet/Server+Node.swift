@@ -4,8 +4,18 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 import RoomService
+import Rooms
 
 extension Server {
+    /// What `POST` and `DELETE /v1/node/drain` do.
+    func drainer() -> @Sendable (DrainNotice?) async -> Bool {
+        { [rooms, health] notice in
+            guard health.setDraining(notice != nil) else { return false }
+            await rooms.setDrain(notice)
+            return true
+        }
+    }
+
     /// What `GET /v1/node` asks for each time.
     func nodeReporter() -> @Sendable () async -> NodeReport {
         let started = MonotonicClock.now()

@@ -9,6 +9,7 @@ import MediaWorkers
 import NetworkIO
 import Primitives
 import RoomService
+import Rooms
 import RuleStore
 import SessionStore
 import Signalling
@@ -31,7 +32,7 @@ struct Server {
     private let keepers: [Task<Void, Never>]
     private let publicListener: HTTPServer
     private let privateListener: HTTPServer
-    private let health: Health
+    let health: Health
     private let logger: Logger
 
     static func start(_ configuration: Configuration) async throws(CommandError) -> Server {
@@ -178,7 +179,7 @@ struct Server {
         WHIPEdge(context: context).register(on: &router)
         ControlAPIEdge(
             context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,
-            node: nodeReporter()
+            node: nodeReporter(), drain: drainer()
         ).register(on: &router)
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
@@ -202,11 +203,12 @@ struct Server {
             """
     }
 
-    /// Takes nobody new and waits, within its bound, until everybody has left.
+    /// Makes no new rooms and waits, within its bound, until everybody has left.
     private func drain() async {
         guard configuration.drainTimeout > .zero else { return }
-        await rooms.startDraining()
         let end = MonotonicClock.now() + configuration.drainTimeout
+        let deadline = MonotonicClock.wallMilliseconds() + configuration.drainTimeout.nanoseconds / 1_000_000
+        await rooms.setDrain(DrainNotice(deadline: deadline))
         while MonotonicClock.now() < end, await rooms.statistics().participants > 0 {
             try? await Task.sleep(for: .milliseconds(250))
         }

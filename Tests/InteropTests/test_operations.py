@@ -13,6 +13,7 @@ from support.bare import BarePeer, offer
 from support.server import BINARY, ROOT, Server
 from support.signalling import signal
 from support.tokens import token
+from support.waiting import until_true
 
 
 def own_address():
@@ -70,6 +71,11 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
             status, headers, text = whip(server, "late")
             assert status == 503 and '"draining"' in text and int(headers["Retry-After"]) > 0
             assert (await ada.request("ping"))[0]["type"] == "pong", "the call goes on"
+            deadline = ada.of("migrate")[0][1]["deadline"] / 1000
+            assert 10 < deadline - time.time() <= 20
+            async with signal(server, token("bob", "ops")) as bob:
+                assert bob.joined["migrate"]["deadline"] / 1000 == deadline, "a room that is here is still served"
+                await bob.request("leave")
             await ada.request("leave")
 
     asyncio.run(run())
@@ -77,6 +83,23 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
     assert server.process.wait(10) == 0
     assert time.monotonic() - started < 5, "nobody is left to wait for"
     server.stop()
+
+
+def test_K2_an_operator_drains_the_server_and_takes_it_back():
+    async def run(server):
+        async with signal(server, token("ada", "ops")) as ada:
+            status, node = server.api("POST", "/v1/node/drain", {"seconds": 600})
+            assert (status, node["isDraining"]) == (200, True) and server.get_private("/readyz")[0] == 503
+            assert whip(server, "late")[0] == 503
+            status, node = server.api("DELETE", "/v1/node/drain")
+            assert (status, node["isDraining"]) == (200, False) and server.get_private("/readyz")[0] == 200
+            assert whip(server, "late")[0] == 201
+            await until_true(lambda: len(ada.of("migrate")) == 2, 10, "both notices")
+            first, second = (event for _, event in ada.of("migrate"))
+            assert 590 < first["deadline"] / 1000 - time.time() <= 600 and second["cancelled"] is True
+
+    with running() as server:
+        asyncio.run(run(server))
 
 
 def test_K4_prometheus_accepts_the_metrics(server):

@@ -113,8 +113,6 @@ struct RoomServiceTests {
         let service = RoomService(configuration: configuration, media: plane)
         for index in 0..<3 { _ = try await service.join(request("\(index)")) }
         #expect(await code { _ = try await service.join(request("4")) } == .overloaded)
-        await service.startDraining()
-        #expect(await code { _ = try await service.join(request("0")) } == .draining)
 
         configuration = RoomServiceConfiguration()
         configuration.maxJoinsPerSecond = 2
@@ -127,6 +125,26 @@ struct RoomServiceTests {
         #expect(await code { _ = try await slow.join(request("0")) } == .rateLimited)
         plane.pass(.seconds(1))
         _ = try await slow.join(request("0"))
+    }
+
+    @Test("K2: a draining server makes no rooms and serves joins to those it has; members are told of its begin and end")
+    func drain() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada"))
+        let notice = DrainNotice(deadline: 1_790_000_600_000)
+        await service.setDrain(notice)
+        #expect(await code { _ = try await service.join(request("bob", room: "new")) } == .draining)
+        #expect(await code { _ = try await service.createRoom(named: "other") } == .draining)
+        #expect(try await service.join(request("bob")).snapshot.drain == notice)
+        #expect(await service.statistics().isDraining)
+        await service.setDrain(nil)
+        _ = try await service.join(request("carol", room: "new"))
+        #expect(await !service.statistics().isDraining)
+        await service.shutDown()
+        var told: [DrainNotice?] = []
+        for await event in ada.events { if case .drainChanged(let notice) = event.event { told.append(notice) } }
+        #expect(told == [notice, nil])
+        #expect(await code { _ = try await service.join(request("dora")) } == .draining)
     }
 
     @Test("Operators: list, look, mute, remove, delete; members are told why")

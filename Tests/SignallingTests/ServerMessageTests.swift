@@ -106,6 +106,7 @@ struct ServerMessageTests {
             (14, .trackMutedByOther(track: "TR_5", by: "PA_1")),
             (18, .unmuteRequested(track: "TR_5", by: "PA_1")),
             (17, .waitingRoomChanged([WaitingGuest(identity: "dora", name: "Dora", since: 1_790_000_002_000)])),
+            (19, .drainChanged(DrainNotice(deadline: 1_790_000_600_000))),
             (15, .ended(.removed, message: "Please keep to the topic")),
         ]
         return [

@@ -1,5 +1,6 @@
 public import EdgeSupport
 public import HTTPServing
+public import Rooms
 public import SessionStore
 public import Webhooks
 
@@ -9,18 +10,22 @@ public struct ControlAPIEdge: Sendable {
     let webhooks: Webhooks
     let sessions: SessionStore
     let node: @Sendable () async -> NodeReport
+    let drain: @Sendable (DrainNotice?) async -> Bool
     let limit: CallLimit
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `node` reports on the process.
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `node` reports on the process, `drain` begins a drain or (nil) ends it;
+    /// false: the process ends, which nobody can undo.
     public init(
         context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, callsPerSecond: Int = 1_000,
-        node: @escaping @Sendable () async -> NodeReport
+        node: @escaping @Sendable () async -> NodeReport,
+        drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
     ) {
         limit = CallLimit(perSecond: callsPerSecond)
         self.context = context
         self.webhooks = webhooks
         self.sessions = sessions
         self.node = node
+        self.drain = drain
     }
 
     /// One operation of the API.
@@ -37,6 +42,8 @@ public struct ControlAPIEdge: Sendable {
         let track = "\(room)/tracks/{track}"
         return [
             get("/v1/node", showNode),
+            operation(.post, "/v1/node/drain", beginDrain),
+            operation(.delete, "/v1/node/drain", endDrain),
             get("/v1/node/log-levels", showLogLevels),
             operation(.patch, "/v1/node/log-levels", patchLogLevels),
             get("/v1/rooms", listRooms),

@@ -2,17 +2,32 @@ import Synchronization
 
 /// Whether the server takes new work. Alive and ready differ: a draining server is alive and not ready.
 public final class Health: Sendable {
-    private let ready = Atomic<Bool>(false)
+    private struct State {
+        var isStarted = false
+        var isDraining = false
+        var isEnding = false
+    }
+
+    private let state = Mutex(State())
 
     /// Alive, not ready yet.
     public init() {}
 
     /// Everything is started.
-    public func becomeReady() { ready.store(true, ordering: .releasing) }
+    public func becomeReady() { state.withLock { $0.isStarted = true } }
+
+    /// An operator drains the server, or does so no more. False, and nothing is done: it ends, which nobody can undo.
+    public func setDraining(_ isDraining: Bool) -> Bool {
+        state.withLock { state in
+            guard !state.isEnding else { return false }
+            state.isDraining = isDraining
+            return true
+        }
+    }
 
     /// Ending: no new work, please.
-    public func becomeUnready() { ready.store(false, ordering: .releasing) }
+    public func becomeUnready() { state.withLock { $0.isEnding = true } }
 
     /// Whether new work is welcome.
-    public var isReady: Bool { ready.load(ordering: .acquiring) }
+    public var isReady: Bool { state.withLock { $0.isStarted && !$0.isDraining && !$0.isEnding } }
 }

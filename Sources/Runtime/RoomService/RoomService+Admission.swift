@@ -6,7 +6,7 @@ extension RoomService {
     /// The room that a join goes to, made where that is allowed.
     func admit(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, RoomTurn) {
         do throws(RoomError) {
-            guard !isDraining else { throw RoomError(.draining, "the server is shutting down") }
+            guard !isEnding else { throw RoomError(.draining, "the server is shutting down") }
             guard request.claims.video.roomJoin else {
                 throw RoomError(.permissionDenied, "the token does not permit joining")
             }

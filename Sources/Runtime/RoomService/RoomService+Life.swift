@@ -46,12 +46,9 @@ extension RoomService {
         if rooms.values.contains(where: { $0.room.nextDeadline < now + Self.quietInterval }) { alarm.yield() }
     }
 
-    /// Refuses new rooms and joins with `draining`; who is in stays.
-    public func startDraining() { isDraining = true }
-
     /// Tells every member `server_shutdown`, ends every session, refuses new ones.
     public func shutDown() async {
-        isDraining = true
+        isEnding = true
         for name in rooms.keys.sorted() {
             guard let hosted = rooms[name] else { continue }
             await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }

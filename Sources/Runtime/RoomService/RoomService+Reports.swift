@@ -95,7 +95,7 @@ extension RoomService {
     public func statistics() -> RoomServiceStatistics {
         var all = totals
         all.rooms = rooms.count
-        all.isDraining = isDraining
+        all.isDraining = drain != nil || isEnding
         all.reservedConnections = reservedConnections
         all.maxConnections = configuration.maxConnections
         for hosted in rooms.values {

@@ -31,7 +31,10 @@ public actor RoomService {
     nonisolated let passwords = PasswordDoor()
     /// Named rules that a token or the creation of a room may refer to.
     var presets: [String: PolicyDocument] = [:]
-    var isDraining = false
+    /// The server is about to end: no new rooms.
+    private(set) var drain: DrainNotice?
+    /// It ends now.
+    var isEnding = false
     /// Of all rooms together.
     var reservedConnections = 0
     private var lastRoom: UInt64 = 0
@@ -58,6 +61,9 @@ public actor RoomService {
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
+    /// Milliseconds since 1970, as the rooms see them.
+    public nonisolated var wallClockMilliseconds: Int64 { media.wallClockMilliseconds() }
+
     func newTurn() -> RoomTurn {
         RoomTurn(
             at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator(),
@@ -69,7 +75,7 @@ public actor RoomService {
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
         turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
-        guard !isDraining else { throw RoomError(.draining, "the server is shutting down") }
+        guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
         guard rooms.count < configuration.maxRooms else {
             throw RoomError(.limitExceeded, "room limit of the server reached")
         }
@@ -94,6 +100,12 @@ public actor RoomService {
         nameByID[id] = name
         totals.roomsCreated += 1
         return hosted
+    }
+
+    /// The server is about to end, or (nil) is not any more. While it is, no room is made and joins to those that are here are served; members are told.
+    public func setDrain(_ notice: DrainNotice?) async {
+        drain = notice
+        for hosted in rooms.values { await step(hosted) { $0.setDrain(notice, turn: &$1) } }
     }
 
     private func context(of worker: WorkerIndex) -> RoomContext {

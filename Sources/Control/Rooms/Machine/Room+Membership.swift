@@ -180,6 +180,13 @@ extension Room {
         makeOffers(&turn)
     }
 
+    /// The server is about to end, or (nil) is not any more: everybody is told, and whoever comes later.
+    public mutating func setDrain(_ notice: DrainNotice?, turn: inout RoomTurn) {
+        guard notice != drain else { return }
+        drain = notice
+        roster.notifyAll(.drainChanged(notice), &turn)
+    }
+
     /// Ends the stays of those whose token was revoked.
     public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
         let ending = roster.sessions.filter { session in

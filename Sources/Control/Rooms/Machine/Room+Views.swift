@@ -51,6 +51,7 @@ extension Room {
             subscriptions: routing.subscriptions(of: member.session).compactMap { routing[$0].map(info(of:)) },
             dominantSpeaker: member.options.hasRoster ? dominantSpeaker : nil, sequence: member.sequence)
         if member.permissions.roomAdmin { snapshot.guests = guests }
+        snapshot.drain = drain
         return snapshot
     }
 

@@ -20,6 +20,8 @@ public struct Room: Sendable {
     /// Who may come in. The host of the room keeps the password, and checks it before a join.
     public internal(set) var lock = RoomLock.open
     var metadata: String
+    /// The server is about to end.
+    var drain: DrainNotice?
     let createdAt: Int64
     /// The same, for the room's longest duration.
     let createdMoment: MonotonicTime

@@ -42,6 +42,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case unmuteRequested(track: String, by: String?)
     /// Who waits to be let in; to moderators.
     case waitingRoomChanged([WaitingGuest])
+    /// The server is about to end; nil: it is not any more.
+    case drainChanged(DrainNotice?)
     /// The last event of a session; `message` is what an operator or moderator said.
     case ended(LeaveReason, message: String?)
 }

@@ -138,6 +138,8 @@ public struct SessionSnapshot: Sendable, Hashable {
     public var subscriptions: [SubscriptionInfo]
     /// Who waits to be let in, as far as one may do so.
     public var guests: [WaitingGuest] = []
+    /// The server is about to end.
+    public var drain: DrainNotice?
     /// sid of the dominant speaker.
     public var dominantSpeaker: String?
     /// The number of the last event that is already in here; deltas go on from it.

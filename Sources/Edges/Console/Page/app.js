@@ -56,6 +56,7 @@ async function join() {
             onMuted: showMuted,
             onUnmuteRequested: askToUnmute,
             onGuest: showThatOneWaits,
+            onDrain: showDrain,
             onGuests: (guests) => showGuests(guests, room),
             onSilenced: waitForClick,
             onWaiting: showWaiting,
@@ -113,6 +114,12 @@ function showRoom({ name }) {
 /** Who may join: whoever is in the room should know why others do not come. */
 function showLock(lock) {
     element("lock").textContent = { password: "Locked with a password", closed: "Locked" }[lock] ?? "";
+}
+
+/** The server is about to end, or (null) is not any more. */
+function showDrain(notice) {
+    const time = notice?.deadline && new Date(notice.deadline).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    element("drain").textContent = notice ? `This server is about to be restarted${time ? `, at ${time} at the latest` : ""}.` : "";
 }
 
 /** Nobody has let one in yet: the form says so, and asks again by itself. */

@@ -26,7 +26,7 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 export class Room {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onGuest(), onGuests(guests), onProblem(text),
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
      * onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
@@ -75,6 +75,7 @@ export class Room {
         this.handlers.onLock(reply.room.lock);
         this.handlers.onWaiting(0);
         this.handlers.onGuests(reply.guests ?? []);
+        this.handlers.onDrain(reply.migrate ?? null);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
             onProblem: (problem) => this.complain(problem),
@@ -119,6 +120,7 @@ export class Room {
         case "publicationRefused": return this.refused(event);
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
+        case "migrate": return this.handlers.onDrain(event.cancelled ? null : event);
         case "unmuteRequested": return this.unmuteRequested(event.track);
         case "waitingRoom": return this.handlers.onGuests(event.guests);
         case "ended": return this.ended(event);

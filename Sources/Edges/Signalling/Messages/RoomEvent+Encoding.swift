@@ -53,6 +53,9 @@ extension RoomEvent {
             try fields.set("track", track)
             try fields.set(
                 "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
+        case .drainChanged(let notice):
+            try fields.set("deadline", notice?.deadline)
+            try fields.set("cancelled", notice == nil ? true : nil)
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
         case .ended(let reason, let message):
             try fields.set("reason", reason.rawValue)
@@ -83,6 +86,7 @@ extension RoomEvent {
         case .relayed: "relay"
         case .roomUpdated: "room"
         case .trackMutedByOther: "trackMutedByOther"
+        case .drainChanged: "migrate"
         case .unmuteRequested: "unmuteRequested"
         case .waitingRoomChanged: "waitingRoom"
         case .ended: "ended"

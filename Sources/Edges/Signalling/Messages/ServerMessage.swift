@@ -113,6 +113,13 @@ extension SessionSnapshot {
         try fields.set("participants", others.map { ParticipantModel($0) })
         try fields.set("subscriptions", subscriptions.map { SubscriptionModel($0) })
         try fields.set("dominantSpeaker", dominantSpeaker)
+        if let drain { try fields.set("migrate", MigrationModel(deadline: drain.deadline)) }
         if !guests.isEmpty { try fields.set("guests", guests.map(GuestModel.init)) }
     }
+}
+
+/// That the server is about to end, and when, as JSON shows it.
+private struct MigrationModel: Encodable {
+    /// Milliseconds since 1970; absent: nobody has said.
+    var deadline: Int64?
 }
