@@ -1,0 +1,13 @@
+#!/bin/sh
+# Makes a bare Debian 12 the system that the server runs in: the packages of runtime-packages and the server's user, nothing else.
+# The container file runs this in its last stage. The tests run it in a root of debootstrap's, because they have no container engine.
+set -eu
+here=$(dirname "$0")
+export DEBIAN_FRONTEND=noninteractive
+apt-get -o Acquire::Retries=3 update -qq
+# shellcheck disable=SC2046 # names without spaces
+apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends $("$here/packages.sh" linked needed optional) > /dev/null
+rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb
+# A number as Kubernetes wants it for runAsNonRoot; no home, no shell.
+groupadd --system --gid 65532 nonroot
+useradd --system --uid 65532 --gid 65532 --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin nonroot
