@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build test bench scenarios interop matrix loadtest compare links format lint sanitize fuzz nightly docs clean
+.PHONY: run build package test bench scenarios interop matrix loadtest compare links format lint sanitize fuzz nightly docs clean
 
 ## Build for release, serve on loopback with a development key, print the URL of the console page.
 run: build
@@ -12,6 +12,12 @@ run: build
 build:
 	Tests/Support/install.sh build
 	swift build $(STRICT) -c release --product martlet
+
+## A Debian package, its SBOM and symbols for debuggers, in .build/package.
+package:
+	Tests/Support/install.sh package
+	swift build $(STRICT) -c release --product martlet
+	Packaging/build.sh deb
 
 ## All tests: unit, architecture, simulation, integration, and interop with real browsers and encoders.
 test:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes what is installed out of the release build (`swift build -c release --product martlet`).
 #   build.sh deb             .build/package/martlet_VERSION_ARCHITECTURE.deb, its SBOM, and symbols for debuggers
-#   build.sh stage FOLDER    the program and its completions, laid out below FOLDER as in an image
+#   build.sh image FOLDER STATUS
+#                            the program laid out below FOLDER as in an image whose /var/lib/dpkg/status is STATUS, with the image's SBOM
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -114,10 +115,20 @@ deb() {
     (cd "$root" && find usr lib -type f | sort | xargs md5sum) > "$root/DEBIAN/md5sums"
     find "$root" -newermt "@$SOURCE_DATE_EPOCH" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     rm -f "$out"/*.deb
-    dpkg-deb --root-owner-group -Zxz --build "$root" "$file" > /dev/null
+    # The tests compress less: 3 s of CPU in place of 18, and 19 MB in place of 16.
+    dpkg-deb --root-owner-group -Zxz -z"${COMPRESSION_LEVEL:-6}" --build "$root" "$file" > /dev/null
     objcopy --only-keep-debug "$program" "$out/martlet.debug"
     rm -rf "$root"
     echo "$file ($(du -k "$file" | cut -f1) kB)"
+}
+
+image() {
+    local root=$1 status=$2
+    stage "$root"
+    linked_dependencies "$(readlink -f "$root/usr/bin/martlet")" > /dev/null
+    Packaging/sbom.py --version "$version" --program "$root/usr/bin/martlet" --status "$status" |
+        install -D -m 644 /dev/stdin "$root/usr/share/doc/martlet/martlet.spdx.json"
+    install -m 644 LICENSE Packaging/debian/copyright "$root/usr/share/doc/martlet/"
 }
 
 command -v dpkg-shlibdeps > /dev/null || fail "no dpkg-shlibdeps; install dpkg-dev"
@@ -125,6 +136,6 @@ link
 version=$("$program" version | awk '{ print $2 }')
 case "${1:-}" in
 deb) deb ;;
-stage) stage "${2:?a folder}" ;;
-*) fail "usage: build.sh deb | stage FOLDER" ;;
+image) image "${2:?a folder}" "${3:?the status file of dpkg}" ;;
+*) fail "usage: build.sh deb | image FOLDER STATUS" ;;
 esac

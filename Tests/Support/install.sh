@@ -3,6 +3,7 @@
 #   install.sh build   the libraries that Martlet links with
 #   install.sh load    those, and the encoders and the HTTP client of the load generator
 #   install.sh compare those, and the servers that Martlet is compared with
+#   install.sh package those of build, and what makes a Debian package
 #   install.sh test    all of these, and the real clients that the interop tests drive: browsers, GStreamer, a Python environment
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -11,7 +12,8 @@ build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libjansson-dev li
     libcurl4-openssl-dev pkg-config)
 load_packages=(libsoup-3.0-dev libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2)
-test_packages=(chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+package_packages=(dpkg-dev binutils python3)
+test_packages=(debootstrap curl chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 gcc libc6-dev)
 
@@ -110,11 +112,16 @@ compare)
     install_debian "${build_packages[@]}" "${load_packages[@]}" "${compare_packages[@]}"
     install_fast_cipher
     ;;
+package)
+    install_debian "${build_packages[@]}" "${package_packages[@]}"
+    install_fast_cipher
+    ;;
 test)
     install_fast_cipher
-    install_debian "${build_packages[@]}" "${load_packages[@]}" "${test_packages[@]}"
+    install_debian "${build_packages[@]}" "${load_packages[@]}" "${package_packages[@]}" "${test_packages[@]}"
     install_python
     install_prometheus
+    [ "$(id -u)" -ne 0 ] || Tests/Support/machine.sh prepare >/dev/null
     ;;
-*) echo "usage: install.sh build|load|compare|test" >&2; exit 2 ;;
+*) echo "usage: install.sh build|load|compare|package|test" >&2; exit 2 ;;
 esac
