@@ -5,6 +5,7 @@ import NetworkIO
 import Primitives
 import RoomService
 import Rooms
+import Telemetry
 
 extension Server {
     /// What `POST` and `DELETE /v1/node/drain` do.

@@ -1,6 +1,6 @@
 import EdgeSupport
 import HTTPServing
-import Primitives
+import RoomService
 import Rooms
 
 extension ControlAPIEdge {

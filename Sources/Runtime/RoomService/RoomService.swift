@@ -1,6 +1,6 @@
 import MediaControl
 import Primitives
-import Rooms
+public import Rooms
 import SDP
 
 /// Hosts the rooms: serialises what sessions ask, sends commands to workers, delivers events.
