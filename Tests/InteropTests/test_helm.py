@@ -2,7 +2,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
+import time
+import urllib.request
 
 import helm_python
 import kubernetes_validate
@@ -10,23 +13,32 @@ import pytest
 import yaml
 from helm_python import Chart
 
-from support.server import BINARY, ROOT
+from support.server import BINARY, ROOT, free_ports
 
 CHART = ROOT / "Helm/martlet"
-KUBERNETES = "1.31.0"
+#: The oldest version that the chart allows, and the newest whose schemas are here.
+KUBERNETES = ["1.27.0", "1.31.0", "1.37.0"]
 KEYS = {"keys": {"existingSecret": "martlet-keys"}}
 INGRESS = {"http": {"ingress": {"enabled": True, "host": "rooms.example.org", "tlsSecret": "tls", "perPod": True}}}
 MONITORING = {"monitoring": {"serviceMonitor": {"enabled": True}, "rules": {"enabled": True, "labels": {"release": "prometheus"}}, "dashboard": {"enabled": True}},
               "networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}]}}
+
+COTURN = {"coturn": {"enabled": True, "host": "turn.example.org", "existingSecret": "turn", "allowedPeers": ["192.0.2.1-192.0.2.9", "2001:db8::7"]}}
 
 #: What operators set, each together with the keys that every release needs.
 MATRIX = {
     "defaults": {},
     "three pods": {"replicas": 3, "media": {"workers": 4, "nodePort": {"first": 31000}}},
     "load balancers": {"replicas": 2, "media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["203.0.113.1", "2001:db8::2"], "annotations": {"a": "b"}}}},
-    "host network": {"media": {"exposure": "hostNetwork"}, "config": {"media": {"announced_addresses": ["203.0.113.9"]}}},
+    "host network": {"media": {"exposure": "hostNetwork", "announcedAddresses": ["203.0.113.9"]}},
     "ingress": {"replicas": 2, **INGRESS},
+    "host ports": {"replicas": 2, "media": {"exposure": "hostPort", "workers": 3, "hostPort": {"first": 40000}}},
+    "fixed addresses": {"media": {"announcedAddresses": ["203.0.113.5", "2001:db8::5"]}},
     "TLS in the pod": {"tls": {"existingSecret": "tls"}},
+    "TLS with a name": {"tls": {"existingSecret": "tls", "host": "rooms.example.org"}},
+    "no proxy": {"config": {"insecure": True}, "image": {"digest": "sha256:" + "0" * 64}},
+    "coturn": {**COTURN, "config": {"ice_servers": ["stun:stun.example.org:3478"]}},
+    "coturn with TLS": {"coturn": {**COTURN["coturn"], "tlsSecret": "turn-tls", "replicas": 2, "service": {"type": "ClusterIP", "annotations": {"a": "b"}}}},
     "monitoring": MONITORING,
     "autoscaling": {"replicas": 2, "autoscaling": {"enabled": True, "maxReplicas": 5}},
     "a volume": {"persistence": {"enabled": True, "storageClass": "fast", "size": "10Gi"}},
@@ -50,39 +62,92 @@ def of(objects, kind):
 
 
 def pods(objects):
-    return [one["spec"]["template"]["spec"] for one in of(objects, "StatefulSet")] + [one["spec"] for one in of(objects, "Pod")]
+    return [one["spec"]["template"]["spec"] for one in of(objects, "StatefulSet") + of(objects, "Deployment")] + [one["spec"] for one in of(objects, "Pod")]
+
+
+def server(objects):
+    """The pods that serve, without what surrounds them."""
+    return of(objects, "StatefulSet")[0]["spec"]["template"]["spec"]
+
+
+def files(objects):
+    """The server's settings and the pods' start script."""
+    data = next(one for one in of(objects, "ConfigMap") if "start.sh" in one["data"])["data"]
+    return data["martlet.yaml"], data["start.sh"]
+
+
+def labels_match(selector, labels):
+    return selector.items() <= labels.items()
 
 
 @pytest.mark.parametrize("name", MATRIX)
 def test_K5_what_the_chart_renders_passes_lint_and_the_schemas_of_Kubernetes(name):
     values = {**KEYS, **MATRIX[name]}
-    found = helm_python.lint(str(CHART), values, strict=True, kube_version=f"v{KUBERNETES}")
-    # Severity 1 is advice, such as that an icon would be nice.
-    assert [message for message in found["messages"] if message["severity"] > 1] == []
+    for version in KUBERNETES:
+        found = helm_python.lint(str(CHART), values, strict=True, kube_version=f"v{version}")
+        # Severity 1 is advice, such as that an icon would be nice.
+        assert [message for message in found["messages"] if message["severity"] > 1] == []
     objects = render(MATRIX[name])
     for one in objects:
         # Objects of the Prometheus operator have schemas of their own, which are not here.
         if one["apiVersion"].startswith("monitoring.coreos.com"):
             assert one["spec"]
         else:
-            kubernetes_validate.validate(one, KUBERNETES, strict=True)
+            for version in KUBERNETES:
+                kubernetes_validate.validate(one, version, strict=True)
     kinds = {one["kind"] for one in objects}
     assert {"StatefulSet", "Service", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "NetworkPolicy"} <= kinds
 
 
 @pytest.mark.parametrize("name", MATRIX)
 def test_K5_pods_have_no_privileges_and_only_the_host_network_that_was_asked_for(name):
-    for pod in pods(render(MATRIX[name])):
-        assert pod.get("hostNetwork", False) == (name == "host network" and len(pod["containers"][0].get("ports", [])) > 0)
-        assert pod["automountServiceAccountToken"] is False
+    objects = render(MATRIX[name])
+    for pod in pods(objects):
+        serves = pod == server(objects)
+        assert pod.get("hostNetwork", False) == (name == "host network" and serves)
+        assert not pod.keys() & {"hostPID", "hostIPC"} and pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True and pod["securityContext"]["runAsUser"] > 0
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["enableServiceLinks"] is False, "a Service called martlet-http would be read as a setting"
+        for volume in pod.get("volumes", []):
+            assert volume.keys() - {"name"} <= {"configMap", "secret", "emptyDir"}, volume
+        assert not pod.get("initContainers")
         for container in pod["containers"]:
             context = container["securityContext"]
             assert context["readOnlyRootFilesystem"] is True and context["allowPrivilegeEscalation"] is False
-            assert context["capabilities"] == {"drop": ["ALL"]}
-            assert not any("hostPort" in port for port in container.get("ports", []))
-            assert not any("SECRET" in str(entry).upper() and "value" in entry for entry in container.get("env", []))
+            assert not context.keys() & {"privileged", "runAsUser", "runAsNonRoot", "seccompProfile"}, "nothing takes back what the pod says"
+            # coturn's image cannot be started without this one, which Kubernetes' restricted profile allows.
+            added = {"add": ["NET_BIND_SERVICE"]} if container["name"] == "coturn" else {}
+            assert context["capabilities"] == {"drop": ["ALL"], **added}
+            assert name == "host ports" or not any("hostPort" in port for port in container.get("ports", []))
+            for entry in container.get("env", []):
+                assert "value" not in entry or entry["name"] == "MARTLET_ICE_SERVERS" and '"secret":"$(TURN_SECRET)"' in entry["value"], entry
+    assert not of(objects, "Secret"), "secrets come by reference"
+
+
+@pytest.mark.parametrize("name", MATRIX)
+def test_K5_the_probes_ask_for_different_things_and_each_policy_and_service_chooses_its_own_pods(name):
+    objects = render(MATRIX[name])
+    pod = server(objects)
+    container = pod["containers"][0]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    paths = {kind: container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+    assert {kind: one["path"] for kind, one in paths.items()} == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+    assert all(ports[one["port"]] == 7881 for one in paths.values())
+    assert container["livenessProbe"]["timeoutSeconds"] >= 5, "a busy machine has time to answer"
+    kinds = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in of(objects, "StatefulSet") + of(objects, "Deployment")}
+    for one in of(objects, "Service") + of(objects, "PodDisruptionBudget") + of(objects, "NetworkPolicy"):
+        spec = one["spec"]
+        selector = spec["podSelector"]["matchLabels"] if "podSelector" in spec else spec["selector"].get("matchLabels", spec["selector"])
+        selector = {key: value for key, value in selector.items() if key != "statefulset.kubernetes.io/pod-name"}
+        chosen = [workload for workload, labels in kinds.items() if labels_match(selector, labels)]
+        assert chosen == ["rel-martlet-coturn" if "coturn" in one["metadata"]["name"] else "rel-martlet"], one["metadata"]["name"]
+    spread = pod["topologySpreadConstraints"][0]
+    assert labels_match(spread["labelSelector"]["matchLabels"], kinds["rel-martlet"])
+    for policy in of(objects, "NetworkPolicy"):
+        for rule in policy["spec"]["ingress"]:
+            # From anywhere: HTTP, media and TURN. Metrics only from where it was said.
+            assert "from" in rule or "private" not in [port["port"] for port in rule["ports"]]
 
 
 def test_K5_every_pod_has_UDP_ports_of_its_own_on_a_node_and_announces_them(tmp_path):
@@ -91,42 +156,172 @@ def test_K5_every_pod_has_UDP_ports_of_its_own_on_a_node_and_announces_them(tmp_
     services = [one for one in of(objects, "Service") if "-media-" in one["metadata"]["name"]]
     ports = [[port["nodePort"] for port in one["spec"]["ports"]] for one in services]
     assert ports == [[31000, 31001, 31002, 31003], [31004, 31005, 31006, 31007], [31008, 31009, 31010, 31011]]
-    assert all(one["spec"]["externalTrafficPolicy"] == "Local" for one in services)
-    script = next(one for one in of(objects, "ConfigMap") if "start.sh" in one["data"])["data"]["start.sh"]
-    (tmp_path / "martlet").write_text('#!/bin/sh\necho "$MARTLET_MEDIA_ANNOUNCED_ADDRESSES $*"; env | grep -c MARTLET_POD || true\n')
+    assert all(one["spec"]["externalTrafficPolicy"] == "Local" and one["spec"]["publishNotReadyAddresses"] for one in services)
+    (tmp_path / "martlet").write_text('#!/bin/sh\necho "${MARTLET_MEDIA_ANNOUNCED_ADDRESSES-none} $*"\n')
     (tmp_path / "martlet").chmod(0o755)
-    (tmp_path / "start.sh").write_text(script)
 
-    def announced(pod, address):
-        environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOSTNAME": pod, "MARTLET_POD_ADDRESS": address}
-        return subprocess.run(["/bin/sh", tmp_path / "start.sh"], env=environment, capture_output=True, text=True, check=True).stdout.split("\n")[:2]
+    def announced(objects, pod, address):
+        (tmp_path / "start.sh").write_text(files(objects)[1])
+        environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOSTNAME": pod, "POD_ADDRESS": address}
+        told, *command = subprocess.run(["/bin/sh", tmp_path / "start.sh"], env=environment, capture_output=True, text=True, check=True).stdout.split()
+        assert command == ["serve", "--config", "/etc/martlet/martlet.yaml"]
+        return told
 
-    serve = "serve --config /etc/martlet/martlet.yaml"
-    assert announced("rel-martlet-0", "192.0.2.7") == [f"192.0.2.7:31000 {serve}", "0"]
-    assert announced("rel-martlet-2", "192.0.2.8") == [f"192.0.2.8:31008 {serve}", "0"]
-    assert announced("rel-martlet-1", "2001:db8::7") == [f"[2001:db8::7]:31004 {serve}", "0"]
-    objects = render(MATRIX["load balancers"])
-    script = next(one for one in of(objects, "ConfigMap") if "start.sh" in one["data"])["data"]["start.sh"]
-    (tmp_path / "start.sh").write_text(script)
-    assert announced("rel-martlet-0", "")[0] == f"203.0.113.1:7900 {serve}"
-    assert announced("rel-martlet-1", "")[0] == f"[2001:db8::2]:7900 {serve}"
+    assert announced(objects, "rel-martlet-0", "192.0.2.7") == "192.0.2.7:31000"
+    assert announced(objects, "rel-martlet-2", "192.0.2.8") == "192.0.2.8:31008"
+    assert announced(objects, "rel-martlet-1", "2001:db8::7") == "[2001:db8::7]:31004"
+    balanced = render(MATRIX["load balancers"])
+    assert announced(balanced, "rel-martlet-0", "") == "203.0.113.1:7900"
+    assert announced(balanced, "rel-martlet-1", "") == "[2001:db8::2]:7900"
+    fixed = render(MATRIX["fixed addresses"])
+    assert announced(fixed, "rel-martlet-0", "10.0.0.1") == "203.0.113.5:30900,[2001:db8::5]:30900"
+    # The same addresses for all pods may be those of other nodes.
+    assert [one["spec"]["externalTrafficPolicy"] for one in of(fixed, "Service") if "-media-" in one["metadata"]["name"]] == ["Cluster"]
+    assert announced(render({"media": {"exposure": "hostNetwork"}}), "node-7", "") == "none"
+    assert announced(render(MATRIX["host network"]), "node-7", "") == "203.0.113.9:7900"
 
 
-@pytest.mark.parametrize("name", [name for name in MATRIX if name != "TLS in the pod"])
+def test_K5_host_ports_are_few_distinct_and_announced_with_the_address_of_the_node():
+    """Kubernetes puts no second pod with the same host ports on a node; two releases with other ports share it."""
+    def udp_only(objects):
+        found = [port for port in server(objects)["containers"][0]["ports"] if "hostPort" in port]
+        assert all(port["protocol"] == "UDP" for port in found), "HTTP and health stay in the cluster"
+        return [port["hostPort"] for port in found]
+
+    first = render(MATRIX["host ports"])
+    second = render({"media": {"exposure": "hostPort", "workers": 3, "hostPort": {"first": 40003}}})
+    assert udp_only(first) == [40000, 40001, 40002] and udp_only(second) == [40003, 40004, 40005]
+    assert server(first)["containers"][0]["env"] == [{"name": "POD_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}]
+    assert "announce 40000 \"$POD_ADDRESS\"" in files(first)[1] and "announce 40003 \"$POD_ADDRESS\"" in files(second)[1]
+    assert not [one for one in of(first, "Service") if "-media-" in one["metadata"]["name"]]
+
+
+def test_K5_pods_restart_when_what_they_announce_changes_and_not_for_a_new_version_of_the_chart(tmp_path):
+    def template(values, chart=CHART):
+        with Chart.load(str(chart)) as loaded:
+            objects = yaml.safe_load(loaded.render({**KEYS, **values}, name="rel", namespace="rooms")["martlet/templates/statefulset.yaml"])
+        return objects["spec"]["template"]
+
+    before = template({})
+    for values in ({"media": {"nodePort": {"first": 31000}}}, {"media": {"announcedAddresses": ["203.0.113.5"]}}, {"config": {"log": {"level": "debug"}}}):
+        assert template(values) != before, values
+    assert template({"monitoring": {"dashboard": {"enabled": True}}}) == before
+    shutil.copytree(CHART, tmp_path / "martlet")
+    newer = tmp_path / "martlet/Chart.yaml"
+    newer.write_text(newer.read_text().replace("\nversion: ", "\nversion: 9"))
+    assert template({}, newer.parent) == before
+
+
+def environment(container, secrets):
+    """A container's environment as Kubernetes makes it: secrets by reference, $(NAME) expanded. Of the pod's fields there is its node's address."""
+    result = {}
+    for source in container.get("envFrom", []):
+        result.update(secrets[source["secretRef"]["name"]])
+    for entry in container.get("env", []):
+        if "value" in entry:
+            result[entry["name"]] = re.sub(r"\$\((\w+)\)", lambda name: result[name[1]], entry["value"])
+        elif "secretKeyRef" in entry["valueFrom"]:
+            reference = entry["valueFrom"]["secretKeyRef"]
+            result[entry["name"]] = secrets[reference["name"]][reference["key"]]
+        else:
+            result[entry["name"]] = "127.0.0.1"
+    return result
+
+
+SECRETS = {"martlet-keys": {"MARTLET_KEYS_APP": "0123456789abcdef0123456789abcdef"}, "more": {"MARTLET_LOG_ADDRESSES": "true"},
+           "turn": {"secret": "north-south-east-west"}}
+
+
+@pytest.mark.parametrize("name", MATRIX)
 def test_K5_the_server_accepts_the_configuration_and_the_pod_outlives_its_drain(name, tmp_path):
     objects = render(MATRIX[name])
-    text = next(one for one in of(objects, "ConfigMap") if "martlet.yaml" in one["data"])["data"]["martlet.yaml"]
-    config = yaml.safe_load(text)
-    assert config["trusted_proxy"] is True and config["private"]["bind"] == "0.0.0.0"
-    # What this machine need not have: the ports free, the folder there.
+    config = yaml.safe_load(files(objects)[0])
+    assert ("tls" in config["http"], config.get("trusted_proxy", False), config.get("insecure", False)) == (
+        name.startswith("TLS"), name != "no proxy" and not name.startswith("TLS"), name == "no proxy")
+    # What this machine need not have: the ports free, the folders there.
     config["http"]["port"] = config["private"]["port"] = config["media"]["udp_port"] = 0
     config["storage"]["path"] = str(tmp_path / "martlet.db")
+    if "tls" in config["http"]:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", tmp_path / "tls.key", "-out", tmp_path / "tls.crt", "-days", "9",
+                        "-subj", "/CN=rooms.example.org"], check=True, capture_output=True)
+        config["http"]["tls"] = {kind: path.replace("/etc/martlet-tls", str(tmp_path)) for kind, path in config["http"]["tls"].items()}
     (tmp_path / "martlet.yaml").write_text(yaml.safe_dump(config))
-    environment = {**os.environ, "MARTLET_KEYS_APP": "0123456789abcdef0123456789abcdef"}
-    checked = subprocess.run([BINARY, "check-config", tmp_path / "martlet.yaml"], env=environment, capture_output=True, text=True, timeout=20)
-    assert checked.returncode == 0, checked.stderr
-    for one in of(objects, "StatefulSet"):
-        assert one["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= config["sessions"]["drain"] + 10
+    given = {**os.environ, **environment(server(objects)["containers"][0], SECRETS)}
+    checked = subprocess.run([BINARY, "check-config", tmp_path / "martlet.yaml"], env=given, capture_output=True, text=True, timeout=20)
+    assert checked.returncode == 0 and not checked.stderr, checked.stderr
+    pod = server(objects)
+    wait = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert pod["terminationGracePeriodSeconds"] >= wait + config["sessions"]["drain"] + 10
+
+
+def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_ends_in_order(tmp_path):
+    """What Kubernetes would run in the pod, run here: start script, environment, probes, `helm test`, SIGTERM."""
+    objects = render({"replicas": 2, "media": {"workers": 1}, "config": {"rooms": {"max_participants": 50}}})
+    container = server(objects)["containers"][0]
+    text, script = files(objects)
+    config = yaml.safe_load(text)
+    http, private, udp = free_ports(3)
+    config["http"]["port"], config["private"]["port"], config["media"]["udp_port"] = http, private, udp
+    config["storage"]["path"] = str(tmp_path / "martlet.db")
+    (tmp_path / "martlet.yaml").write_text(yaml.safe_dump(config))
+    (tmp_path / "start.sh").write_text(script.replace("/etc/martlet", str(tmp_path)))
+    (tmp_path / "martlet").symlink_to(BINARY)
+    given = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOSTNAME": "rel-martlet-1", **environment(container, SECRETS)}
+    assert container["command"] == ["/bin/sh", "/etc/martlet/start.sh"]
+
+    def get(path):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{private}{path}", timeout=5) as reply:
+                return reply.status, reply.read().decode()
+        except OSError:
+            return 0, ""
+
+    with open(tmp_path / "log", "w") as log:
+        process = subprocess.Popen(["/bin/sh", tmp_path / "start.sh"], env=given, stderr=log)
+    try:
+        probes = [container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
+        end = time.monotonic() + 20
+        while [get(path)[0] for path in probes] != [200] * 3:
+            assert process.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        scaler = of(render(MATRIX["autoscaling"]), "HorizontalPodAutoscaler")[0]["spec"]["metrics"][0]["pods"]["metric"]["name"]
+        assert f"# TYPE {scaler} gauge\n" in get("/metrics")[1], "the autoscaler's metric is one that the server has"
+        hook = of(objects, "Pod")[0]["spec"]["containers"][0]
+        said = re.sub(r'"http://[^"]+"', f'"http://127.0.0.1:{http}"', hook["command"][-1])
+        assert re.findall(r'"http://([^"]+)"', hook["command"][-1]) == [
+            "rel-martlet:80", "rel-martlet-0.rel-martlet-pods:7880", "rel-martlet-1.rel-martlet-pods:7880"]
+        environment_of_hook = {"PATH": given["PATH"], **environment(hook, SECRETS)}
+        done = subprocess.run([*hook["command"][:-1], said], env=environment_of_hook, capture_output=True, text=True, timeout=20)
+        assert done.returncode == 0 and "pod 1" in done.stdout, done.stderr
+        wrong = {**environment_of_hook, "MARTLET_KEYS_APP": "f" * 32}
+        assert subprocess.run([*hook["command"][:-1], said], env=wrong, capture_output=True, timeout=20).returncode != 0, "another key is refused"
+    finally:
+        process.terminate()
+        assert process.wait(15) == 0, (tmp_path / "log").read_text()
+
+
+def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_that_the_chart_sets():
+    text = subprocess.run([BINARY, "help", "settings"], capture_output=True, text=True, check=True).stdout
+    settings = {match[1]: match[2] for match in re.finditer(r"^  (\S+)(?:  \[.*\])?\n      .* \((.*?)\)$", text, re.MULTILINE)}
+    own = {"http.bind", "http.port", "http.tls.certificate", "http.tls.key", "private.bind", "private.port", "media.bind", "media.udp_port", "media.workers",
+           "media.announced_addresses", "sessions.drain", "storage.path", "trusted_proxy", "keys.NAME"}
+
+    def leaves(schema, path=()):
+        for key, part in schema["properties"].items():
+            if "properties" in part:
+                assert part["additionalProperties"] is False
+                yield from leaves(part, (*path, key))
+            else:
+                yield ".".join((*path, key)), part
+
+    known = dict(leaves(json.loads((CHART / "values.schema.json").read_text())["properties"]["config"]))
+    assert set(known) == set(settings) - own and own <= set(settings)
+    for path, part in known.items():
+        if bounds := re.search(r"(?:^|, )(\d+) to (\d+)$", settings[path]):
+            assert (part["type"], part["minimum"], part["maximum"]) == ("integer", *map(int, bounds.groups())), path
+        words = part.get("enum") or part.get("items", {}).get("enum")
+        assert words is None or ", ".join(words) == settings[path], path
+        assert (part.get("type") == "boolean") == (settings[path] == "true or false"), path
 
 
 @pytest.mark.parametrize("values, words", [
@@ -136,6 +331,20 @@ def test_K5_the_server_accepts_the_configuration_and_the_pod_outlives_its_drain(
     ({"keys": {"existingSecret": ""}}, "MARTLET_KEYS_APP"),
     ({"replicas": 2, "media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["203.0.113.1"]}}}, "fewer addresses"),
     ({"http": {"ingress": {"enabled": True}}}, "http.ingress.host is missing"),
+    ({"config": {"rooms": {"max_particpants": 5}}}, "max_particpants"),
+    ({"config": {"rooms": {"max_participants": 0}}}, "/config/rooms/max_participants"),
+    ({"config": {"http": {"port": 80}}}, "'port' not allowed"),
+    ({"config": {"keys": {"app": "0" * 64}}}, "'keys' not allowed"),
+    ({"config": {"ice_servers": ["turn:turn.example.org"]}}, "/config/ice_servers/0"),
+    ({"image": {"digest": "latest"}}, "/image/digest"),
+    ({"media": {"announcedAddresses": ["$(reboot)"]}}, "/media/announcedAddresses/0"),
+    ({"media": {"announcedAddresses": ["192.0.2.1"], "exposure": "loadBalancer", "loadBalancer": {"addresses": ["192.0.2.1"]}}}, "media.announcedAddresses"),
+    ({"replicas": 100, "media": {"workers": 4, "nodePort": {"first": 65500}}}, "media.nodePort: 100 pods with 4 workers need ports up to 65899"),
+    ({"media": {"exposure": "hostPort", "hostPort": {"first": 65535}}}, "media.hostPort"),
+    ({"media": {"exposure": "loadBalancer", "loadBalancer": {"addresses": ["192.0.2.1"], "firstPort": 65535}}}, "media.loadBalancer"),
+    ({"coturn": {**COTURN["coturn"], "host": ""}}, "coturn.host is missing"),
+    ({"coturn": {**COTURN["coturn"], "existingSecret": ""}}, "coturn.existingSecret is missing"),
+    ({"coturn": {**COTURN["coturn"], "allowedPeers": []}}, "coturn.allowedPeers is missing"),
 ])
 def test_K5_values_that_cannot_work_are_refused_with_their_name(values, words):
     with pytest.raises(helm_python.HelmError) as refused, Chart.load(str(CHART)) as chart:
@@ -151,8 +360,11 @@ def test_K5_the_readme_names_every_value_with_its_default():
 
     def leaves(schema, value, path=()):
         for key, part in schema["properties"].items():
-            if path or key != "global":
-                yield from leaves(part, value[key], (*path, key)) if "properties" in part else [(".".join((*path, key)), value[key])]
+            if (*path, key) == ("global",):
+                continue
+            # The server's settings are described by the server.
+            is_section = "properties" in part and (*path, key) != ("config",)
+            yield from leaves(part, value[key], (*path, key)) if is_section else [(".".join((*path, key)), value[key])]
 
     rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*?) \| .+ \|$", (CHART / "README.md").read_text(), re.MULTILINE))
     wanted = {path: "" if value in ("", {}, []) else f"`{value if isinstance(value, str) else json.dumps(value)}`" for path, value in leaves(schema, values)}

@@ -14,20 +14,107 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{- /* A name of its own: Martlet's Services and policies must not choose coturn's pods. */ -}}
+{{- define "martlet.coturnSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-coturn
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "martlet.coturnLabels" -}}
+{{ include "martlet.coturnSelector" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
 {{- /* As many pods as there can ever be: each has ports of its own. */ -}}
 {{- define "martlet.maxPods" -}}
 {{- if .Values.autoscaling.enabled }}{{ max (int .Values.replicas) (int .Values.autoscaling.maxReplicas) }}{{ else }}{{ int .Values.replicas }}{{ end -}}
 {{- end -}}
 
-{{- /* The server's settings: what people wrote, below what the chart needs to be so. */ -}}
+{{- /* The server's image, by digest where one is given: a tag can move. */ -}}
+{{- define "martlet.image" -}}
+{{- if .Values.image.digest }}{{ .Values.image.repository }}@{{ .Values.image.digest }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end -}}
+{{- end -}}
+
+{{- /* The server's settings: what people wrote, and what the chart decides, which the schema keeps out of what people write. "::" is every
+       address of either family. */ -}}
 {{- define "martlet.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- $http := dict "bind" "0.0.0.0" "port" 7880 -}}
+{{- $http := dict "bind" "::" "port" 7880 -}}
 {{- if .Values.tls.existingSecret -}}
 {{- $_ := set $http "tls" (dict "certificate" "/etc/martlet-tls/tls.crt" "key" "/etc/martlet-tls/tls.key") -}}
-{{- else -}}
+{{- else if not $config.insecure -}}
 {{- $_ := set $config "trusted_proxy" true -}}
 {{- end -}}
-{{- $chart := dict "http" $http "private" (dict "bind" "0.0.0.0" "port" 7881) "media" (dict "udp_port" 7900 "workers" (int .Values.media.workers)) "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
+{{- $chart := dict "http" $http "private" (dict "bind" "::" "port" 7881) "media" (dict "udp_port" 7900 "workers" (int .Values.media.workers)) "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
 {{- toYaml (mergeOverwrite $config $chart) -}}
+{{- end -}}
+
+{{- /* What a pod runs: a pod knows its number and its node only when it starts. */ -}}
+{{- define "martlet.start" -}}
+{{- $media := .Values.media -}}
+# Where clients find this pod's media ports: addresses of the node or load balancer, and ports that belong to this pod alone.
+set -eu
+announce() {
+    port=$1 list=
+    shift
+    for address in "$@"; do
+        case $address in *:*) address="[$address]" ;; esac
+        list="$list${list:+,}$address:$port"
+    done
+    export MARTLET_MEDIA_ANNOUNCED_ADDRESSES="$list"
+}
+{{- $addresses := $media.announcedAddresses | default (list "$POD_ADDRESS") }}
+{{- if eq $media.exposure "nodePort" }}
+announce "$(({{ int $media.nodePort.first }} + ${HOSTNAME##*-} * {{ int $media.workers }}))"{{ range $addresses }} {{ . | quote }}{{ end }}
+{{- else if eq $media.exposure "hostPort" }}
+announce {{ int $media.hostPort.first }}{{ range $addresses }} {{ . | quote }}{{ end }}
+{{- else if eq $media.exposure "loadBalancer" }}
+set --{{ range $media.loadBalancer.addresses }} {{ . | quote }}{{ end }}
+shift "${HOSTNAME##*-}"
+announce {{ int $media.loadBalancer.firstPort }} "$1"
+{{- else if $media.announcedAddresses }}
+announce 7900{{ range $addresses }} {{ . | quote }}{{ end }}
+{{- end }}
+exec martlet serve --config /etc/martlet/martlet.yaml
+{{ end -}}
+
+{{- /* coturn's addresses, as clients are told them. */ -}}
+{{- define "martlet.turnURLs" -}}
+{{- $host := required "coturn.host is missing: the name or address at which clients reach coturn" .Values.coturn.host -}}
+{{- $urls := list (printf "turn:%s:3478?transport=udp" $host) (printf "turn:%s:3478?transport=tcp" $host) -}}
+{{- if .Values.coturn.tlsSecret -}}
+{{- $urls = append $urls (printf "turns:%s:5349?transport=tcp" $host) -}}
+{{- end -}}
+{{- toRawJson $urls -}}
+{{- end -}}
+
+{{- /* What a schema cannot say: values that fit together. */ -}}
+{{- define "martlet.check" -}}
+{{- $media := .Values.media -}}
+{{- $pods := int (include "martlet.maxPods" .) -}}
+{{- $workers := int $media.workers -}}
+{{- if not .Values.keys.existingSecret }}
+{{- fail "keys.existingSecret is missing: name a Secret whose entries are the server's API keys, such as MARTLET_KEYS_APP" }}
+{{- end }}
+{{- if eq $media.exposure "loadBalancer" }}
+{{- if lt (len $media.loadBalancer.addresses) $pods }}
+{{- fail (printf "media.loadBalancer.addresses has fewer addresses than there can be pods (%d): each pod is reached by one of its own" $pods) }}
+{{- end }}
+{{- if $media.announcedAddresses }}
+{{- fail "media.announcedAddresses has no meaning with load balancers: clients are told media.loadBalancer.addresses" }}
+{{- end }}
+{{- end }}
+{{- $last := dict "nodePort" (add (int $media.nodePort.first) (mul $pods $workers) -1) "hostPort" (add (int $media.hostPort.first) $workers -1) "loadBalancer" (add (int $media.loadBalancer.firstPort) $workers -1) -}}
+{{- if gt (int (get $last $media.exposure | default 0)) 65535 }}
+{{- fail (printf "media.%s: %d pods with %d workers need ports up to %d, but the last one is 65535" $media.exposure $pods $workers (get $last $media.exposure)) }}
+{{- end }}
+{{- if .Values.coturn.enabled }}
+{{- if not .Values.coturn.existingSecret }}
+{{- fail "coturn.existingSecret is missing: name a Secret whose entry 'secret' coturn and Martlet share, of 16 bytes or more" }}
+{{- end }}
+{{- if not .Values.coturn.allowedPeers }}
+{{- fail "coturn.allowedPeers is missing: list the addresses that Martlet announces, to which alone coturn relays" }}
+{{- end }}
+{{- end }}
 {{- end -}}
