@@ -13,17 +13,14 @@ import pytest
 import yaml
 from helm_python import Chart
 
+from support.chart import CHART, COTURN, KEYS, SECRETS, environment, files, of, pods, render, server
 from support.server import BINARY, ROOT, free_ports
 
-CHART = ROOT / "Helm/martlet"
 #: The oldest version that the chart allows, and the newest whose schemas are here.
 KUBERNETES = ["1.27.0", "1.31.0", "1.37.0"]
-KEYS = {"keys": {"existingSecret": "martlet-keys"}}
 INGRESS = {"http": {"ingress": {"enabled": True, "host": "rooms.example.org", "tlsSecret": "tls", "perPod": True}}}
 MONITORING = {"monitoring": {"serviceMonitor": {"enabled": True}, "rules": {"enabled": True, "labels": {"release": "prometheus"}}, "dashboard": {"enabled": True}},
               "networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}]}}
-
-COTURN = {"coturn": {"enabled": True, "host": "turn.example.org", "existingSecret": "turn", "allowedPeers": ["192.0.2.1-192.0.2.9", "2001:db8::7"]}}
 
 #: What operators set, each together with the keys that every release needs.
 MATRIX = {
@@ -46,34 +43,6 @@ MATRIX = {
                    "podAnnotations": {"a": "b"}, "podLabels": {"c": "d"}, "nodeSelector": {"e": "f"}, "tolerations": [{"operator": "Exists"}],
                    "affinity": {"nodeAffinity": {}}, "config": {"rooms": {"max_participants": 50}, "log": {"format": "json"}}, **INGRESS, **MONITORING},
 }
-
-
-def render(values):
-    """Every object of a release."""
-    with Chart.load(str(CHART)) as chart:
-        files = chart.render({**KEYS, **values}, name="rel", namespace="rooms", is_install=True)
-    objects = [one for path, text in files.items() if path.endswith(".yaml") for one in yaml.safe_load_all(text) if one]
-    assert len({(one["kind"], one["metadata"]["name"]) for one in objects}) == len(objects), "each object once"
-    return objects
-
-
-def of(objects, kind):
-    return [one for one in objects if one["kind"] == kind]
-
-
-def pods(objects):
-    return [one["spec"]["template"]["spec"] for one in of(objects, "StatefulSet") + of(objects, "Deployment")] + [one["spec"] for one in of(objects, "Pod")]
-
-
-def server(objects):
-    """The pods that serve, without what surrounds them."""
-    return of(objects, "StatefulSet")[0]["spec"]["template"]["spec"]
-
-
-def files(objects):
-    """The server's settings and the pods' start script."""
-    data = next(one for one in of(objects, "ConfigMap") if "start.sh" in one["data"])["data"]
-    return data["martlet.yaml"], data["start.sh"]
 
 
 def labels_match(selector, labels):
@@ -210,26 +179,6 @@ def test_K5_pods_restart_when_what_they_announce_changes_and_not_for_a_new_versi
     newer = tmp_path / "martlet/Chart.yaml"
     newer.write_text(newer.read_text().replace("\nversion: ", "\nversion: 9"))
     assert template({}, newer.parent) == before
-
-
-def environment(container, secrets):
-    """A container's environment as Kubernetes makes it: secrets by reference, $(NAME) expanded. Of the pod's fields there is its node's address."""
-    result = {}
-    for source in container.get("envFrom", []):
-        result.update(secrets[source["secretRef"]["name"]])
-    for entry in container.get("env", []):
-        if "value" in entry:
-            result[entry["name"]] = re.sub(r"\$\((\w+)\)", lambda name: result[name[1]], entry["value"])
-        elif "secretKeyRef" in entry["valueFrom"]:
-            reference = entry["valueFrom"]["secretKeyRef"]
-            result[entry["name"]] = secrets[reference["name"]][reference["key"]]
-        else:
-            result[entry["name"]] = "127.0.0.1"
-    return result
-
-
-SECRETS = {"martlet-keys": {"MARTLET_KEYS_APP": "0123456789abcdef0123456789abcdef"}, "more": {"MARTLET_LOG_ADDRESSES": "true"},
-           "turn": {"secret": "north-south-east-west"}}
 
 
 @pytest.mark.parametrize("name", MATRIX)
