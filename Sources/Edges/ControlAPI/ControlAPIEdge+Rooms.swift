@@ -113,6 +113,7 @@ extension ControlAPIEdge {
     func listICEServers(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = request.query["room"]
         let claims = try context.gate.claims(of: request, room: room)
+        if let room { try await asking { () throws(RoomError) in try RoomNames.check(room) } }
         guard claims.video.roomJoin else { throw Problem(AccessTokenError.notPermitted) }
         let origin = request.headers["Origin"]
         return .json(
