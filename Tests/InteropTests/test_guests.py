@@ -72,7 +72,9 @@ def test_I8_a_moderator_asks_a_person_to_unmute_and_the_person_does():
         async with chromium() as browser:
             ada = await open_room(browser, server, "class", "ada", token=token("ada", "class"))
             await until(ada, "document.getElementById('mute-audio').disabled === false")
-            track = next(t["sid"] for t in server.api("GET", "/v1/rooms/class/tracks")[1]["tracks"] if t["kind"] == "audio")
+            audio = lambda: [t["sid"] for t in server.api("GET", "/v1/rooms/class/tracks")[1]["tracks"] if t["kind"] == "audio"]  # noqa: E731
+            await until_true(audio, 10, "the microphone is published")
+            track = audio()[0]
             assert server.api("POST", f"/v1/rooms/class/tracks/{track}/mute")[1]["muted"] is True
             await until(ada, "document.getElementById('mute-audio').getAttribute('aria-pressed') === 'false'")
             async with signal(server, token("host", "class", roomAdmin=True), room="class") as host:

@@ -68,7 +68,7 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
                 await asyncio.sleep(0.02)
             assert server.get_private("/readyz")[0] == 503 and server.get_private("/healthz")[0] == 200
             assert server.metric("martlet_draining") == 1 and server.metric("martlet_ready") == 0
-            status, headers, text = whip(server, "late")
+            status, headers, text = whip(server, "late", "elsewhere")
             assert status == 503 and '"draining"' in text and int(headers["Retry-After"]) > 0
             assert (await ada.request("ping"))[0]["type"] == "pong", "the call goes on"
             deadline = ada.of("migrate")[0][1]["deadline"] / 1000
@@ -90,10 +90,10 @@ def test_K2_an_operator_drains_the_server_and_takes_it_back():
         async with signal(server, token("ada", "ops")) as ada:
             status, node = server.api("POST", "/v1/node/drain", {"seconds": 600})
             assert (status, node["isDraining"]) == (200, True) and server.get_private("/readyz")[0] == 503
-            assert whip(server, "late")[0] == 503
+            assert whip(server, "late", "elsewhere")[0] == 503 and whip(server, "cam")[0] == 201
             status, node = server.api("DELETE", "/v1/node/drain")
             assert (status, node["isDraining"]) == (200, False) and server.get_private("/readyz")[0] == 200
-            assert whip(server, "late")[0] == 201
+            assert whip(server, "late", "elsewhere")[0] == 201
             await until_true(lambda: len(ada.of("migrate")) == 2, 10, "both notices")
             first, second = (event for _, event in ada.of("migrate"))
             assert 590 < first["deadline"] / 1000 - time.time() <= 600 and second["cancelled"] is True

@@ -18,7 +18,9 @@ def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tm
         pathlib.Path(sys.executable).with_name("schemathesis"), "run", document, "--url", server.url, "--no-color",
         "--header", f"Authorization: Bearer {admin_token()}",
         # An event stream has no end: pages of events are what is looked at here.
-        "--header", "Accept: application/json", "--max-examples", "20", "--seed", "1", "--continue-on-failure"]
+        "--header", "Accept: application/json",
+        # A server that drains refuses every new room with 503, as it must: nothing could be asked of it any more.
+        "--exclude-path", "/v1/node/drain", "--max-examples", "20", "--seed", "1", "--continue-on-failure"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=110, cwd=tmp_path)
     cases = re.search(r"(\d+) generated", done.stdout)
     print(f"figures: {cases and cases[1]} requests")

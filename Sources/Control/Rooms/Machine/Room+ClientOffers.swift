@@ -197,7 +197,9 @@ extension Room {
             formats: sending.formats.map(PayloadFormat.init), extensions: HeaderExtensionIDs(sending.extensions),
             feedback: FeedbackKinds(sending.feedback), paused: isPaused(subscription),
             preference: subscription.preference)
-        if subscription.kind == .video { description.playoutDelay = policy.playoutDelay }
+        if subscription.kind == .video {
+            description.playoutDelay = policy.playoutDelay(after: subscription.description?.playoutDelay)
+        }
         if subscription.description == nil {
             turn.media(.subscribe(description))
             if subscription.display != DisplayPreference() {

@@ -130,9 +130,10 @@ extension Room {
     /// Commands it for every video that is sent.
     private mutating func updatePlayoutDelay(_ turn: inout RoomTurn) {
         for id in roster.sessions.flatMap({ routing.subscriptions(of: $0) }) {
-            guard routing[id]?.kind == .video, routing[id]?.description != nil else { continue }
-            routing.update(id) { $0.description?.playoutDelay = policy.playoutDelay }
-            if let description = routing[id]?.description { turn.media(.updateSubscription(description)) }
+            guard routing[id]?.kind == .video, var description = routing[id]?.description else { continue }
+            description.playoutDelay = policy.playoutDelay(after: description.playoutDelay)
+            routing.update(id) { $0.description = description }
+            turn.media(.updateSubscription(description))
         }
     }
 

@@ -85,13 +85,16 @@ public struct RoomPolicy: Sendable, Hashable {
 }
 
 extension RoomPolicy {
-    /// What libwebrtc takes as the longest delay where only the shortest is given.
-    private static let longestPlayoutDelay = TimeInterval.seconds(10)
-
     /// The bounds of receivers' playout delay, where one is given; the minimum counts where the maximum is below it.
     var playoutDelay: PlayoutDelayBounds? {
         guard minPlayoutDelay != nil || maxPlayoutDelay != nil else { return nil }
+        let standard = PlayoutDelayBounds.standard
         return PlayoutDelayBounds(
-            minimum: minPlayoutDelay ?? .zero, maximum: maxPlayoutDelay ?? Self.longestPlayoutDelay)
+            minimum: minPlayoutDelay ?? standard.minimum, maximum: maxPlayoutDelay ?? standard.maximum)
+    }
+
+    /// The same for a receiver that was told `former` before: it keeps to that until it is told otherwise.
+    func playoutDelay(after former: PlayoutDelayBounds?) -> PlayoutDelayBounds? {
+        playoutDelay ?? former.map { _ in .standard }
     }
 }
