@@ -89,7 +89,10 @@ documents() {
     manual martlet 1 "group-room media router (WebRTC SFU)" COMMANDS help "${commands[@]}" | gzip -9n > "$root/usr/share/man/man1/martlet.1.gz"
     manual martlet.yaml 5 "configuration of martlet" SETTINGS "help settings" | gzip -9n > "$root/usr/share/man/man5/martlet.yaml.5.gz"
     cp Packaging/debian/copyright README.md SECURITY.md "$doc/"
-    gzip -9n < CHANGELOG.md > "$doc/changelog.gz"
+    gzip -9n < CHANGELOG.md > "$doc/CHANGELOG.md.gz"
+    # In the form that Debian's tools read.
+    printf 'martlet (%s) unstable; urgency=medium\n\n  * The changes are in CHANGELOG.md.gz.\n\n -- %s  %s\n' "$version" \
+        "$(sed -n 's/^Maintainer: //p' Packaging/debian/control.in)" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n > "$doc/changelog.gz"
     chmod 644 "$doc"/*
 }
 
