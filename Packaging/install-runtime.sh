@@ -8,6 +8,6 @@ apt-get -o Acquire::Retries=3 update -qq
 # shellcheck disable=SC2046 # names without spaces
 apt-get -o Acquire::Retries=3 install -y -qq --no-install-recommends $("$here/packages.sh" linked needed optional) > /dev/null
 rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb
-# A number as Kubernetes wants it for runAsNonRoot; no home, no shell.
-groupadd --system --gid 65532 nonroot
-useradd --system --uid 65532 --gid 65532 --home-dir /nonexistent --no-create-home --shell /usr/sbin/nologin nonroot
+# The user that the Helm chart names, too.
+groupadd --gid 10001 image
+useradd --uid 10001 --gid 10001 --home-dir /var/lib/martlet --no-create-home --shell /usr/sbin/nologin image

@@ -6,6 +6,7 @@ import pathlib
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -144,7 +145,7 @@ def container_file():
     return stages
 
 
-def test_the_images_program_serves_as_nobody_on_a_read_only_root(root, package):
+def test_K5_the_images_program_serves_as_nobody_on_a_read_only_root(root, package):
     """There is no container engine here, so what the container file does is done by hand: the same scripts on the same base."""
     stages = container_file()
     assert list(stages) == ["runtime", "build", "image"] and stages["image"][0] == ("FROM", "runtime")
@@ -152,22 +153,24 @@ def test_the_images_program_serves_as_nobody_on_a_read_only_root(root, package):
     assert stages["runtime"][1:] == [("RUN", "--mount=type=bind,source=Packaging,target=/packaging /packaging/install-runtime.sh")]
     assert ("RUN", "Packaging/build.sh image /image /runtime-status") in stages["build"]
     final = dict(stages["image"])
-    assert final["USER"] == "65532:65532" and final["COPY"] == "--from=build /image/ /" and final["STOPSIGNAL"] == "SIGTERM"
+    assert final["USER"] == "10001:10001" and final["COPY"] == "--from=build /image/ /" and final["STOPSIGNAL"] == "SIGTERM"
+    chart = (ROOT / "Helm/martlet/templates/statefulset.yaml").read_text()
+    assert "runAsUser: 10001\n" in chart and "runAsGroup: 10001\n" in chart
     entry = json.loads(final["ENTRYPOINT"]) + json.loads(final["CMD"])
     with tempfile.TemporaryDirectory() as image:
         output(PACKAGING / "build.sh", "image", image, root / "var/lib/dpkg/status")
         installed = set(output("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f=${Package}\n").split())
         assert names(json.loads(pathlib.Path(image, "usr/share/doc/martlet/martlet.spdx.json").read_text())) == installed | listed("static").keys() | {"martlet"}
-        user = ["setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
+        user = ["setpriv", "--reuid=10001", "--regid=10001", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
         with Machine(*user, *entry, files=image, READ_ONLY="1", MARTLET_KEYS=f"app:{'s' * 32}", MARTLET_SESSIONS_DRAIN="5") as machine:
-            machine.wait_for(HEALTH)
+            machine.wait_for(HEALTH.replace("healthz", "readyz"))
             facts = pathlib.Path(f"/proc/{machine.init}/status").read_text()
-            assert "\nUid:\t65532\t65532\t65532\t65532\n" in facts and f"\nCapBnd:\t{'0' * 16}\n" in facts
+            assert "\nUid:\t10001\t10001\t10001\t10001\n" in facts and f"\nCapBnd:\t{'0' * 16}\n" in facts
             maps = pathlib.Path(f"/proc/{machine.init}/maps").read_text()
             # A library of the list that the program opens by itself, and none of Swift's.
             assert "libswift" not in maps and ("libIPSec_MB" in maps or "aes" not in pathlib.Path("/proc/cpuinfo").read_text())
             # As process 1 it gets only the signals that it handles.
-            machine.run("kill", "-TERM", "1")
+            os.kill(machine.init, signal.SIGTERM)
             assert machine.process.wait(10) == 0, machine.log()
             assert "shutting down" in machine.log() and " error " not in machine.log()
 

@@ -127,7 +127,7 @@ struct RoomServiceTests {
         _ = try await slow.join(request("0"))
     }
 
-    @Test("K2: a draining server makes no rooms and serves joins to those it has; members are told of its begin and end")
+    @Test("K2: a draining server makes no rooms and serves those it has; members hear of its begin and end")
     func drain() async throws {
         let service = RoomService(media: plane)
         let ada = try await service.join(request("ada"))

@@ -105,7 +105,7 @@ struct PolicyRuleTests {
         #expect(bench.room.sessions == [dora] && bench.ended == [ada: .policyChanged, bob: .policyChanged])
     }
 
-    @Test("Playout delay: the worker is told of its bounds for every video, now and later, and when there are none any more")
+    @Test("Playout delay: the worker is told of its bounds for every video, and when they hold no longer")
     func playoutDelay() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()
         func told(_ bench: inout RoomBench) -> [PlayoutDelayBounds?] {
