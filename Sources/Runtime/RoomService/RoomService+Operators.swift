@@ -45,11 +45,10 @@ extension RoomService {
             try TextRule.metadata.check(metadata, "the metadata")
             hosted = try makeRoom(
                 named: name, preset: preset, document: document, metadata: metadata, turn: &turn)
-            cutoffs.reopen(room: name)
+            if cutoffs.reopen(room: name) { unkept.append(.closure(room: name, identity: nil, nil)) }
         } catch {
             throw counted(error)
         }
-        await keep(.closure(room: name, identity: nil, nil))
         return try await step(hosted, turn) { room, _ in room.info }
     }
 

@@ -45,7 +45,10 @@ public struct TokenCutoffs: Sendable {
     }
 
     /// An operator makes the room anew: whoever had a token for it may come again, but for those who were removed.
-    public mutating func reopen(room: String) { cutoffs[Place(room: room, identity: nil)] = nil }
+    /// True: it was closed to somebody.
+    public mutating func reopen(room: String) -> Bool {
+        cutoffs.removeValue(forKey: Place(room: room, identity: nil)) != nil
+    }
 
     /// Refuses a token that is too old for `room`.
     public func check(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
