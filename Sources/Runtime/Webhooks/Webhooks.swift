@@ -90,7 +90,10 @@ public actor Webhooks {
     public func run() async {
         for name in entries.keys { open(name) }
         var cursor = EventCursor.beginning
-        while !isStopping, !Task.isCancelled {
+        var isOver = false
+        while !isOver, !Task.isCancelled {
+            // Only a feed that was opened after `stop()` is known to end with the log's last event; and that one is always read.
+            isOver = isStopping
             let feed = await rooms.follow(room: nil, after: cursor)
             if feed.missesEvents, cursor != .beginning {
                 logger.error("events came faster than the database took them; webhooks miss some")
