@@ -203,16 +203,23 @@ export class Room {
         await this.publishing?.tellMuted();
     }
 
-    mutedByOther(sid) {
-        const own = this.publishing.find(sid);
+    async mutedByOther(sid) {
+        const own = await this.ownTrack(sid);
         if (!own || own.source.startsWith("screen")) return;
         this.setMuted(own.kind, true, true).catch((problem) => this.complain(problem));
     }
 
     /** A moderator or operator would like to hear or see somebody: only that person turns anything on. */
-    unmuteRequested(sid) {
-        const own = this.publishing.find(sid);
+    async unmuteRequested(sid) {
+        const own = await this.ownTrack(sid);
         if (own && !own.source.startsWith("screen")) this.handlers.onUnmuteRequested(own.kind);
+    }
+
+    /** What is sent as `sid`. A track that was just published is known by it only when the server's answer was taken. */
+    async ownTrack(sid) {
+        const publishing = this.publishing;
+        if (!publishing.find(sid)) await publishing.work;
+        return publishing.find(sid);
     }
 
     // MARK: Receiving
