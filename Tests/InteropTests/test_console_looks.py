@@ -10,7 +10,7 @@ from support.chromium import chromium, join_by_form, until, wait_for_video
 CONTRAST = (pathlib.Path(__file__).parent / "support/contrast.js").read_text()
 #: WCAG 2.2, 1.4.3 (text) and 1.4.11 (what shows a state).
 TEXT, RING = 4.5, 3
-BUTTONS = ":is(button, select, input, summary):not(:disabled)"
+BUTTONS = ":is(button, select, input, summary, textarea, a[href]):not(:disabled)"
 
 
 async def measure(page, place, found):
@@ -50,7 +50,7 @@ async def measure(page, place, found):
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_4_5_every_button_is_readable_in_every_state(development_server, scheme):
-    """Form, call with a muted microphone and a shared screen, operators' tab and dialog."""
+    """Form, call with a muted microphone and a shared screen, operators' tab with its screens, and dialog; links as well."""
     async def run():
         found = []
         async with chromium() as browser:
@@ -71,6 +71,16 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
             await page.click("#close-room")
             await measure(page, "dialog", found)
             await page.keyboard.press("Escape")
+            await page.click("#edit-policy")
+            await page.fill("#policy-maxParticipants", "2")
+            await until(page, "!document.querySelector('#policy-apply').disabled")
+            await measure(page, "policy", found)
+            await page.click("#policy-back")
+            await page.click("#members a")
+            await page.wait_for_selector("#member-charts svg")
+            await measure(page, "participant", found)
+            await page.click("text=Past sessions")
+            await measure(page, "past sessions", found)
             await page.click("#tab-room")
             await page.click("#leave")
             await page.click("summary")

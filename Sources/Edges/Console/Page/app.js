@@ -8,6 +8,7 @@ import { Outage } from "./outage.js";
 import { ask } from "./dialog.js";
 import { showGuests } from "./guests.js";
 import { Operators } from "./operators.js";
+import { readPlace } from "./places.js";
 import { receivedStatistics, sentStatistics } from "./statistics.js";
 import { developmentToken, newIdentity } from "./tokens.js";
 
@@ -235,22 +236,36 @@ function complain(text) { element("room-problem").textContent = text; }
 const TABS = ["room", "operators"];
 const operators = new Operators();
 for (const tab of TABS) {
-    element(`tab-${tab}`).addEventListener("click", () => choose(tab));
+    element(`tab-${tab}`).addEventListener("click", () => turnTo(tab));
     element(`tab-${tab}`).addEventListener("keydown", ({ key }) => {
         if (key !== "ArrowLeft" && key !== "ArrowRight") return;
-        choose(TABS.find((other) => other !== tab), { focus: true });
+        turnTo(TABS.find((other) => other !== tab));
+        document.querySelector("[role=tab][aria-selected=true]").focus();
     });
 }
 
-function choose(tab, { focus = false } = {}) {
+let lastPlace = "#/rooms";
+
+/** The operators' tab opens where it was left. The address follows, so that a reload and "Back" lead to what was shown. */
+function turnTo(tab) {
+    if (readPlace(location.hash)) lastPlace = location.hash;
+    history.pushState(null, "", tab === "operators" ? lastPlace : location.pathname + location.search);
+    showPlace();
+}
+
+function showPlace() { choose(readPlace(location.hash) ? "operators" : "room"); }
+
+function choose(tab) {
     for (const other of TABS) {
         element(`tab-${other}`).setAttribute("aria-selected", String(other === tab));
         element(`tab-${other}`).tabIndex = other === tab ? 0 : -1;
         element(`view-${other}`).hidden = other !== tab;
     }
-    if (focus) element(`tab-${tab}`).focus();
     operators.setVisible(tab === "operators", element("token").value.trim());
 }
+
+addEventListener("popstate", showPlace);
+if (readPlace(location.hash)) showPlace();
 
 // What tests and curious people read in the browser's own console.
 window.martlet = {

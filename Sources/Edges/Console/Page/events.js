@@ -70,7 +70,7 @@ export class EventList {
 }
 
 /** An event in words; nothing for what changes all the time in a room that is well. */
-function describe(event, who) {
+export function describe(event, who) {
     switch (event.type) {
         case "roomStarted": return "The room was opened.";
         case "roomEnded": return "The room was closed.";

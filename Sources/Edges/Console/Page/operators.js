@@ -1,54 +1,84 @@
-// The operators' tab: the node, its rooms and the members of one, read from the control API (/openapi.json) while it is shown. Whatever has
-// a button stays in place from one look to the next, so that the keyboard's focus stays and no click is lost.
+// The operators' tab: the node, its rooms and the members of one, read from the control API (/openapi.json) while it is shown, and the
+// screens that lead on from there. Whatever has a button stays in place from one look to the next, so that the keyboard's focus stays and
+// no click is lost.
 
+import { ControlAPI, path } from "./api.js";
 import { ask } from "./dialog.js";
+import { duration, element, make } from "./elements.js";
 import { EventList } from "./events.js";
+import { MemberPage } from "./member.js";
+import { MemberRow } from "./members.js";
 import { isAddressable } from "./names.js";
-import { developmentToken } from "./tokens.js";
-import { rate } from "./statistics.js";
+import { placeOf, readPlace } from "./places.js";
+import { PolicyEditor } from "./policy.js";
+import { SessionList, SessionPage } from "./sessions.js";
 
 const INTERVAL = 2_000;
-const element = (id) => document.getElementById(id);
 
 export class Operators {
     constructor() {
+        this.api = new ControlAPI();
         this.rows = new Map(); // participant sid -> MemberRow
         this.buttons = new Map(); // room name -> RoomButton
         this.nodeValues = new Map(); // title -> element
         this.looks = 0;
-        this.events = new EventList(element("events"), () => this.accessToken());
+        this.events = new EventList(element("events"), () => this.api.accessToken());
+        const screens = [PolicyEditor, MemberPage, SessionList, SessionPage].map((Screen) => new Screen(this));
+        this.screens = Object.fromEntries(screens.map((screen) => [screen.name, screen]));
         element("close-room").onclick = () => this.closeRoom(this.chosen);
-        element("lock-room").onclick = () => this.act(() => this.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
+        element("lock-room").onclick = () => this.act(() => this.api.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
+        element("edit-policy").onclick = () => { location.hash = placeOf(["rooms", this.chosen, "policy"]); };
     }
 
     setVisible(visible, token) {
         clearInterval(this.timer);
         if (!visible) return this.events.follow(null);
-        this.token = token;
-        this.refresh();
-        this.timer = setInterval(() => this.refresh(), INTERVAL);
+        this.api.token = token;
+        this.open(readPlace(location.hash) ?? { screen: "overview" });
+        this.timer = setInterval(() => this.look(), INTERVAL);
     }
+
+    /** Shows the screen of a place; `overview` is this object's own. */
+    open(place) {
+        const isOther = place.screen !== this.screen;
+        this.screen = place.screen;
+        for (const name of ["overview", ...Object.keys(this.screens)]) {
+            for (const part of document.querySelectorAll(`[data-screen="${name}"]`)) part.hidden = name !== place.screen;
+        }
+        for (const item of document.querySelectorAll("#operators-nav a")) {
+            const leadsHere = item.hash === "#/sessions" ? place.screen.startsWith("session") : !place.screen.startsWith("session");
+            item.setAttribute("aria-current", leadsHere ? "page" : "false");
+        }
+        this.complain(null);
+        if (place.screen === "overview") {
+            if (place.room) this.chosen = place.room;
+            this.refresh();
+            if (isOther) this.focusOpener();
+        } else {
+            this.events.follow(null);
+            this.opener = document.activeElement?.id || document.activeElement?.hash;
+            this.screens[place.screen].show(place);
+            // A screen begins with its title for whoever listens to it; back in the overview, the focus is where it was.
+            if (isOther) document.querySelector(`[data-screen="${place.screen}"] h2`).focus();
+        }
+    }
+
+    focusOpener() {
+        const opener = this.opener?.startsWith("#") ? [...document.links].find((one) => one.hash === this.opener) : this.opener && element(this.opener);
+        opener?.focus();
+        this.opener = null;
+    }
+
+    look() { return this.screen === "overview" ? this.refresh() : this.screens[this.screen].look(); }
 
     closeRoom(room) {
         const question = { title: `Close the room “${room}”?`, text: "All participants are disconnected.", action: "Close room" };
-        return this.act(async () => { if (await ask(question)) await this.call("DELETE", path(room)); });
+        return this.act(async () => { if (await ask(question)) await this.api.call("DELETE", path(room)); });
     }
 
     removeMember(room, { sid, name }) {
         const question = { title: `Remove ${name}?`, text: `${name} is disconnected from the room “${room}”.`, action: "Remove" };
-        return this.act(async () => { if (await ask(question)) await this.call("DELETE", path(room, "participants", sid)); });
-    }
-
-    async accessToken() {
-        return this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
-    }
-
-    async call(method, path) {
-        const reply = await fetch(path, { method, headers: { Authorization: `Bearer ${await this.accessToken()}` } });
-        if (reply.ok) return reply.status === 204 ? null : reply.json();
-        const problem = await reply.json().catch(() => ({}));
-        if (reply.status === 401) this.token = null;
-        throw Object.assign(new Error(problem.detail ?? `The server answered ${reply.status}.`), { status: reply.status });
+        return this.act(async () => { if (await ask(question)) await this.api.call("DELETE", path(room, "participants", sid)); });
     }
 
     /** Runs an operator's action, then shows what has become of it. */
@@ -65,15 +95,16 @@ export class Operators {
 
     async refresh() {
         const look = ++this.looks;
+        const isCurrent = () => look === this.looks && this.screen === "overview";
         try {
-            const [node, { rooms }] = await Promise.all([this.call("GET", "/v1/node"), this.call("GET", "/v1/rooms")]);
-            if (look !== this.looks) return;
+            const [node, { rooms }] = await Promise.all([this.api.call("GET", "/v1/node"), this.api.call("GET", "/v1/rooms")]);
+            if (!isCurrent()) return;
             this.showNode(node);
             this.showRooms(rooms);
-            await this.showMembers(look);
+            await this.showMembers(isCurrent);
             this.complain(null);
         } catch (problem) {
-            if (look === this.looks) this.showNothing(problem instanceof TypeError ? new Error("The server does not answer.") : problem);
+            if (isCurrent()) this.showNothing(problem);
         }
     }
 
@@ -92,7 +123,7 @@ export class Operators {
             ? Math.max(0, Math.round(((now[field] - this.before[field]) * 1000) / (now.at - this.before.at))).toLocaleString("en") : "–");
         const figures = {
             Rooms: node.rooms, Members: node.participants, Connections: node.connections,
-            "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), "Uptime": duration(node.uptimeSeconds),
+            "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), Uptime: duration(node.uptimeSeconds),
         };
         this.before = now;
         for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
@@ -121,14 +152,14 @@ export class Operators {
         }
         let place = element("rooms").firstElementChild;
         for (const name of names) {
-            const button = this.buttons.get(name) ?? new RoomButton(name, () => { this.chosen = name; this.refresh(); });
+            const button = this.buttons.get(name) ?? new RoomButton(name, () => this.choose(name));
             this.buttons.set(name, button);
             button.update(known.get(name), name === this.chosen);
             if (button.element === place) place = place.nextElementSibling;
             else element("rooms").insertBefore(button.element, place);
         }
         element("no-room").hidden = rooms.length > 0;
-        for (const id of ["close-room", "lock-room"]) element(id).hidden = !isAddressable(this.chosen);
+        for (const id of ["close-room", "lock-room", "edit-policy"]) element(id).hidden = !isAddressable(this.chosen);
         this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
         const followed = isAddressable(this.chosen) ? this.chosen : null;
@@ -137,13 +168,19 @@ export class Operators {
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
 
+    choose(name) {
+        this.chosen = name;
+        history.replaceState(null, "", placeOf(["rooms", name]));
+        this.refresh();
+    }
+
     /** Names come from the room, figures from its statistics. A room that cannot be shown keeps nobody from the others. */
-    async showMembers(look) {
+    async showMembers(isCurrent) {
         const room = this.chosen;
         let detail = null, statistics = null, problem = "";
         if (isAddressable(room)) {
             try {
-                [detail, statistics] = await Promise.all([this.call("GET", path(room)), this.call("GET", path(room, "stats"))]);
+                [detail, statistics] = await Promise.all([this.api.call("GET", path(room)), this.api.call("GET", path(room, "stats"))]);
             } catch (failure) {
                 if (failure.status !== 404) throw failure;
                 problem = "This room was closed.";
@@ -151,7 +188,7 @@ export class Operators {
         } else if (room) {
             problem = `The name “${room}” cannot be part of a URL, so this room cannot be shown or closed here.`;
         }
-        if (look !== this.looks) return;
+        if (!isCurrent()) return;
         element("members-problem").textContent = problem;
         const members = detail?.participants ?? [];
         const figures = new Map((statistics?.participants ?? []).map((one) => [one.sid, one]));
@@ -179,9 +216,6 @@ export class Operators {
     }
 }
 
-/** Where a room lives; `parts` are ids below it. */
-function path(room, ...parts) { return ["/v1/rooms", ...[room, ...parts].map(encodeURIComponent)].join("/"); }
-
 class RoomButton {
     constructor(name, onChoose) {
         this.element = make("li");
@@ -197,87 +231,4 @@ class RoomButton {
         this.count.textContent = participants;
         this.button.setAttribute("aria-current", String(isChosen));
     }
-}
-
-class MemberRow {
-    constructor(body, operators, room) {
-        Object.assign(this, { operators, room });
-        this.element = body.insertRow();
-        this.cells = Array.from({ length: 4 }, () => this.element.insertCell());
-        this.lines = new Map(); // track sid -> { element, text, button }
-        const remove = make("button", "button small danger", "Remove");
-        remove.onclick = () => operators.removeMember(room, this);
-        this.element.insertCell().append(remove);
-    }
-
-    update(member, figures) {
-        this.sid = member.sid;
-        const since = duration((Date.now() - member.joinedAt) / 1000);
-        const name = this.name = member.name || member.identity;
-        this.cells[0].replaceChildren(make("div", "who", name), make("div", "dim", `${name === member.identity ? "" : `${member.identity} · `}for ${since}`));
-        this.showTracks(figures?.tracks ?? []);
-        this.cells[2].replaceChildren(...received(figures?.subscriptions ?? []));
-        this.cells[3].replaceChildren(...(figures?.connections ?? []).map((one) => make("div", "", describeConnection(one))));
-    }
-
-    showTracks(tracks) {
-        for (const [sid, line] of this.lines) {
-            if (tracks.some((track) => track.sid === sid)) continue;
-            line.element.remove();
-            this.lines.delete(sid);
-        }
-        for (const track of tracks) {
-            const line = this.lines.get(track.sid) ?? this.addLine(track.sid);
-            line.source.textContent = track.source;
-            line.text.textContent = describeTrack(track);
-            line.button.disabled = track.muted;
-            line.button.textContent = track.muted ? "Muted" : "Mute";
-        }
-    }
-
-    addLine(sid) {
-        const { operators, room } = this;
-        const line = { element: make("div", "line"), source: make("span", "source"), text: make("span", "dim"), button: make("button", "button small") };
-        line.button.onclick = () => operators.act(() => operators.call("POST", path(room, "tracks", sid, "mute")));
-        line.element.append(line.source, line.text, line.button);
-        this.cells[1].append(line.element);
-        this.lines.set(sid, line);
-        return line;
-    }
-}
-
-/** "vp8 · 1280×720 · 30 fps · 1.2 Mbit/s in 3 layers" */
-function describeTrack(track) {
-    const layers = track.layers.filter((layer) => layer.isActive);
-    const largest = layers.reduce((best, layer) => (layer.height > (best?.height ?? 0) ? layer : best), null);
-    const words = [track.codec ?? "–"];
-    if (track.muted || track.silent) return [...words, track.muted ? "muted" : "paused"].join(" · ");
-    if (largest) words.push(`${largest.width}×${largest.height}`, `${Math.round(largest.framesPerSecond)} fps`);
-    const sum = rate(layers.reduce((total, layer) => total + layer.bitrate, 0) / 1000);
-    words.push(layers.length > 1 ? `${sum} in ${layers.length} layers` : sum);
-    return words.join(" · ");
-}
-
-function received(subscriptions) {
-    if (!subscriptions.length) return [make("span", "dim", "–")];
-    const paused = subscriptions.filter((one) => one.paused).length;
-    const sum = subscriptions.reduce((total, one) => total + one.bitrate, 0) / 1000;
-    const tracks = subscriptions.length === 1 ? "1 track" : `${subscriptions.length} tracks`;
-    return [make("div", "", `${tracks}${paused ? `, ${paused} paused` : ""}`), make("div", "dim", rate(sum))];
-}
-
-function describeConnection({ id, isConnected, roundTripMilliseconds }) {
-    if (!isConnected) return `${id}: connecting`;
-    return roundTripMilliseconds === undefined ? id : `${id}: ${roundTripMilliseconds.toFixed(1)} ms`;
-}
-
-/** "45 s", "12 min", "3 h 5 min" */
-function duration(seconds) {
-    const minutes = Math.floor(seconds / 60);
-    if (minutes < 1) return `${Math.max(0, Math.floor(seconds))} s`;
-    return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-function make(tag, className = "", text = "") {
-    return Object.assign(document.createElement(tag), { className, textContent: text });
 }

@@ -1,0 +1,31 @@
+// The control API (/openapi.json) as the operators' tab calls it.
+
+import { developmentToken } from "./tokens.js";
+
+export class ControlAPI {
+    /** A pasted access token, or a development server's. */
+    constructor() { this.token = null; }
+
+    async accessToken() {
+        return this.token ||= await developmentToken({ identity: "operator", roomList: true, roomAdmin: true, roomCreate: true });
+    }
+
+    /** The answer's JSON; null where it has none. */
+    async call(method, path, options) { return (await this.exchange(method, path, options)).value; }
+
+    /** The answer's JSON and its entity tag. `body` is sent as a merge patch; `match` is the tag that must be the current one. */
+    async exchange(method, path, { body, match } = {}) {
+        const headers = { Authorization: `Bearer ${await this.accessToken()}`, Accept: "application/json" };
+        if (body !== undefined) headers["Content-Type"] = "application/merge-patch+json";
+        if (match) headers["If-Match"] = match;
+        const reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+            .catch(() => { throw Object.assign(new Error("The server does not answer."), { status: 0 }); });
+        if (reply.ok) return { value: reply.status === 204 ? null : await reply.json(), tag: reply.headers.get("ETag") };
+        const { detail, code, pointer } = await reply.json().catch(() => ({}));
+        if (reply.status === 401) this.token = null;
+        throw Object.assign(new Error(detail ?? `The server answered ${reply.status}.`), { status: reply.status, code, pointer });
+    }
+}
+
+/** Where a room lives; `parts` are ids below it. */
+export function path(room, ...parts) { return ["/v1/rooms", ...[room, ...parts].map(encodeURIComponent)].join("/"); }

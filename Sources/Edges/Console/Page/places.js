@@ -1,0 +1,30 @@
+// Where one is in the operators' tab, as the address says it after "#": a screen can be bookmarked, sent to somebody, and left with "Back".
+
+/** The parts of a path and its query, as in an address: placeOf(["rooms", "kitchen", "policy"]). */
+export function placeOf(parts, query = {}) {
+    const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+    return `#/${parts.map(encodeURIComponent).join("/")}${entries.length ? `?${new URLSearchParams(entries)}` : ""}`;
+}
+
+/** What an address's fragment names; null where it names no place of the operators' tab. */
+export function readPlace(fragment) {
+    if (!fragment.startsWith("#/")) return null;
+    const [path, query = ""] = fragment.slice(2).split(/\?(.*)/s);
+    let parts;
+    try {
+        parts = path.split("/").map(decodeURIComponent);
+    } catch {
+        return { screen: "overview" };  // An address that somebody mistyped.
+    }
+    const [first, name, kind, id] = parts;
+    if (first === "rooms" && kind === "policy") return { screen: "policy", room: name };
+    if (first === "rooms" && kind === "participants" && id) return { screen: "member", room: name, participant: id, at: time(query) };
+    if (first === "sessions" && name) return { screen: "session", session: name };
+    if (first === "sessions") return { screen: "sessions", ...Object.fromEntries(new URLSearchParams(query)) };
+    return { screen: "overview", room: name };
+}
+
+function time(query) {
+    const at = Number(new URLSearchParams(query).get("at"));
+    return Number.isSafeInteger(at) && at > 0 ? at : null;
+}

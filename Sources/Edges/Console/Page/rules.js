@@ -1,0 +1,280 @@
+// The members of a room's policy as fields of a form. Types, ranges and descriptions are those of the server's own description
+// (/openapi.json), so that a member that the server learns later has a field, too; here are the words for people.
+
+import { make } from "./elements.js";
+
+const GROUPS = [
+    ["Who may join", {
+        maxParticipants: "Maximum participants", countsHidden: "Hidden participants count", countsPublishOnly: "Publish-only participants count",
+        waitingRoom: "Waiting room", requireEncryption: "Require end-to-end encryption", duplicateIdentity: "A second session of an identity",
+        lockRight: "Who may lock the room",
+    }],
+    ["What may be published", {
+        maxPublishers: "Maximum publishers", publishSources: "Sources", moderatorSources: "Sources for moderators only", audioOnly: "Audio only",
+        allowSimulcast: "Simulcast", maxVideoBitrate: "Maximum bitrate of a video", maxUplinkBitrate: "Maximum video bitrate of a participant",
+    }],
+    ["What is received", {
+        maxVideoSubscriptions: "Maximum videos at once", maxDownlinkBitrate: "Maximum video bitrate to a participant",
+        bandwidthMode: "How bandwidth is shared", shortage: "A video that does not fit", oversendBitrate: "Bitrate above the estimate",
+        minPlayoutDelayMilliseconds: "Shortest playout delay", maxPlayoutDelayMilliseconds: "Longest playout delay", subscribeRules: "Subscribe rules",
+    }],
+    ["Speakers", {
+        maxMicrophones: "Maximum microphones at once", alwaysHeard: "Always heard", speakerThreshold: "Speaker threshold (dBov)", maxSpeakers: "Maximum speakers listed",
+    }],
+    ["Codecs", {
+        videoCodecs: "Video codecs", audioCodecs: "Audio codecs", h264Profiles: "H.264 profiles", vp9Profiles: "VP9 profiles", av1Profiles: "AV1 profiles",
+    }],
+    ["How long it lasts", {
+        maxDurationSeconds: "Maximum duration of the room", maxStaySeconds: "Maximum stay of a participant", endStayWithToken: "A stay ends with its token",
+        emptyTimeoutSeconds: "Close when nobody joins for", departureTimeoutSeconds: "Close after the last one left",
+    }],
+    ["Other", { topology: "Topology" }],
+];
+const NOTES = {
+    waitingRoom: "Participants other than moderators wait until an operator or a moderator lets them in.",
+    requireEncryption: "Only participants that encrypt their media end to end may join; WHIP and WHEP cannot.",
+    duplicateIdentity: "When somebody joins with the identity of a member.",
+    lockRight: "Operators always may.",
+    oversendBitrate: "Only where a video that does not fit is sent above the estimate.",
+    topology: "Can only change while nobody is in the room.",
+    videoCodecs: "From each connection's next negotiation on. None checked: all.",
+    audioCodecs: "From each connection's next negotiation on. None checked: all.",
+    alwaysHeard: "One identity per line. Their microphones are sent however quiet they are.",
+};
+const WORDS = {
+    routed: "The server forwards", peerToPeer: "Peer to peer", replace: "Ends the older one", refuse: "Is refused", allow: "Joins beside the older one",
+    operators: "Operators", moderators: "Operators and moderators", members: "Everybody in the room", pause: "Is paused", oversend: "Is sent above the estimate",
+    grid: "Grid", collaboration: "Collaboration", presentation: "Presentation", microphone: "Microphone", camera: "Camera", screen: "Screen",
+    screenAudio: "Screen audio", opus: "Opus", red: "RED", otherAudio: "Other audio", vp8: "VP8", vp9: "VP9", h264: "H.264", av1: "AV1",
+};
+/** Lists that, being absent or empty, permit everything. */
+const EMPTY_MEANS_ALL = new Set(["videoCodecs", "audioCodecs", "h264Profiles", "vp9Profiles", "av1Profiles"]);
+
+/** [[group, [Field]]] of `properties`, the schema's members of a policy. */
+export function fieldsOf(properties) {
+    const groups = GROUPS.map(([title, names]) => [title, Object.entries(names).filter(([name]) => name in properties)]);
+    const known = new Set(groups.flatMap(([, names]) => names.map(([name]) => name)));
+    const others = Object.keys(properties).filter((name) => !known.has(name)).map((name) => [name, titleOf(name)]);
+    groups.at(-1)[1].push(...others);
+    return groups.map(([title, names]) => [title, names.map(([name, words]) => fieldOf(name, words, properties[name]))]);
+}
+
+/** "maxOtherThings" as "Max other things": a member that this page has no words for. */
+function titleOf(name) {
+    const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+    return words[0].toUpperCase() + words.slice(1);
+}
+
+function fieldOf(name, title, schema) {
+    const types = [schema.type].flat();
+    if (types.includes("boolean")) return new Choice(name, title, schema, [[true, "Yes"], [false, "No"]]);
+    if (schema.enum) return new Choice(name, title, schema, schema.enum.filter((one) => one !== null).map((one) => [one, word(one)]));
+    if (types.includes("integer") || types.includes("number")) return new Figure(name, title, schema);
+    if (schema.items?.enum) return new Checks(name, title, schema, schema.items.enum);
+    if (schema.items?.type === "integer") {
+        const { minimum, maximum } = schema.items;
+        return new Checks(name, title, schema, Array.from({ length: maximum - minimum + 1 }, (_, index) => minimum + index));
+    }
+    if (name === "alwaysHeard") return new Lines(name, title, schema);
+    return new Document(name, title, schema);
+}
+
+function word(value) { return WORDS[value] ?? (typeof value === "number" ? `Profile ${value}` : value); }
+
+const isSame = (one, other) => JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+
+/** One member. `base` is what is in force; absent where nothing is said. */
+class Field {
+    constructor(name, title, schema) {
+        Object.assign(this, { name, title, schema });
+        this.element = make("div", "field");
+        this.problem = make("p", "fault");
+        this.problem.id = `policy-${name}-fault`;
+    }
+
+    assemble(control) {
+        const note = NOTES[this.name] ?? (this.schema.description ?? "").replaceAll("`", "");
+        this.note = make("p", "note", note);
+        this.note.id = `policy-${this.name}-note`;
+        this.control = control;
+        control.id = `policy-${this.name}`;
+        control.setAttribute("aria-describedby", `${this.note.id} ${this.problem.id}`);
+        this.element.append(...this.parts(control), this.note, this.problem);
+        this.show(undefined);
+    }
+
+    parts(control) {
+        const label = make("label", "", this.title);
+        if (this.unit) label.append(make("span", "unit", ` (${this.unit})`));
+        label.append(control);
+        return [label];
+    }
+
+    /** What is in force; the control shows it unless a person changed it (`keep`). */
+    setBase(base, keep = false) {
+        const draft = keep ? this.change : undefined;
+        this.base = base;
+        if (draft === undefined) this.show(base);
+        this.element.classList.toggle("changed", this.change !== undefined);
+    }
+
+    /** What a merge patch says about it: undefined: nothing; null: back to the preset or the server's default. */
+    get change() {
+        const value = this.value;
+        if (isSame(value, this.base) || value === undefined) return undefined;
+        return value;
+    }
+
+    complain(text) {
+        this.problem.textContent = text;
+        this.control.setAttribute("aria-invalid", String(Boolean(text)));
+    }
+
+    /** Why the value cannot be sent; "" where it can. */
+    get fault() { return this.control.validationMessage ?? ""; }
+
+    /** A value of it in words. */
+    words(value) {
+        if (value === null) return "default";
+        return value === undefined ? "not set" : this.describe(value);
+    }
+
+    describe(value) { return Array.isArray(value) ? value.map(word).join(", ") || "none" : word(value); }
+}
+
+class Figure extends Field {
+    constructor(name, title, schema) {
+        super(name, title, schema);
+        this.scale = name.endsWith("Bitrate") ? 1000 : 1;
+        this.unit = { Bitrate: "kbit/s", Seconds: "seconds", Milliseconds: "ms" }[/Bitrate$|Seconds$|Milliseconds$/.exec(name)?.[0]];
+        const input = Object.assign(make("input"), { type: "number", inputMode: "decimal", step: this.scale === 1 ? "1" : "any" });
+        if (schema.minimum !== undefined) input.min = schema.minimum / this.scale;
+        if (schema.maximum !== undefined) input.max = schema.maximum / this.scale;
+        this.assemble(input);
+    }
+
+    show(value) {
+        this.control.value = value === undefined ? "" : value / this.scale;
+        this.control.placeholder = value === undefined ? "Not set" : "Default";
+    }
+
+    get value() {
+        if (this.control.value === "") return this.control.validity.badInput ? undefined : this.base === undefined ? undefined : null;
+        return Math.round(Number(this.control.value) * this.scale);
+    }
+
+    describe(value) { return this.unit ? `${value / this.scale} ${this.unit}` : String(value); }
+}
+
+class Choice extends Field {
+    constructor(name, title, schema, options) {
+        super(name, title, schema);
+        this.options = new Map(options);
+        this.assemble(make("select"));
+    }
+
+    show(value) {
+        const none = value === undefined ? "Not set" : "Back to the default";
+        const options = [...this.options].map(([key, text]) => new Option(text, JSON.stringify(key)));
+        this.control.replaceChildren(...options, new Option(none, ""));
+        this.control.value = value === undefined ? "" : JSON.stringify(value);
+    }
+
+    get value() { return this.control.value ? JSON.parse(this.control.value) : this.base === undefined ? undefined : null; }
+    describe(value) { return this.options.get(value) ?? String(value); }
+}
+
+/** A set of a few. The order of what is in force stays; what is added follows it. */
+class Checks extends Field {
+    constructor(name, title, schema, items) {
+        super(name, title, schema);
+        this.items = items;
+        this.boxes = new Map(items.map((item) => [item, Object.assign(make("input"), { type: "checkbox" })]));
+        this.reset = Object.assign(make("input"), { type: "checkbox" });
+        this.reset.onchange = () => { for (const box of this.boxes.values()) box.disabled = this.reset.checked; };
+        this.assemble(make("fieldset"));
+    }
+
+    parts(fieldset) {
+        fieldset.append(make("legend", "", this.title));
+        this.resetLabel = make("label", "check dim");
+        this.resetLabel.append(this.reset, "Back to the default");
+        for (const [item, box] of this.boxes) {
+            const label = make("label", "check");
+            label.append(box, word(item));
+            fieldset.append(label);
+        }
+        fieldset.append(this.resetLabel);
+        return [fieldset];
+    }
+
+    /** What an absent or empty list permits is what is checked. */
+    show(value) {
+        const isAll = value === undefined ? this.name !== "moderatorSources" : !value.length && EMPTY_MEANS_ALL.has(this.name);
+        for (const [item, box] of this.boxes) Object.assign(box, { checked: isAll || Boolean(value?.includes(item)), disabled: false });
+        this.reset.checked = false;
+        this.resetLabel.hidden = value === undefined;
+        this.shown = this.checked;
+    }
+
+    get checked() {
+        const order = [...(this.base ?? []).filter((item) => this.boxes.has(item)), ...this.items];
+        return [...new Set(order)].filter((item) => this.boxes.get(item).checked);
+    }
+
+    get value() {
+        if (this.reset.checked) return null;
+        const checked = this.checked;
+        if (isSame([...checked].sort(), [...this.shown].sort())) return this.base;
+        return checked.length === this.items.length && EMPTY_MEANS_ALL.has(this.name) ? [] : checked;
+    }
+
+    describe(value) { return value.length || !EMPTY_MEANS_ALL.has(this.name) ? super.describe(value) : "all"; }
+}
+
+class Lines extends Field {
+    constructor(name, title, schema) {
+        super(name, title, schema);
+        this.assemble(Object.assign(make("textarea"), { rows: 2, spellcheck: false }));
+    }
+
+    show(value) { this.control.value = (value ?? []).join("\n"); }
+
+    get value() {
+        const lines = this.control.value.split("\n").map((line) => line.trim()).filter(Boolean);
+        return lines.length || this.base?.length ? lines : this.base;
+    }
+
+    describe(value) { return value.join(", ") || "none"; }
+}
+
+/** A member that has no form of its own: as JSON. */
+class Document extends Field {
+    constructor(name, title, schema) {
+        super(name, title, schema);
+        this.unit = "JSON";
+        this.assemble(Object.assign(make("textarea"), { rows: 3, spellcheck: false }));
+    }
+
+    show(value) { this.control.value = value === undefined ? "" : JSON.stringify(value, null, 1); }
+
+    get value() {
+        if (!this.control.value.trim()) return this.base === undefined ? undefined : null;
+        try {
+            return JSON.parse(this.control.value);
+        } catch {
+            return undefined;
+        }
+    }
+
+    get fault() {
+        try {
+            if (this.control.value.trim()) JSON.parse(this.control.value);
+            return "";
+        } catch (problem) {
+            return `This is not JSON: ${problem.message}`;
+        }
+    }
+
+    describe(value) { return JSON.stringify(value); }
+}
