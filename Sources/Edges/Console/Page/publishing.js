@@ -19,18 +19,21 @@ export class Publishing {
 
     /** Begins to send tracks; `sources` says what each is: [{ track, source }]. */
     async add(sources, stream) {
-        const connection = this.connection ??= this.connect();
-        for (const { track, source } of sources) {
-            const layered = track.kind === "video" && this.simulcast && source === "camera";
-            const transceiver = connection.addTransceiver(track, {
-                direction: "sendonly", streams: [stream],
-                ...(layered ? { sendEncodings: SIMULCAST.map((encoding) => ({ ...encoding })) } : {}),
-            });
-            if (track.kind === "video") preferVideo(transceiver, this.codec);
-            else if (this.red) preferRedundantAudio(transceiver);
-            this.sent.set(track, { source, transceiver });
-        }
+        this.connection ??= this.connect();
+        for (const { track, source } of sources) this.attach(track, source, stream);
         await this.offer();
+    }
+
+    /** Gives a track its section of the next offer. */
+    attach(track, source, stream) {
+        const layered = track.kind === "video" && this.simulcast && source === "camera";
+        const transceiver = this.connection.addTransceiver(track, {
+            direction: "sendonly", streams: [stream],
+            ...(layered ? { sendEncodings: SIMULCAST.map((encoding) => ({ ...encoding })) } : {}),
+        });
+        if (track.kind === "video") preferVideo(transceiver, this.codec);
+        else if (this.red) preferRedundantAudio(transceiver);
+        this.sent.set(track, { source, stream, transceiver });
     }
 
     /** Stops sending tracks; the others go on. */
@@ -55,13 +58,14 @@ export class Publishing {
     /** One exchange; exchanges follow one after the other. */
     offer(options) {
         const exchange = async () => {
-            const connection = this.connection;
+            let connection = this.connection;
             if (!connection) return;
             await connection.setLocalDescription(await connection.createOffer(options));
             const denied = await this.announce();
             if (denied.length) {
                 await this.withdraw(denied);
-                if (!this.sent.size) return;
+                connection = this.connection;
+                if (!connection || !this.sent.size) return;
                 await connection.setLocalDescription(await connection.createOffer(options));
                 await this.announce();
             }
@@ -103,15 +107,25 @@ export class Publishing {
 
     /** Takes tracks that may not be sent out of an offer that was not made yet; the others may get other sections, and are announced anew. */
     async withdraw(denied) {
-        await this.connection.setLocalDescription({ type: "rollback" });
+        const connection = this.connection;
+        if (!connection) return;
+        const first = !connection.currentRemoteDescription;
+        if (!first) await connection.setLocalDescription({ type: "rollback" });
         for (const track of denied) {
             const { source, transceiver } = this.sent.get(track);
-            transceiver.stop();
+            if (!first) transceiver.stop();
             this.sent.delete(track);
             this.onDenied?.(source);
         }
-        for (const entry of this.sent.values()) {
-            if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
+        if (first) {
+            // Chromium now and then never begins ICE after the rollback of a first offer (measured: 1 page of 12); a new connection does.
+            connection.close();
+            this.connection = this.connect();
+            for (const [track, { source, stream }] of [...this.sent]) this.attach(track, source, stream);
+        } else {
+            for (const entry of this.sent.values()) {
+                if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
+            }
         }
     }
 
