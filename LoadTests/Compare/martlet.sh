@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Martlet as an operator runs it behind a proxy: one media worker a core.
+# Martlet as an operator runs it behind a proxy: one media worker per core, or WORKERS.
 #   martlet.sh start ADDRESS FOLDER
 set -euo pipefail
+martlet=${MARTLET:-$(dirname "$0")/../../.build/release/martlet}
 address=$2 folder=$3
 cat >"$folder/martlet.yaml" <<CONFIG
 insecure: true
@@ -9,14 +10,16 @@ http:
   bind: $address
 media:
   bind: $address
+  workers: ${WORKERS:-0}
   announced_addresses: [$address]
 keys:
   devkey: devsecret-devsecret-devsecret-00
 CONFIG
-martlet=${MARTLET:-$(dirname "$0")/../../.build/release/martlet}
 "$martlet" serve --config "$folder/martlet.yaml" >"$folder/martlet.log" 2>&1 &
 for _ in $(seq 100); do
     grep -qs 'martlet: ready' "$folder/martlet.log" && break
     sleep 0.1
 done
+cipher=$(sed -n 's/.*forwarding_cipher="\([^"]*\)".*/\1/p' "$folder/martlet.log")
+echo "$("$martlet" version), ${WORKERS:-$(nproc)} media workers, ICE-lite, AES-GCM by $cipher" >"$folder/description"
 echo "$! http://$address:7880 martlet"

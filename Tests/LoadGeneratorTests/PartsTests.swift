@@ -34,6 +34,29 @@ struct PartsTests {
         #expect(due == [2])
     }
 
+    @Test(
+        "Timers of independent peers fire within 100 us of their own times, those on a shared grid within 1 ms",
+        arguments: [
+            PeerTimers.independent, .shared,
+        ])
+    func slots(_ timers: PeerTimers) {
+        var wheel = TimingWheel(now: 0, slotNanoseconds: timers.slotNanoseconds)
+        var random = RandomSource(seed: 11)
+        let times = (0..<500).map { _ in Int64(random.next() % 3_000_000_000) }
+        for (key, time) in times.enumerated() { wheel.schedule(UInt64(key), at: time) }
+        let limit: Int64 = timers == .independent ? 100_000 : 1_000_000
+        var fired = 0
+        var now: Int64 = 0
+        var due: [UInt64] = []
+        while now < 3_100_000_000 {
+            now = wheel.nextDeadline(now: now, limit: 20_000_000)
+            wheel.advance(to: now, into: &due)
+            for key in due { #expect((0...limit).contains(now - times[Int(key)])) }
+            fired += due.count
+        }
+        #expect(fired == times.count)
+    }
+
     @Test("A trace is read back, and every flipped bit of it is detected")
     func traces() {
         let trace = Trace(stream: 7, counter: 123_456, time: 1 << 50)

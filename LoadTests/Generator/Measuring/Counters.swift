@@ -53,4 +53,6 @@ public struct Snapshot: Sendable {
     public var threadTime: Int64 = 0
     /// Connections that are up.
     public var open = 0
+    /// SRTP profiles that connections agreed on.
+    public var srtpProfiles: Set<String> = []
 }

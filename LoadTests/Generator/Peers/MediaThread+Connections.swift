@@ -88,6 +88,7 @@ extension MediaThread {
         peer.isConnected = true
         connecting -= 1
         counters.connected &+= 1
+        srtpProfiles.insert(peer.transport.srtpProfileName)
         joinTimes.add(now - peer.plan.startedAt)
         for plan in peer.plan.sends {
             let stream = SendStream(

@@ -19,6 +19,7 @@ final class MediaThread {
     let context: ClientContext
     var sockets: PeerSockets
     var wheel: TimingWheel
+    private let reportStep: Int64
     var peers: [Peer?] = []
     /// Where each peer lies, without owning it: for asking for its memory ahead.
     var places: [UnsafeRawPointer?] = []
@@ -31,6 +32,7 @@ final class MediaThread {
     /// The peer of each sending stream.
     var owners: [Int] = []
     var counters = Counters()
+    var srtpProfiles: Set<String> = []
     var delay = Histogram()
     var joinTimes = Histogram()
     var firstFrameTimes = Histogram()
@@ -52,16 +54,17 @@ final class MediaThread {
 
     init(
         shared: MediaThreadHandle, loops: LoopLibrary, addresses: PeerAddresses, certificate: Certificate,
-        profiles: String, seed: UInt64
+        profiles: String, seed: UInt64, timers: PeerTimers = .shared, receiveOffload: Bool = true
     ) throws {
         self.shared = shared
         self.loops = loops
-        sockets = try PeerSockets(addresses, wake: shared.wake.descriptor)
+        sockets = try PeerSockets(addresses, wake: shared.wake.descriptor, receiveOffload: receiveOffload)
         context = try ClientContext(certificate: certificate, profiles: profiles)
         random = RandomSource(seed: seed)
         now = loadio_monotonic()
         clockDifference = loadio_realtime() - now
-        wheel = TimingWheel(now: now)
+        wheel = TimingWheel(now: now, slotNanoseconds: timers.slotNanoseconds)
+        reportStep = timers.reportStep
         nextSnapshot = now
         shared.becomeReady(firstAddress: sockets.firstAddress)
     }
@@ -128,11 +131,9 @@ final class MediaThread {
     }
 
     func schedule(_ timer: Timer, _ index: Int, at time: Int64) {
-        // Feedback and reports come in steps of 4 ms: fewer turns, more datagrams in each.
-        let isLazy = timer == .feedback || timer == .report
-        let step: Int64 = 4_000_000
-        wheel.schedule(
-            UInt64(index) << 3 | timer.rawValue, at: isLazy ? (time + step - 1) / step * step : time)
+        // Feedback and reports in steps: fewer turns, more datagrams in each.
+        let step = timer == .feedback || timer == .report ? reportStep : 1
+        wheel.schedule(UInt64(index) << 3 | timer.rawValue, at: (time + step - 1) / step * step)
     }
 
     /// Marks what a peer's machines have written as that peer's. It leaves at the end of the turn, all peers' together.
@@ -168,7 +169,7 @@ final class MediaThread {
             Snapshot(
                 counters: counters, delay: delay, joinTimes: joinTimes, firstFrameTimes: firstFrameTimes,
                 threadTime: loadio_thread_time(),
-                open: peers.count { $0.map { $0.isConnected && !$0.isEnded } ?? false }))
+                open: peers.count { $0.map { $0.isConnected && !$0.isEnded } ?? false }, srtpProfiles: srtpProfiles))
         delay.removeAll()
         joinTimes.removeAll()
         firstFrameTimes.removeAll()

@@ -28,12 +28,12 @@ public struct Comparison {
 
     func cell(_ scenario: String, _ label: String) -> Cell? { cells["\(scenario)/\(label)"] }
 
-    /// One row a scenario and server: key figure, ratio to the first server, delay, loss, memory.
+    /// One row per scenario and server: key figure, ratio to the first server, what it carried, delay, loss, memory.
     public var table: String {
         var rows = [
             [
                 "scenario", "server", "runs", "us/packet", "ref. packets", "[min..max]", "ratio", "delay p50", "p99 ms",
-                "lost", "kB/peer", "generator us",
+                "lost", "packets/s", "cores", "failed joins", "kB/peer", "generator us", "SRTP",
             ]
         ]
         for scenario in scenarios {
@@ -47,8 +47,11 @@ public struct Comparison {
                     "[\(text(all.min(), 2))..\(text(all.max(), 2))]",
                     text(base.flatMap { base in references.map { $0 / base } }, 2), text(cell.median(\.delayP50), 3),
                     text(cell.median(\.delayP99), 3), "\(cell.reports.reduce(0) { $0 + $1.counts.lost })",
+                    text(cell.median(\.deliveredPerSecond), 0), text(cell.median(\.serverCores), 2),
+                    "\(cell.reports.reduce(0) { $0 + $1.failedJoins })",
                     text(cell.median { $0.residentPerPeer.map { $0 / 1e3 } }, 0),
                     text(cell.median(\.generatorPerPacket), 2),
+                    Set(cell.reports.flatMap(\.srtpProfiles)).sorted().joined(separator: " "),
                 ])
             }
         }

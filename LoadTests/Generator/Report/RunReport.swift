@@ -29,6 +29,11 @@ public struct RunReport: Codable, Sendable {
     public var seconds = 0.0
     public var peers = 0
     public var failedJoins = 0
+    /// SRTP profiles that connections agreed on.
+    public var srtpProfiles: [String] = []
+    /// How the peers behaved: when their timers fired, and whether they received runs of datagrams in one piece.
+    public var timers = PeerTimers.shared.rawValue
+    public var receiveOffload = true
     public var firstFailure: String?
 
     // The key figure.

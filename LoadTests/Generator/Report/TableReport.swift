@@ -6,7 +6,8 @@ extension RunReport {
         var rows: [(String, String)] = [
             ("scenario", scenario.name), ("server", "\(server) (\(driver))"),
             ("peers", "\(peers)\(failedJoins > 0 ? ", \(failedJoins) failed: \(firstFailure ?? "")" : "")"),
-            ("measured", "\(text(seconds, 1)) s"),
+            ("measured", "\(text(seconds, 1)) s"), ("SRTP", srtpProfiles.joined(separator: ", ")),
+            ("peers' timers", "\(timers), receive offload \(receiveOffload ? "on" : "off")"),
             ("", ""),
             (
                 "server CPU per delivered packet",

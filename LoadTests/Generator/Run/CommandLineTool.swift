@@ -14,6 +14,8 @@ public enum CommandLineTool {
           --token TOKEN          use this token instead
           --server-pid PID[,PID] the server's processes (the processes that listen on the URL's port)
           --threads N            media threads of the generator (1)
+          --timers WHICH         independent: each peer sends at its own time; shared: on a common grid, which costs the generator less (shared)
+          --receive-offload X    on: peers receive runs of datagrams in one piece, as from a network card with receive offload; off: one by one (on)
           --peer-addresses A     first address of the peers (127.1.0.1), or "ports": one port per peer on any address
           --srtp aes-cm          peers offer only AES_CM_128_HMAC_SHA1_80, as older clients do (aes-gcm: only AES-GCM)
           --room NAME            prefix of the rooms' names (load)
@@ -107,6 +109,16 @@ struct ParsedLine {
             case "--secret": secret = value
             case "--server-pid": options.serverProcesses = value.split(separator: ",").compactMap { Int32($0) }
             case "--threads": options.threads = Int(value) ?? 1
+            case "--timers":
+                guard let timers = PeerTimers(rawValue: value) else {
+                    throw .usage("--timers must be shared or independent, not '\(value)'")
+                }
+                options.timers = timers
+            case "--receive-offload":
+                guard ["on", "off"].contains(value) else {
+                    throw .usage("--receive-offload must be on or off, not '\(value)'")
+                }
+                options.receiveOffload = value == "on"
             case "--room": options.roomPrefix = value
             case "--srtp": overrides.append(("srtpProfiles", try Self.profiles(value)))
             case "--json": json = value

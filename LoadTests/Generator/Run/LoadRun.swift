@@ -37,12 +37,13 @@ public final class LoadRun {
         for (index, handle) in handles.enumerated() {
             let addresses = Self.share(options.addresses, index)
             let (profiles, seed) = (scenario.srtpProfiles, scenario.seed &+ UInt64(index))
+            let (timers, receiveOffload) = (options.timers, options.receiveOffload)
             threads.append(
                 try LoopThread(name: "media \(index)", cpu: nil) {
                     do {
                         let thread = try MediaThread(
                             shared: handle, loops: loops, addresses: addresses, certificate: certificate,
-                            profiles: profiles, seed: seed)
+                            profiles: profiles, seed: seed, timers: timers, receiveOffload: receiveOffload)
                         thread.run()
                     } catch { FileHandle.standardError.write(Data("media thread: \(error)\n".utf8)) }
                 })
@@ -69,6 +70,8 @@ public final class LoadRun {
         report.label = options.label.isEmpty ? options.driver : options.label
         report.date = ISO8601DateFormatter().string(from: Date())
         report.machine = Machine.description
+        report.timers = options.timers.rawValue
+        report.receiveOffload = options.receiveOffload
         try await waitForThreads()
         report.residentBefore = processes.memory().resident
         try await fill(&report)
@@ -130,6 +133,7 @@ public final class LoadRun {
             delay.add(snapshot.delay)
             joins.joinTimes.add(snapshot.joinTimes)
             joins.firstFrameTimes.add(snapshot.firstFrameTimes)
+            joins.srtpProfiles = snapshot.srtpProfiles
             report.timeline.append(second(from: before, to: sample, since: first, snapshot.delay))
             before = sample
             debt += scenario.churnPerSecond

@@ -24,6 +24,7 @@ extension RunReport {
         func milliseconds(_ histogram: Histogram, _ quantile: Double) -> Double {
             Double(histogram.quantile(quantile)) / 1e6
         }
+        srtpProfiles = joins.srtpProfiles.sorted()
         (delayP50, delayP99) = (milliseconds(delay, 0.5), milliseconds(delay, 0.99))
         (delayP999, delayMax) = (milliseconds(delay, 0.999), Double(delay.maximum) / 1e6)
         (joinP50, joinP95) = (milliseconds(joins.joinTimes, 0.5), milliseconds(joins.joinTimes, 0.95))
@@ -45,6 +46,7 @@ extension Snapshot {
         firstFrameTimes.add(other.firstFrameTimes)
         threadTime += other.threadTime
         open += other.open
+        srtpProfiles.formUnion(other.srtpProfiles)
     }
 }
 

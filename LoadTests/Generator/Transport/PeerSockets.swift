@@ -17,6 +17,7 @@ struct PeerSockets: ~Copyable {
     private static let ownBuffer: Int32 = 1 << 20
 
     let addresses: PeerAddresses
+    private let receiveOffload: Bool
     let epoll: Int32
     private var descriptors: [Int32] = []
     private let commands: Int32
@@ -27,8 +28,9 @@ struct PeerSockets: ~Copyable {
     /// The mark of a descriptor that is no socket: the wake signal.
     static let wakeMark = UInt32.max
 
-    init(_ addresses: PeerAddresses, wake: Int32) throws(LoadError) {
+    init(_ addresses: PeerAddresses, wake: Int32, receiveOffload: Bool = true) throws(LoadError) {
         self.addresses = addresses
+        self.receiveOffload = receiveOffload
         epoll = loadio_epoll()
         commands = loadio_epoll()
         receiver = loadio_receiver_new()
@@ -51,7 +53,7 @@ struct PeerSockets: ~Copyable {
     }
 
     private mutating func open(_ address: UInt32, _ size: Int32) throws(LoadError) -> Int {
-        let descriptor = loadio_socket(address, 0, size)
+        let descriptor = loadio_socket(address, 0, size, receiveOffload ? 1 : 0)
         guard descriptor >= 0 else { throw .system("socket") }
         _ = loadio_epoll_add(epoll, descriptor, UInt32(descriptors.count))
         descriptors.append(descriptor)

@@ -18,14 +18,14 @@
 #define SO_MEMINFO 55
 #endif
 
-int loadio_socket(uint32_t address, uint16_t port, int receive_buffer) {
+int loadio_socket(uint32_t address, uint16_t port, int receive_buffer, int offload) {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
     if (fd < 0) return -1;
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive_buffer, sizeof receive_buffer) != 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
-    setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
+    if (offload) setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
     // AnyIP: addresses of a locally routed net need not be assigned one by one.
     setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on);
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};

@@ -34,8 +34,8 @@ struct loadio_message {
 };
 
 /// A non-blocking IPv4 UDP socket bound to `address` (0: any) and `port` (0: the system's choice), with kernel time stamps,
-/// destination addresses and joined runs; -1 and errno on failure.
-int loadio_socket(uint32_t address, uint16_t port, int receive_buffer);
+/// destination addresses and, with `offload`, joined runs; -1 and errno on failure.
+int loadio_socket(uint32_t address, uint16_t port, int receive_buffer, int offload);
 int loadio_port(int fd);
 /// Datagrams that the kernel dropped because nobody fetched them in time.
 uint32_t loadio_drops(int fd);
