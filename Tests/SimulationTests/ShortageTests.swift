@@ -41,4 +41,70 @@ struct ShortageTests {
         #expect(last > returned)
         #expect(world.faults == [])
     }
+
+    /// A viewer behind 300 kbit/s, 10 s after it subscribed to a camera of 1,500 kbit/s.
+    private func narrowViewer(
+        of plan: VideoPlan, shortage: ShortagePolicy, seed: UInt64
+    ) throws -> (world: World, view: View, decisions: [DecisionRecord], framesPerSecond: Double) {
+        let world = try World(seed: Seeds.seed(seed))
+        let room = world.openRoom()
+        let wire = LinkModel(delay: .milliseconds(25))
+        let viewer = world.join(
+            room,
+            ClientSettings(
+                uplink: wire, downlink: LinkModel(delay: .milliseconds(25), rate: .kilobitsPerSecond(300))))
+        viewer.setPolicy { $0.shortage = shortage }
+        let view = viewer.subscribe(to: world.join(room, ClientSettings(link: wire)).publish(plan))
+        world.run(for: .seconds(10))
+        let before = view.frames.decoded
+        world.run(for: .seconds(20))
+        let decisions = world.nodes[0].decisions(about: viewer.id)
+        print("300 kbit/s, \(shortage): \(view.frames.decoded - before) frames in 20 s, \(decisions.map(\.reason))")
+        return (world, view, decisions, Double(view.frames.decoded - before) / 20)
+    }
+
+    @Test("B14: at 300 kbit/s a viewer of simulcast gets the smallest layer at its full frame rate, with the reason")
+    func simulcastAt300() throws {
+        let (world, view, decisions, rate) = try narrowViewer(of: .simulcast(), shortage: .pause, seed: 75)
+        #expect(view.checker.origins.last?.layer == 0)
+        #expect(rate > 25)
+        guard case .bandwidth(let needed, let available)? = decisions.last?.reason else {
+            Issue.record("\(decisions)")
+            return
+        }
+        #expect(needed > available && needed > .kilobitsPerSecond(300))
+        #expect(world.faults == [])
+    }
+
+    @Test("B14: at 300 kbit/s a single stream of 1,500 kbit/s is paused where the policy says so, with the reason")
+    func singleStreamIsPaused() throws {
+        let plan = VideoPlan.camera(.vp8, bitrate: .kilobitsPerSecond(1_500))
+        let (world, _, decisions, rate) = try narrowViewer(of: plan, shortage: .pause, seed: 76)
+        #expect(rate < 1)
+        guard let last = decisions.last, case .shortage(let needed, let available) = last.reason else {
+            Issue.record("\(decisions)")
+            return
+        }
+        #expect(last.layer == nil)
+        #expect(needed > available)
+        #expect(world.faults == [])
+    }
+
+    @Test(
+        "B14: at 300 kbit/s a single stream of 270 kbit/s is sent beyond the estimate where the policy allows it, with the reason"
+    )
+    func singleStreamIsOversent() throws {
+        let plan = VideoPlan.camera(.vp8, bitrate: .kilobitsPerSecond(270))
+        let (world, _, decisions, rate) = try narrowViewer(
+            of: plan, shortage: .oversend(.kilobitsPerSecond(150)), seed: 77)
+        #expect(rate > 5)
+        // The policy does not bite before something is known about the link.
+        let settled = decisions.filter { world.now - $0.time < .seconds(20) }
+        #expect(settled.allSatisfy { $0.layer != nil })
+        let excesses: [Bitrate] = settled.compactMap {
+            if case .oversent(let excess) = $0.reason { excess } else { nil }
+        }
+        #expect(!excesses.isEmpty && excesses.allSatisfy { $0 <= .kilobitsPerSecond(150) })
+        #expect(world.faults == [])
+    }
 }
