@@ -77,7 +77,7 @@ let modules: [Target] = [
     // Runtime: threads, sockets, actors.
     module("Runtime", "Logging", []),
     module("Runtime", "NetworkIO", ["CLinux", "Logging"]),
-    module("Runtime", "MediaWorkers", ["NetworkIO", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
+    module("Runtime", "MediaWorkers", ["NetworkIO", "ICE", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
     module(
         "Runtime", "RoomService",
         ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),

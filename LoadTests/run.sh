@@ -10,6 +10,8 @@ scenario=$1
 shift
 [ -f "$scenario" ] || scenario=$here/Scenarios/$scenario.json
 log=$(mktemp)
+# The load decides how busy the server gets, unless the environment says otherwise.
+export MARTLET_ADMISSION_MAX_CPU=${MARTLET_ADMISSION_MAX_CPU:-100}
 "$martlet" serve --dev >"$log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -f "$log"' EXIT

@@ -4,6 +4,8 @@
 set -euo pipefail
 martlet=${MARTLET:-$(dirname "$0")/../../.build/release/martlet}
 address=$2 folder=$3
+# The file has a secret, which the server refuses where others can read it.
+umask 077
 cat >"$folder/martlet.yaml" <<CONFIG
 insecure: true
 http:
@@ -12,6 +14,8 @@ media:
   bind: $address
   workers: ${WORKERS:-0}
   announced_addresses: [$address]
+# The load decides how busy it gets.
+admission: {max_cpu: 100}
 keys:
   devkey: devsecret-devsecret-devsecret-00
 CONFIG

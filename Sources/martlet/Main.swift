@@ -14,6 +14,9 @@ enum Martlet {
                 let configuration = try load(file, development: false, on: .current)
                 for warning in configuration.warnings { complain("martlet: warning: \(warning)") }
                 print("\(file): valid")
+            case .showConfig(let file, let isDevelopment):
+                let configuration = try load(file, development: isDevelopment, on: nil, needsKey: false)
+                for line in configuration.shown { say(line) }
             case .ask(let command): try command.run(say)
             case .completion(let script): print(script)
             case .version: print("martlet \(version)")
@@ -27,11 +30,12 @@ enum Martlet {
 
     /// The checked configuration; without a machine, for a command that does not serve.
     static func load(
-        _ file: String?, development: Bool, on machine: Machine?
+        _ file: String?, development: Bool, on machine: Machine?, needsKey: Bool = true
     ) throws(CommandError) -> Configuration {
         do {
             return try Configuration.load(
-                file: file, environment: ProcessInfo.processInfo.environment, development: development, on: machine)
+                file: file, environment: ProcessInfo.processInfo.environment, development: development, on: machine,
+                needsKey: needsKey)
         } catch {
             throw CommandError(message: error.faults.map { "martlet: \($0)" }.joined(separator: "\n"), exitCode: 1)
         }
@@ -43,9 +47,12 @@ enum Martlet {
     private static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
 
     private static func serve(_ file: String?, _ isDevelopment: Bool) async throws(CommandError) {
+        Signals.prepare(isInteractive: isDevelopment)
         let server = try await Server.start(try load(file, development: isDevelopment, on: .current))
         if isDevelopment { say(server.invitation) }
-        await Signals.untilAskedToEnd()
+        await Signals.untilAskedToEnd(isInteractive: isDevelopment) {
+            await server.reload(file: file, environment: ProcessInfo.processInfo.environment)
+        }
         await server.stop()
     }
 }

@@ -20,20 +20,25 @@ import Webhooks
 
 /// Everything that runs: workers, rooms, the public and the private listener. Started in that order, stopped in reverse.
 struct Server {
-    private let configuration: Configuration
+    let live: LiveConfiguration
     let workers: MediaWorkerPool
     let rooms: RoomService
-    private let webhooks: Webhooks
+    let webhooks: Webhooks
     private let roomsTask: Task<Void, Never>
     private let webhooksTask: Task<Void, Never>
     private let sessions: SessionStore
     private let sessionsTask: Task<Void, Never>
-    /// The workers' watchdog and the heap's keeper.
+    /// The workers' watchdog, and who looks after heap, load and addresses.
     private let keepers: [Task<Void, Never>]
-    private let publicListener: HTTPServer
+    /// nil: clients are told what is configured.
+    let addresses: AddressKeeper?
+    let publicListener: HTTPServer
     private let privateListener: HTTPServer
     let health: Health
-    private let logger: Logger
+    let logger: Logger
+
+    /// What is in force.
+    var configuration: Configuration { live.configuration.value }
 
     static func start(_ configuration: Configuration) async throws(CommandError) -> Server {
         let output = LogOutput(
@@ -41,6 +46,7 @@ struct Server {
             showAddresses: configuration.logShowsAddresses)
         let logger = Logger("martlet", output: output)
         let openFiles = OpenFiles.raiseLimit()
+        let live = LiveConfiguration(configuration, openFiles: openFiles)
         let workers = try startWorkers(configuration, logger)
         let database = try openDatabase(configuration)
         let sessions = SessionStore(
@@ -48,10 +54,11 @@ struct Server {
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) })
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
+        let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            keep: { await rules.keep($0, logger) })
+            keep: { await rules.keep($0, logger) }, load: load)
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
@@ -65,26 +72,38 @@ struct Server {
         let context = EdgeContext(
             rooms: rooms,
             gate: TokenGate(
-                verifier: TokenVerifier(configuration), clock: { MonotonicClock.wallMilliseconds() / 1_000 },
+                verifier: live.verifier, clock: { MonotonicClock.wallMilliseconds() / 1_000 },
                 isRevoked: { rooms.revocations.revokes($0, now: MonotonicClock.now()) }),
-            iceServers: ICEServers(
-                configuration.iceServers, lifetimeSeconds: Int64(configuration.iceCredentialsLifetime.seconds),
-                now: { MonotonicClock.wallMilliseconds() / 1_000 }),
+            iceServers: ICEServers(live.iceServers, now: { MonotonicClock.wallMilliseconds() / 1_000 }),
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
         let listeners = try configuration.listeners(openFiles: openFiles, logger)
         let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
-        let keepers = [Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) }]
+        let addresses = AddressKeeper(configuration, workers, rooms, logger.named("addresses"))
+        // Before anybody joins: descriptions keep what they say.
+        let areKnown = await addresses?.ask() ?? false
+        let keepers = [
+            Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
+            Task { await LoadKeeper.run(load, workers, rooms) },
+            Task { if let addresses { await addresses.run(areKnown: areKnown) } },
+        ]
         let server = Server(
-            configuration: configuration, workers: workers, rooms: rooms, webhooks: webhooks, roomsTask: roomsTask,
+            live: live, workers: workers, rooms: rooms, webhooks: webhooks, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
+            addresses: addresses,
             publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
         try await server.listen(context)
         health.becomeReady()
-        for warning in configuration.warnings { logger.warning("\(warning)") }
-        logger.info("ready", ["http": .number(server.publicListener.port), "version": .text(Martlet.version)])
+        server.report(configuration)
         return server
+    }
+
+    /// What the log begins with.
+    private func report(_ configuration: Configuration) {
+        for warning in configuration.warnings { logger.warning("\(warning)") }
+        for note in configuration.notes { logger.info("\(note)") }
+        logger.info("ready", ["http": .number(publicListener.port), "version": .text(Martlet.version)])
     }
 
     private static func startWorkers(

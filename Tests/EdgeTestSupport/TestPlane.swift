@@ -19,7 +19,7 @@ public final class TestPlane: MediaPlane {
     public func candidates(of worker: WorkerIndex) -> [SocketAddress] {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900)]
     }
-    public func leastLoadedWorker() -> WorkerIndex? { WorkerIndex(0) }
+    public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? { WorkerIndex(0) }
     public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
         received.withLock { $0 += commands }
     }

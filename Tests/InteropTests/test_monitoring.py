@@ -40,6 +40,7 @@ FIRING = {
                              ('martlet_transit_seconds_count{instance="a"}', "0+10000x120")], {}),
     "MartletSocketBufferFull": ([('martlet_receive_buffer_drops_total{instance="a",worker="0"}', "0+100x120")], {}),
     "MartletJoinsRefused": ([('martlet_refusals_total{instance="a",code="overloaded"}', "0+10x120")], {"code": "overloaded"}),
+    "MartletNearItsLimit": ([('martlet_load{instance="a"}', "0.95x120")], {}),
     "MartletConnectsSlowly": ([('martlet_connect_seconds_bucket{instance="a",le="3"}', "0+1x120"),
                                ('martlet_connect_seconds_bucket{instance="a",le="5"}', "0+10x120"),
                                ('martlet_connect_seconds_bucket{instance="a",le="+Inf"}', "0+10x120"),

@@ -1,8 +1,13 @@
 """What operators do: commands, health, metrics, an end that calls survive, and a server that is not open by mistake."""
 import asyncio
+import os
 import pathlib
+import re
+import signal as signal_module
 import socket
+import ssl
 import subprocess
+import tempfile
 import time
 
 import aiohttp
@@ -12,7 +17,7 @@ from conftest import running
 from support.bare import BarePeer, offer
 from support.server import BINARY, ROOT, Server
 from support.signalling import signal
-from support.tokens import token
+from support.tokens import KEY, SECRET, token
 from support.waiting import until_true
 
 
@@ -195,3 +200,94 @@ def test_minted_tokens_join(server):
     asyncio.run(run())
     status, minted, _ = martlet("token", "--config", str(path), "--admin")
     assert server.request("GET", "/v1/rooms", headers={"Authorization": f"Bearer {minted.strip()}"})[0] == 200
+
+
+# Reload
+
+
+def hang_up(server, lines):
+    """SIGHUP, and the log that follows when a line of it has one of `lines`."""
+    before = len(server.log())
+    server.process.send_signal(signal_module.SIGHUP)
+    asyncio.run(until_true(lambda: any(one in server.log()[before:] for one in lines), 10, f"one of {lines} in the log"))
+    return server.log()[before:]
+
+
+def test_a_reload_changes_keys_limits_and_log_level_and_calls_go_on():
+    server = Server().start()
+    path = pathlib.Path(server.folder.name) / "martlet.yaml"
+    first = path.read_text()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            path.write_text(first.replace(f"  {KEY}: {SECRET}", f"  second: {SECRET}") + "log: {level: debug}\nrooms: {max_participants: 1}\n")
+            log = await asyncio.to_thread(hang_up, server, ["was reloaded"])
+            assert f"changed=rooms.max_participants, log.level, keys.{KEY}, keys.second" in log.replace('"', ""), log
+            assert (await ada.request("ping"))[0]["type"] == "pong", "who is in stays"
+            assert whip(server, "cam")[0] == 401, "the old key is not known any more"
+
+    asyncio.run(run())
+    status, minted, _ = martlet("token", "--config", str(path), "--identity", "a", "--room", "one")
+    headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {minted.strip()}"}
+    assert server.request("POST", "/whip/one", offer(), headers)[0] == 201
+    status, minted, _ = martlet("token", "--config", str(path), "--identity", "b", "--room", "one")
+    headers["Authorization"] = f"Bearer {minted.strip()}"
+    assert server.request("POST", "/whip/one", offer(), headers)[0] == 409, "one may be in a room now"
+    # A fault changes nothing, whatever else is right; what cannot change is named.
+    good = path.read_text()
+    path.write_text(good.replace("max_participants: 1", "max_participants: none"))
+    log = hang_up(server, ["was not reloaded"])
+    line = path.read_text().splitlines().index("rooms: {max_participants: none}") + 1
+    assert f"{path}:{line}: rooms.max_participants: 'none' is not valid" in log, log
+    assert server.request("POST", "/whip/one", offer(), headers)[0] == 409
+    path.write_text(good.replace(f"port: {server.http}", "port: 1"))
+    log = hang_up(server, ["was reloaded"])
+    assert "http.port: has changed and is read at start only; restart the server for it" in log, log
+    assert server.stop() == 0
+
+
+def test_a_renewed_certificate_is_shown_to_new_connections_and_open_ones_go_on(tmp_path):
+    def certificate(name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                        "-keyout", tmp_path / "key.pem", "-out", tmp_path / "certificate.pem"], check=True, capture_output=True)
+
+    def shown(context=ssl._create_unverified_context()):
+        with socket.create_connection((server.host, server.http)) as plain, context.wrap_socket(plain) as secure:
+            return secure.getpeercert(binary_form=True)
+
+    certificate("one")
+    extra = f"http.tls.certificate: {tmp_path}/certificate.pem\nhttp.tls.key: {tmp_path}/key.pem\n"
+    server = Server(extra=extra).start()
+    first = shown()
+    with socket.create_connection((server.host, server.http)) as plain, ssl._create_unverified_context().wrap_socket(plain) as open_one:
+        certificate("two")
+        hang_up(server, ["was reloaded"])
+        assert shown() != first
+        open_one.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert open_one.recv(100).startswith(b"HTTP/1.1 200 ")
+    second = shown()
+    (tmp_path / "key.pem").write_text("nothing")
+    assert "holds no private key" in hang_up(server, ["was not reloaded"])
+    assert shown() == second
+    assert server.stop() == 0
+
+
+def test_the_configuration_in_force_is_shown_with_where_it_is_from(server):
+    path = pathlib.Path(server.folder.name) / "martlet.yaml"
+    status, text, _ = martlet("config", "show", "--config", str(path), environment={"MARTLET_LOG_LEVEL": "error"})
+    lines = [re.sub(" +", " ", line) for line in text.splitlines()]
+    assert status == 0 and SECRET not in text and f"keys.{KEY}: *** # {path}:" in "\n".join(lines)
+    assert f"http.port: {server.http} # {path}:3" in lines and "log.level: error # MARTLET_LOG_LEVEL" in lines
+    assert "media.gather_microseconds: 1000 # default" in lines
+
+
+def test_a_secret_that_every_user_can_read_is_refused(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / "martlet.yaml"
+        path.write_text(f"log: {{level: info}}\nkeys: {{app: {'k' * 32}}}\n")
+        path.chmod(0o644)
+        status, _, text = martlet("serve", "--config", str(path))
+        assert status == 1 and f"{path}:2: a secret is in a file that every user" in text and f"chmod o-rwx {path}" in text, text
+        path.chmod(0o640)
+        assert martlet("check-config", str(path))[0] == 0

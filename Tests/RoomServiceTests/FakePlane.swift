@@ -33,7 +33,9 @@ final class FakePlane: MediaPlane {
     func candidates(of worker: WorkerIndex) -> [SocketAddress] {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900 + UInt16(worker.rawValue))]
     }
-    func leastLoadedWorker() -> WorkerIndex? { WorkerIndex(1) }
+    func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? {
+        [WorkerIndex(1), WorkerIndex(0)].first { !excluded.contains($0) }
+    }
     func setHangs(_ hangs: Bool) { state.withLock { $0.hangs = hangs } }
     /// The worker stops answering when it is given its next command.
     func hangAtNextCommand() { state.withLock { $0.hangsAtNextCommand = true } }

@@ -58,3 +58,22 @@ struct DatabaseTests {
         }
     }
 }
+
+@Suite("Database file")
+struct DatabaseFileTests {
+    @Test("A new file and those beside it are their user's alone: webhooks' secrets are in it")
+    func mode() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let database = try Database(path: folder.appending(path: "martlet.db").path)
+        try await database.transaction { (sql) throws(DatabaseError) in _ = try sql.run("CREATE TABLE t (a)") }
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(files.contains("martlet.db"))
+        for file in files {
+            let path = folder.appending(path: file).path
+            let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+            #expect(mode == 0o600, "\(file)")
+        }
+    }
+}

@@ -15,7 +15,7 @@ compare_packages=(janus iproute2 jq)
 package_packages=(dpkg-dev binutils python3)
 test_packages=(debootstrap curl chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
-    gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 gcc libc6-dev)
+    gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 nftables gcc libc6-dev)
 
 fail() {
     echo "$1" >&2

@@ -38,6 +38,7 @@ struct MetricsPageTests {
         var rooms = RoomServiceStatistics()
         rooms.refusals = ["room_full": 2]
         page.add(rooms: rooms)
+        page.add(load: LoadGate(workers: 2).report)
         page.add(http: HTTPServerStatistics())
         page.add(process: .now())
         let types = page.text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ") }

@@ -32,7 +32,7 @@ private final class Receiver: Sendable {
 
     var world: Webhooks.World {
         Webhooks.World(
-            post: { [self] request in
+            post: { [self] request, _ in
                 let body = String(decoding: request.body, as: UTF8.self)
                 let outcome = state.withLock { state in
                     state.attempts += 1

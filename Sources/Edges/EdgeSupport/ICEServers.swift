@@ -26,28 +26,47 @@ public struct ICEServers: Sendable {
         public init(_ server: ICEServer) { self.server = server }
     }
 
-    private let entries: [Entry]
-    private let lifetimeSeconds: Int64
+    /// What is configured.
+    public struct Settings: Sendable, Hashable {
+        public var entries: [Entry]
+        /// How long credentials are good that are made from a secret.
+        public var lifetimeSeconds: Int64
+
+        /// Servers whose credentials are good for `lifetimeSeconds`.
+        public init(_ entries: [Entry], lifetimeSeconds: Int64 = 3_600) {
+            self.entries = entries
+            self.lifetimeSeconds = lifetimeSeconds
+        }
+    }
+
+    private let settings: Live<Settings>
     private let now: @Sendable () -> Int64
 
     /// Servers whose credentials are good for `lifetimeSeconds`; `now` gives seconds since 1970.
     public init(_ entries: [Entry], lifetimeSeconds: Int64 = 3_600, now: @escaping @Sendable () -> Int64 = { 0 }) {
-        self.entries = entries
-        self.lifetimeSeconds = lifetimeSeconds
+        self.init(Live(Settings(entries, lifetimeSeconds: lifetimeSeconds)), now: now)
+    }
+
+    /// Servers that may change.
+    public init(_ settings: Live<Settings>, now: @escaping @Sendable () -> Int64) {
+        self.settings = settings
         self.now = now
     }
 
     /// How long the credentials are good that a client of a room is told; nil: for ever.
     public func lifetimeSeconds(for claims: AccessClaims, room: String?, origin: String?) -> Int64? {
-        entries.contains { $0.secret != nil && $0.concerns(claims, room, origin) } ? lifetimeSeconds : nil
+        let settings = settings.value
+        let hasSecret = settings.entries.contains { $0.secret != nil && $0.concerns(claims, room, origin) }
+        return hasSecret ? settings.lifetimeSeconds : nil
     }
 
     /// What the bearer of a token is told. `room` is the room that it names beside its token, `origin` that of its page.
     public func servers(for claims: AccessClaims, room: String?, origin: String?) -> [ICEServer] {
-        entries.filter { $0.concerns(claims, room, origin) }.map { entry in
+        let settings = settings.value
+        return settings.entries.filter { $0.concerns(claims, room, origin) }.map { entry in
             guard let secret = entry.secret else { return entry.server }
             var server = entry.server
-            let username = "\(now() + lifetimeSeconds):\(Self.mark(claims))"
+            let username = "\(now() + settings.lifetimeSeconds):\(Self.mark(claims))"
             server.username = username
             server.credential = Self.password(of: username, secret: secret)
             return server

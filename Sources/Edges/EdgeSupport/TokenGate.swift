@@ -4,13 +4,21 @@ import Rooms
 
 /// Takes the access token out of a request and verifies it.
 public struct TokenGate: Sendable {
-    private let verifier: TokenVerifier
+    private let verifier: Live<TokenVerifier>
     private let clock: @Sendable () -> Int64
     private let isRevoked: @Sendable (AccessClaims) -> Bool
 
     /// A gate that believes `verifier`; `clock` gives seconds since 1970, `isRevoked` says which good tokens an operator has revoked.
     public init(
         verifier: TokenVerifier, clock: @escaping @Sendable () -> Int64,
+        isRevoked: @escaping @Sendable (AccessClaims) -> Bool = { _ in false }
+    ) {
+        self.init(verifier: Live(verifier), clock: clock, isRevoked: isRevoked)
+    }
+
+    /// A gate whose keys may change.
+    public init(
+        verifier: Live<TokenVerifier>, clock: @escaping @Sendable () -> Int64,
         isRevoked: @escaping @Sendable (AccessClaims) -> Bool = { _ in false }
     ) {
         self.verifier = verifier
@@ -30,7 +38,7 @@ public struct TokenGate: Sendable {
 
     /// The claims of a token that came by another way than a request's.
     public func claims(of token: String) throws(AccessTokenError) -> AccessClaims {
-        let claims = try verifier.verify(token, at: clock())
+        let claims = try verifier.value.verify(token, at: clock())
         guard !isRevoked(claims) else { throw .revoked }
         return claims
     }

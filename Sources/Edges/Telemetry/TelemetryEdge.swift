@@ -58,6 +58,7 @@ public struct TelemetryEdge: Sendable {
         page.add(
             "ready", .gauge, "1 while the server accepts new work (the state of /readyz).",
             readiness.status == 200 ? 1 : 0)
+        page.add(load: rooms.load.report)
         page.add(rooms: await rooms.statistics())
         let statistics = await workers.statistics()
         page.add(hangsOf: statistics)

@@ -3,6 +3,12 @@ import Primitives
 
 /// Who gets a connection, and who loses one for it.
 extension HTTPListener {
+    /// Another certificate and key for connections that are accepted from now on.
+    func replaceCertificate(_ files: TLSFiles) throws(HTTPServerError) {
+        guard tls != nil else { return }
+        tls = try TLSContext(files)
+    }
+
     /// Connections accepted in one turn, before others get theirs.
     private static let acceptsPerTurn = 64
     /// How soon accepting is tried again where the system has no descriptor and no connection could be closed.

@@ -109,6 +109,14 @@ public final class HTTPServer: Sendable {
         for _ in 0..<3 { await listener?.passTurn() }
     }
 
+    /// Shows another certificate to clients that connect from now on; connections that are open keep theirs. Nothing changes where it cannot be used.
+    public func replaceCertificate(_ files: TLSFiles) async throws(HTTPServerError) {
+        let listener = phase.withLock { phase -> HTTPListener? in
+            if case .running(let listener, _, _) = phase { listener } else { nil }
+        }
+        try await listener?.replaceCertificate(files)
+    }
+
     /// Stops listening, closes WebSockets with 1001, gives requests in work a moment, ends the thread.
     public func stop() async {
         let running = phase.withLock { phase -> (HTTPListener, LoopThread)? in

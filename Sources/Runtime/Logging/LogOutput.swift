@@ -12,7 +12,8 @@ public enum LogFormat: String, Sendable, CaseIterable {
 /// Where all loggers of a process write: whole lines, one at a time, whatever thread they come from.
 public final class LogOutput: Sendable {
     /// From which level on a component writes before anybody says otherwise.
-    public let level: LogLevel
+    public var level: LogLevel { standard.level }
+    private let standard: LogThreshold
     /// By component, as soon as it has a logger.
     private let thresholds = Mutex<[String: LogThreshold]>([:])
     private let formatter: LogFormatter
@@ -23,7 +24,7 @@ public final class LogOutput: Sendable {
         level: LogLevel = .info, format: LogFormat = .text, showAddresses: Bool = false,
         sink: @escaping @Sendable (String) -> Void = LogOutput.writeToStandardError
     ) {
-        self.level = level
+        standard = LogThreshold(level)
         self.formatter = LogFormatter(format: format, showAddresses: showAddresses)
         self.sink = Mutex(sink)
     }
@@ -47,6 +48,14 @@ public final class LogOutput: Sendable {
             if let unknown = levels.keys.sorted().first(where: { thresholds[$0] == nil }) { return unknown }
             for (component, level) in levels { thresholds[component]?.level = level }
             return nil
+        }
+    }
+
+    /// Sets the level of every component, also of those that have no logger yet, from the next line on.
+    public func setLevel(_ level: LogLevel) {
+        thresholds.withLock { thresholds in
+            standard.level = level
+            for threshold in thresholds.values { threshold.level = level }
         }
     }
 

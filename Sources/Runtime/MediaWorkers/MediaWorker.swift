@@ -54,6 +54,15 @@ public actor MediaWorker {
     /// Counters and gauges of this worker.
     public func statistics() -> WorkerStatistics { core.statistics }
 
+    /// Asks a STUN server, or asks again, for the address under which it sees this worker's socket.
+    func ask(_ server: SocketAddress) { core.ask(server) }
+
+    /// The server's answer, once; nil while there is none.
+    func takeMappedAddress() -> SocketAddress? { core.takeMappedAddress() }
+
+    /// Nobody waits for the server's answer any more.
+    func stopAsking() { core.stopAsking() }
+
     /// Streams, peers and rooms as of the last command; may be read from anywhere.
     public nonisolated var load: Int { publishedLoad.load(ordering: .relaxed) }
 

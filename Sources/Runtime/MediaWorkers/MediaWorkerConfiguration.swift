@@ -13,6 +13,8 @@ public struct MediaWorkerConfiguration: Sendable {
     /// The advertised addresses. One with a port gives that of the first worker, the others count up, as behind a port mapping; one without uses the
     /// ports of the workers. Empty: the bind address, else those of the machine's interfaces.
     public var advertisedAddresses: [SocketAddress] = []
+    /// Whether addresses that `discover` finds are advertised, before those of `advertisedAddresses` and in place of the machine's own.
+    public var discoversAddresses = false
     /// Which of the machine's addresses are advertised if neither of the above is set.
     public var addressFilter = AddressFilter()
     /// Binds each worker to one processor. Good on a dedicated machine, bad on a shared one.

@@ -27,6 +27,10 @@ public final class MediaWorkerPool: Sendable {
     /// SHA-256 of the certificate that every worker shows.
     public let fingerprintSHA256: [UInt8]
     private let advertisedAddresses: [SocketAddress]
+    /// What is advertised beside discovered addresses.
+    private let givenAddresses: [SocketAddress]
+    /// By worker; empty until they are discovered.
+    private let discovered: Mutex<[[SocketAddress]]>
     private let endEvents: @Sendable () -> Void
     private let threads: Mutex<[LoopThread]>
     private let lastPlaced = Atomic<Int>(0)
@@ -61,6 +65,8 @@ public final class MediaWorkerPool: Sendable {
         fingerprintSHA256 = certificate.fingerprintSHA256
         endEvents = { continuation.finish() }
         advertisedAddresses = Self.advertisedAddresses(configuration)
+        givenAddresses = configuration.advertisedAddresses
+        discovered = Mutex(Array(repeating: [], count: workers.count))
         if advertisedAddresses.allSatisfy(\.isLoopback), configuration.addressFilter != AddressFilter() {
             logger.warning(
                 "no address matches media.interfaces and media.networks; only clients on this machine can connect media"
@@ -87,17 +93,29 @@ public final class MediaWorkerPool: Sendable {
 
     /// Where clients reach `worker`.
     public func candidates(of worker: MediaWorker) -> [SocketAddress] {
-        advertisedAddresses.map { address in
+        let found = discovered.withLock { $0[worker.index] }
+        let others = (found.isEmpty ? advertisedAddresses : givenAddresses).map { address in
             let port = address.port == 0 ? worker.port : address.port &+ UInt16(worker.index)
             return SocketAddress(high: address.high, low: address.low, port: port)
+        }
+        return found + others.filter { !found.contains($0) }
+    }
+
+    /// Advertises the addresses that were discovered for each worker; whether they are others than before.
+    public func advertise(discovered addresses: [[SocketAddress]]) -> Bool {
+        discovered.withLock { discovered in
+            defer { discovered = addresses }
+            return discovered != addresses
         }
     }
 
     /// The worker for the next room: the one with the least to do, and among equals the next in turn, so that rooms made in one
-    /// moment, before any of them has members, spread. nil where every worker hangs.
-    public func leastLoadedWorker() -> MediaWorker? {
+    /// moment, before any of them has members, spread. nil where every worker hangs or is in `excluded`.
+    public func leastLoadedWorker(except excluded: Set<Int> = []) -> MediaWorker? {
         let start = lastPlaced.load(ordering: .relaxed) + 1
-        let order = (0..<workers.count).map { workers[($0 + start) % workers.count] }.filter { !hangs($0.index) }
+        let order = (0..<workers.count).map { workers[($0 + start) % workers.count] }.filter {
+            !hangs($0.index) && !excluded.contains($0.index)
+        }
         guard let first = order.first else { return nil }
         let chosen = order.dropFirst().reduce(first) { $1.load < $0.load ? $1 : $0 }
         lastPlaced.store(chosen.index, ordering: .relaxed)

@@ -1,3 +1,4 @@
+import ICE
 import MediaEngine
 import NetworkIO
 import Primitives
@@ -22,6 +23,7 @@ extension WorkerCore {
                     continue
                 }
                 for part in 0..<run.count where !postpone(run[part], from: run.source) {
+                    if let probe, probe.receive(UnsafeRawBufferPointer(run[part]), from: run.source) { continue }
                     makeRoom()
                     engine.receive(run[part], from: run.source, at: now, into: &batch)
                 }

@@ -1,3 +1,4 @@
+import ICE
 import MediaControl
 import MediaEngine
 import NetworkIO
@@ -25,6 +26,8 @@ struct WorkerCore: ~Copyable {
     let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
     var handshakes = HandshakeQueue()
     var standstill = Standstill()
+    /// A question to a STUN server that is not answered yet; see `MediaWorkerPool.discover`.
+    private(set) var probe: AddressProbe?
     /// Handshake datagrams processed in this turn.
     var handshakesDone = 0
     var turns: UInt64 = 0
@@ -54,6 +57,23 @@ struct WorkerCore: ~Copyable {
             engine.apply(command, at: now, into: &batch)
         }
     }
+
+    /// Asks a STUN server, or asks again, for the address under which it sees the socket. The turn that follows sends it.
+    mutating func ask(_ server: SocketAddress) {
+        if probe?.server != server { probe = AddressProbe(server: server) }
+        makeRoom()
+        _ = probe?.send(into: &batch)
+    }
+
+    /// The answer, once; nil while there is none.
+    mutating func takeMappedAddress() -> SocketAddress? {
+        guard let mapped = probe?.mapped else { return nil }
+        probe = nil
+        return mapped
+    }
+
+    /// Nobody waits for the answer any more.
+    mutating func stopAsking() { probe = nil }
 
     /// One turn: fetches what came in, lets deadlines happen, forwards, sends; then feedback, if it woke the loop or is due.
     mutating func turn(at now: MonotonicTime, hasFeedback: Bool) {

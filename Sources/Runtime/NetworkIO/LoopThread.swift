@@ -60,6 +60,9 @@ public enum Scheduling {
     /// Puts the calling thread before those that may wait: media before signalling. Without the right to do so (CAP_SYS_NICE, RLIMIT_NICE) it is
     /// only woken sooner.
     public static func preferCurrentThread() { _ = clinux_prefer_thread(nice, slice) }
+
+    /// Whether it has that right.
+    static var mayPreferThreads: Bool { clinux_may_nice(nice) != 0 }
 }
 
 /// The processors of the machine that this process may use.

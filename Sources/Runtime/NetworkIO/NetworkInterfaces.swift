@@ -42,7 +42,7 @@ public enum NetworkInterfaces {
         return found
     }
 
-    private static func socketAddress(_ address: UnsafeMutablePointer<sockaddr>) -> SocketAddress? {
+    static func socketAddress(_ address: UnsafeMutablePointer<sockaddr>) -> SocketAddress? {
         let raw = UnsafeRawPointer(address)
         switch Int32(address.pointee.sa_family) {
         case AF_INET:

@@ -23,8 +23,8 @@ public protocol MediaPlane: Sendable {
     var fingerprintSHA256: [UInt8] { get }
     /// Addresses that answers name as candidates of `worker`, the most wanted first.
     func candidates(of worker: WorkerIndex) -> [SocketAddress]
-    /// The worker with the least to do; nil when none can take more.
-    func leastLoadedWorker() -> WorkerIndex?
+    /// The worker with the least to do, without those in `excluded`; nil when none can take more.
+    func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex?
     /// Whether a worker is known to answer nothing.
     func hangs(_ worker: WorkerIndex) -> Bool
     /// Carries the commands out in their order, before anything sent later; returns when that is done. Where the worker hangs it is done when it comes

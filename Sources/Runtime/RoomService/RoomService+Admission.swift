@@ -24,12 +24,42 @@ extension RoomService {
             guard joins.take(every: .seconds(1) / Int64(perSecond), atOnce: perSecond, at: media.now()) else {
                 throw RoomError(.rateLimited, "too many joins per second", retryAfter: .seconds(1))
             }
-            if let hosted = rooms[name] { return (hosted, turn) }
+            if let hosted = rooms[name] {
+                // Whoever is in and connects anew takes the place of themselves.
+                if !hosted.room.hasMember(identity: request.claims.identity) { try checkLoad(of: hosted.worker) }
+                return (hosted, turn)
+            }
             guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
-            return (try makeRoom(named: name, preset: request.claims.video.preset, turn: &turn), turn)
+            let preset = request.claims.video.preset
+            return (try makeRoom(named: name, preset: preset, forJoin: true, turn: &turn), turn)
         } catch {
             throw counted(error)
         }
+    }
+
+    /// The worker for a new room: of those that are not full the one with the least to do. A room without anybody, which an operator makes, costs nothing.
+    func workerForRoom(forJoin: Bool) throws(RoomError) -> WorkerIndex {
+        let full = load.fullWorkers()
+        if let worker = media.leastLoadedWorker(except: full) {
+            if forJoin { try checkLoad(of: worker) }
+            return worker
+        }
+        guard let worker = media.leastLoadedWorker(except: []) else {
+            throw RoomError(.overloaded, "no media worker is available for the room", retryAfter: .seconds(5))
+        }
+        if forJoin { try checkLoad(of: worker) }
+        return worker
+    }
+
+    /// Refuses one more participant where calls that are up would suffer.
+    private func checkLoad(of worker: WorkerIndex) throws(RoomError) {
+        if let resource = load.admit(to: worker) { throw Self.overloaded(resource) }
+    }
+
+    /// Clients that were refused together do not know of each other; ten seconds are long enough for a meeting to end, and short enough to wait.
+    static func overloaded(_ resource: LoadResource) -> RoomError {
+        RoomError(
+            .overloaded, "the server is at its limit (\(resource.rawValue)); try again later", retryAfter: .seconds(10))
     }
 
     func checkRevocations(_ claims: AccessClaims) throws(RoomError) {

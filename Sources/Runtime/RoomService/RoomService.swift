@@ -2,14 +2,14 @@ import MediaControl
 import Primitives
 public import Rooms
 import SDP
+import Synchronization
 
 /// Hosts the rooms: serialises what sessions ask, sends commands to workers, delivers events.
 ///
 /// Every step is: the room decides (``Rooms/Room``), events go into mailboxes at once and in order, commands go to the room's
 /// worker, and the caller goes on when the worker has carried them out. Nothing here waits for a reader of events.
 public actor RoomService {
-    /// The configuration it was started with.
-    public nonisolated let configuration: RoomServiceConfiguration
+    private let live: Mutex<RoomServiceConfiguration>
     let media: any MediaPlane
     private let log: @Sendable (RoomLogEntry) -> Void
     private let stayEnded: @Sendable (StaySummary) -> Void
@@ -18,6 +18,8 @@ public actor RoomService {
     let keep: @Sendable (StandingRule) async -> Void
     /// Tokens that are good for nothing any more.
     public nonisolated let revocations: RevocationList
+    /// What the server has used up, before joins are refused for it.
+    public nonisolated let load: LoadGate
     private var events: EventLog
 
     var rooms: [String: HostedRoom] = [:]
@@ -48,17 +50,33 @@ public actor RoomService {
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
-        revocations: RevocationList = RevocationList()
+        revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0)
     ) {
-        self.configuration = configuration
+        live = Mutex(configuration)
         self.media = media
         self.log = log
         self.stayEnded = stayEnded
         self.keep = keep
         self.revocations = revocations
+        self.load = load
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// The configuration in force.
+    public nonisolated var configuration: RoomServiceConfiguration { live.withLock { $0 } }
+
+    /// Another configuration: limits hold from the next join on, in rooms that are here too; the default policy and timeouts of sessions for rooms that are made from now on.
+    /// How many events are kept does not change.
+    public func set(_ configuration: RoomServiceConfiguration) {
+        live.withLock { $0 = configuration }
+        for hosted in rooms.values { hosted.room.set(participants: configuration.maxParticipantsPerRoom) }
+    }
+
+    /// The addresses of the media workers have changed: descriptions that are made from now on name the new ones.
+    public func addressesChanged() {
+        for hosted in rooms.values { hosted.room.set(candidates: context(of: hosted.worker).candidates) }
     }
 
     /// Milliseconds since 1970, as the rooms see them.
@@ -73,7 +91,7 @@ public actor RoomService {
     /// Makes a room that does not exist yet; its first command goes out with the caller's.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
-        turn: inout RoomTurn
+        forJoin: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
         guard rooms.count < configuration.maxRooms else {
@@ -87,9 +105,7 @@ public actor RoomService {
             }
             base = named.applied(to: base)
         }
-        guard let worker = media.leastLoadedWorker() else {
-            throw RoomError(.overloaded, "no media worker is available for the room", retryAfter: .seconds(5))
-        }
+        let worker = try workerForRoom(forJoin: forJoin)
         lastRoom += 1
         let id = RoomID(lastRoom)
         let room = Room(

@@ -19,7 +19,9 @@ public struct WorkerPoolPlane: MediaPlane {
     }
 
     /// By the pool's own measure of load.
-    public func leastLoadedWorker() -> WorkerIndex? { pool.leastLoadedWorker().map { WorkerIndex($0.index) } }
+    public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? {
+        pool.leastLoadedWorker(except: Set(excluded.map(\.rawValue))).map { WorkerIndex($0.index) }
+    }
 
     /// As the pool's watchdog says.
     public func hangs(_ worker: WorkerIndex) -> Bool { pool.hangs(worker.rawValue) }

@@ -1,5 +1,6 @@
 import CSQLite
 import Dispatch
+import Glibc
 
 /// Why the database could not do something, in SQLite's words.
 public struct DatabaseError: Error, Sendable, Hashable, CustomStringConvertible {
@@ -58,6 +59,7 @@ public final class DatabaseConnection {
     private static let busyMilliseconds: Int32 = 2_000
 
     fileprivate init(path: String?) throws(DatabaseError) {
+        if let path { Self.create(path) }
         var opened: OpaquePointer?
         let status = sqlite3_open_v2(
             path ?? ":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nil)
@@ -72,6 +74,12 @@ public final class DatabaseConnection {
         // With a write-ahead log a transaction survives the end of the process, though perhaps not of the machine's power: an event may then come twice.
         _ = try run("PRAGMA journal_mode=WAL")
         _ = try run("PRAGMA synchronous=NORMAL")
+    }
+
+    /// Webhooks' secrets are in it, so a new file is its user's alone; SQLite gives the files beside it the same mode. What fails here fails again, with a reason.
+    private static func create(_ path: String) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     deinit {

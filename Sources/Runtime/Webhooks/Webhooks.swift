@@ -14,7 +14,8 @@ public import Storage
 public actor Webhooks {
     /// What the module takes from outside.
     struct World: Sendable {
-        var post: @Sendable (WebhookRequest) async -> WebhookOutcome
+        /// With whether receivers may be on this machine and in its networks.
+        var post: @Sendable (WebhookRequest, Bool) async -> WebhookOutcome
         var sleep: @Sendable (TimeInterval) async -> Void
         /// Milliseconds since 1970.
         var now: @Sendable () -> Int64
@@ -38,8 +39,8 @@ public actor Webhooks {
 
     private let rooms: RoomService
     private let queue: WebhookQueue
-    private let keys: [APIKey]
-    private let allowsPrivate: Bool
+    private var keys: [APIKey]
+    private var allowsPrivate: Bool
     private let encode: @Sendable (RoomLogEntry) -> (type: String, body: [UInt8])
     private let world: World
     private let logger: Logger
@@ -56,7 +57,7 @@ public actor Webhooks {
         self.init(
             of: rooms, database: database, keys: keys, allowsPrivate: allowsPrivate, encode: encode,
             world: World(
-                post: { await $0.post(isPublicOnly: !allowsPrivate) },
+                post: { await $0.post(isPublicOnly: !$1) },
                 sleep: { try? await Task.sleep(for: .milliseconds($0.milliseconds)) },
                 now: now,
                 jitter: {
@@ -76,6 +77,12 @@ public actor Webhooks {
         self.world = world
         self.logger = logger
         queue = WebhookQueue(database)
+    }
+
+    /// Other keys, and whether receivers may be on this machine and in its networks, from the next event on.
+    public func set(keys: [APIKey], allowsPrivate: Bool) {
+        self.keys = keys
+        self.allowsPrivate = allowsPrivate
     }
 
     /// What the database must have.
@@ -259,7 +266,7 @@ extension Webhooks {
         guard let request = WebhookRequest(event, to: webhook, keys: keys, at: world.now() / 1_000) else {
             return .failed("the API key that signs is no longer configured")
         }
-        return await world.post(request)
+        return await world.post(request, allowsPrivate)
     }
 
     private func note(_ outcome: WebhookOutcome, _ step: WebhookBackoff.Step, _ name: String) {

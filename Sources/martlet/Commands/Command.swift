@@ -3,6 +3,7 @@ enum Command {
     case serve(file: String?, isDevelopment: Bool)
     case token(TokenCommand)
     case checkConfig(String)
+    case showConfig(file: String?, isDevelopment: Bool)
     case ask(OperatorCommand)
     case completion(String)
     case version
@@ -26,6 +27,14 @@ enum Command {
             guard let given = try syntax.parse(rest) else { self = .help(syntax.help); return }
             guard let file = given.operands.first else { throw syntax.wrong("missing FILE") }
             self = .checkConfig(file)
+        case "config":
+            let syntax = CommandSyntax.config
+            guard let given = try syntax.parse(rest) else { self = .help(syntax.help); return }
+            guard let word = given.operands.first else { throw syntax.wrong("missing 'show'") }
+            guard word == "show" else {
+                throw syntax.wrong("there is no 'config \(word)'\(Spelling.hint(for: word, among: ["show"]))")
+            }
+            self = .showConfig(file: given["--config"], isDevelopment: given.has("--dev"))
         case "version", "--version":
             guard try CommandSyntax.version.parse(rest) != nil else { self = .help(CommandSyntax.version.help); return }
             self = .version

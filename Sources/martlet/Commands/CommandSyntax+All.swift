@@ -1,15 +1,15 @@
 extension CommandSyntax {
     /// Every command, in the order of the overview.
-    static let all = [serve, token, checkConfig] + operators + [completion, version, helpOn]
+    static let all = [serve, token, checkConfig, config] + operators + [completion, version, helpOn]
 
-    private static let config = Option(
+    private static let configFile = Option(
         name: "--config", value: "FILE",
         help: "configuration file (YAML); default: none, only defaults and the environment")
 
     static let serve = CommandSyntax(
         name: "serve", operands: "[--config FILE] [--dev]", summary: "Runs the server until SIGTERM or SIGINT.",
         options: [
-            config,
+            configFile,
             Option(
                 name: "--dev", value: nil,
                 help:
@@ -19,6 +19,9 @@ extension CommandSyntax {
         details: """
             The server checks all settings before it opens a port, as 'martlet check-config FILE' does. MARTLET_ variables in the
             environment override the file; 'martlet help settings' lists both. The log goes to standard error.
+
+            SIGHUP reloads the file: keys, certificate, ICE servers, limits, the rules of new rooms and log.level change, or nothing
+            does where the file has an error; the log names what needs a restart. With --dev it ends the server.
 
             SIGTERM and SIGINT shut the server down gracefully: running calls may continue for up to sessions.drain seconds. A second
             signal ends it at once. Exit status: 0 ended by a signal, 1 could not start, 2 wrong command line.
@@ -33,7 +36,7 @@ extension CommandSyntax {
         name: "token", operands: "--identity NAME [OPTIONS]",
         summary: "Prints an access token, signed with a key of the configuration.",
         options: [
-            config,
+            configFile,
             Option(name: "--dev", value: nil, help: "sign with the key of 'martlet serve --dev'"),
             Option(name: "--key", value: "NAME", help: "the key to sign with; default: the first by name"),
             Option(
@@ -68,6 +71,19 @@ extension CommandSyntax {
             use, so you can check the file of a running server.
 
             Exit status: 0 valid (warnings go to standard error), 1 errors, each with its file and line, 2 wrong command line.
+            """)
+
+    static let config = CommandSyntax(
+        name: "config", operands: "show [--config FILE] [--dev]",
+        summary: "Prints every setting in force, and where its value is from.",
+        options: [configFile, Option(name: "--dev", value: nil, help: "as 'martlet serve --dev' would have it")],
+        maxOperands: 1,
+        details: """
+            One line for each setting: its path, its value, and behind '#' the file with the line, the environment variable, or
+            'default'. Secrets are shown as '***'. The environment is that of this command, not that of a running server.
+
+            example:
+              martlet config show --config /etc/martlet/martlet.yaml | grep -v '# default$'
             """)
 
     static let version = CommandSyntax(name: "version", summary: "Prints the version.")

@@ -34,7 +34,8 @@ extension Configuration {
             let port =
                 media.udpBasePort == 0
                 ? "a UDP port chosen by the system" : "UDP port \(Int(media.udpBasePort) + index)"
-            return "media worker \(index) cannot use \(port) on \(host): \(cause); see media.udp_port and media.bind"
+            return
+                "media worker \(index) cannot use \(port) on \(host): \(cause); stop the process that uses the port, or choose another media.udp_port or media.bind"
         case MediaWorkerError.noPort(let index):
             return "media worker \(index) has no port: media.udp_port \(media.udpBasePort) plus \(index) is above 65535"
         case MediaWorkerError.certificate(let cause), let cause as CryptographyError:

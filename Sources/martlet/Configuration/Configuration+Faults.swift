@@ -13,12 +13,12 @@ extension Configuration {
     /// What prevents serving on `machine`, with its files, addresses and processors.
     func faults(on machine: Machine) -> [ConfigurationFault] {
         developmentFaults + portFaults + mediaFaults + tlsFaults + workerFaults(machine) + bindFaults(machine)
-            + interfaceFaults(machine)
+            + interfaceFaults(machine) + machineFaults(machine)
     }
 
     /// What will surprise, though the server starts.
     func warnings(on machine: Machine) -> [ConfigurationFault] {
-        var warnings = certificateWarnings(at: machine.now)
+        var warnings = certificateWarnings(at: machine.now) + machineWarnings(machine)
         if !servesOtherMachines, !isDevelopment {
             warnings.append(
                 .init(
@@ -95,6 +95,13 @@ extension Configuration {
                 fault(
                     "media.announced_addresses",
                     "clients cannot send to \(address.host); name an address of the server"))
+        }
+        if media.discoversAddresses, stunServer == nil {
+            faults.append(
+                fault(
+                    "media.announced_addresses",
+                    "'discover' needs a STUN server to ask; set media.stun_server, for example to stun.example.org:3478"
+                ))
         }
         if let bind = media.bindAddress, bind.isUnspecified, media.advertisedAddresses.isEmpty {
             faults.append(

@@ -4,7 +4,7 @@ extension Configuration {
     /// The configuration of a file (nil: none) with what the environment says on top, checked as far as it can be without serving:
     /// `serve` and `check-config` both call this. Without a `machine`, as for a command that does not serve, names, values and keys are checked.
     static func load(
-        file: String?, environment: [String: String], development: Bool, on machine: Machine?
+        file: String?, environment: [String: String], development: Bool, on machine: Machine?, needsKey: Bool = true
     ) throws(ConfigurationError) -> Configuration {
         var configuration = Configuration()
         var faults: [ConfigurationFault] = []
@@ -18,9 +18,10 @@ extension Configuration {
         if let machine {
             faults += configuration.faults(on: machine)
             configuration.warnings += configuration.warnings(on: machine)
+            configuration.notes = configuration.machineNotes(machine)
         }
         // Last, and alone: where a file is wrong otherwise, its keys may be missing for the same reason.
-        if faults.isEmpty, configuration.keys.isEmpty { faults = [Self.noKey] }
+        if needsKey, faults.isEmpty, configuration.keys.isEmpty { faults = [Self.noKey] }
         guard faults.isEmpty else {
             let order = faults.indices.sorted { (faults[$0].line, $0) < (faults[$1].line, $1) }
             throw ConfigurationError(faults: order.map { faults[$0] })

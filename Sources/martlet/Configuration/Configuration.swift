@@ -33,9 +33,13 @@ struct Configuration: Sendable {
     /// How long TURN credentials are good that are made from a shared secret.
     var iceCredentialsLifetime = TimeInterval.seconds(3_600)
     var media = MediaWorkerConfiguration()
+    /// Who is asked for the addresses that are announced.
+    var stunServer: HostAndPort?
     var rooms = RoomServiceConfiguration()
     /// Peer connections over all rooms; 0: as many as there is memory for.
     var maxConnections = 0
+    /// What may be used up before joins are refused.
+    var admission = AdmissionSettings()
     /// How long calls may go on after the process was asked to end.
     var drainTimeout = TimeInterval.zero
     /// Where webhooks and the events that wait for them are kept; nil: in memory.
@@ -53,6 +57,8 @@ struct Configuration: Sendable {
     var origins: [String: Origin] = [:]
     /// What is suspicious and no reason not to start.
     var warnings: [ConfigurationFault] = []
+    /// What may well be meant so, and is worth a look where something does not work.
+    var notes: [ConfigurationFault] = []
 
     /// The built-in key of `--dev`.
     static let developmentKey = (name: "devkey", secret: "devsecret-devsecret-devsecret-00")
@@ -74,6 +80,7 @@ struct Configuration: Sendable {
         // Firefox reaches no ICE-lite server on loopback: it pairs its network addresses with no loopback candidate. So the
         // machine's other addresses are named too, and whoever comes from elsewhere is not listened to.
         media.bindAddress = nil
+        media.discoversAddresses = false
         media.advertisedAddresses = [SocketAddress(ipv4: 0x7f00_0001, port: 0)] + NetworkInterfaces.addresses()
         media.engine.admittedHosts = media.advertisedAddresses
     }
@@ -102,6 +109,22 @@ struct Configuration: Sendable {
         rooms.maxConnections =
             maxConnections > 0 ? maxConnections : RoomServiceConfiguration.connections(fittingInto: memory)
         return rooms
+    }
+
+    /// The limits of load with what follows from this machine: shares of its memory and of the files that the process may open.
+    func loadLimits(openFiles: Int) -> LoadLimits {
+        let rooms = roomsHere
+        var limits = LoadLimits()
+        limits.workerBusy = admission.share(of: admission.maxCPU)
+        limits.bandwidthOut = admission.maxBandwidthOut
+        limits.connections = rooms.maxConnections
+        limits.participants = rooms.maxParticipants
+        if let share = admission.share(of: admission.maxMemory), let memory = MachineMemory.limitBytes() {
+            limits.memoryBytes = UInt64(Double(memory) * share)
+        }
+        limits.openFiles = admission.share(of: admission.maxOpenFiles).map { Int(Double(openFiles) * $0) }
+        limits.socketDrops = admission.share(of: admission.maxSocketDrops)
+        return limits
     }
 
     /// A fault of the setting at `path`, where it was given.

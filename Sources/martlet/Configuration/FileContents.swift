@@ -35,4 +35,18 @@ enum FileContents {
         defer { free(folder) }
         return "cannot be read: \(words) (looked for in \(String(cString: folder)))"
     }
+
+    /// Whether every user of the machine can read or write a file: its mode says so, and so do all folders on the way to it.
+    static func isExposed(_ path: String) -> Bool {
+        guard let whole = realpath(path, nil) else { return false }
+        defer { free(whole) }
+        var path = String(cString: whole)
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & (S_IROTH | S_IWOTH) != 0 else { return false }
+        while let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+            path = String(path[..<slash])
+            guard stat(path, &status) == 0, status.st_mode & S_IXOTH != 0 else { return false }
+        }
+        return true
+    }
 }

@@ -12,10 +12,22 @@ struct Machine: Sendable {
     var refusal: @Sendable (SocketAddress) -> String?
     /// Seconds since 1970.
     var now: Int64
+    /// Whether something keeps the clock right.
+    var isClockKept = true
+    /// Whether every user of the machine can read or write a file.
+    var isExposed: @Sendable (String) -> Bool = { _ in false }
+    /// What a media socket gets that asks for the buffers that media needs, in bytes.
+    var receiveBufferBytes = UDPSocketConfiguration(port: 0).receiveBufferBytes
+    var sendBufferBytes = UDPSocketConfiguration(port: 0).sendBufferBytes
+    /// Whether the processor encrypts with instructions of its own.
+    var hasAES = true
+    /// Whether media threads may go before other programs.
+    var mayPreferThreads = true
 
     /// This one, now.
     static var current: Machine {
-        Machine(
+        let buffers = MachineTraits.grantedBuffers()
+        return Machine(
             processors: Processors.usable.count, interfaces: NetworkInterfaces.all(),
             refusal: { address in
                 do throws(SystemError) {
@@ -24,6 +36,8 @@ struct Machine: Sendable {
                 } catch {
                     return String(cString: strerror(error.code))
                 }
-            }, now: MonotonicClock.wallMilliseconds() / 1_000)
+            }, now: MonotonicClock.wallMilliseconds() / 1_000, isClockKept: MachineTraits.isClockKept,
+            isExposed: FileContents.isExposed, receiveBufferBytes: buffers.receive, sendBufferBytes: buffers.send,
+            hasAES: MachineTraits.hasAES, mayPreferThreads: MachineTraits.mayPreferThreads)
     }
 }

@@ -10,7 +10,7 @@ import Rooms
 
 extension Setting {
     /// Every setting, in the order in which people look for them.
-    static let all: [Setting] = http + media + rooms + sessions + storage + log
+    static let all: [Setting] = http + media + admission + rooms + sessions + storage + log
 
     private static let http: [Setting] = [
         address(
@@ -46,9 +46,15 @@ extension Setting {
         number("media.workers", "media threads; 0: one per core", 0...256, \.media.workers),
         list(
             "media.announced_addresses",
-            "public addresses to advertise to clients, for a server behind NAT; a port given here belongs to the first worker, each further worker takes the next; unset: the machine's own addresses",
-            wants: "IPv4 or IPv6 addresses such as 192.0.2.7, 192.0.2.7:40000 or [2001:db8::7]:40000",
-            \.media.advertisedAddresses, parse: { SocketAddress(numericWithPort: $0) }, show: { $0.textWithPort }),
+            "public addresses to advertise to clients, for a server behind NAT; a port given here belongs to the first worker, each further worker takes the next; `discover` asks `media.stun_server`; unset: the machine's own addresses",
+            wants: "`discover`, or IPv4 or IPv6 addresses such as 192.0.2.7, 192.0.2.7:40000 or [2001:db8::7]:40000",
+            \.announcedAddresses, parse: { AnnouncedAddress(text: $0) }, show: { $0.text }),
+        value(
+            "media.stun_server",
+            "STUN server that is asked for the public addresses where `media.announced_addresses` has `discover`",
+            wants: "HOST or HOST:PORT", \.stunServer,
+            parse: { HostAndPort(text: $0, standard: 3_478).map { .some($0) } },
+            show: { $0.map { "\($0)" } ?? "" }),
         list(
             "media.interfaces",
             "interfaces whose addresses are advertised when `media.announced_addresses` is unset; unset: all interfaces",
@@ -76,6 +82,30 @@ extension Setting {
         seconds(
             "ice_credentials_lifetime", "how long credentials are valid that are made from a TURN server's `secret`",
             60...604_800, \.iceCredentialsLifetime),
+    ]
+
+    private static let admission: [Setting] = [
+        percent(
+            "admission.max_cpu",
+            "refuse joins while the media thread of the room, or for a new room every one, is busy for this share of its time",
+            \.admission.maxCPU),
+        value(
+            "admission.max_bandwidth_out",
+            "refuse joins while so much is sent to clients, with IP and UDP headers; unset: no limit",
+            wants: "bits per second, 1000000 to 1000000000000", \.admission.maxBandwidthOut,
+            parse: { Int64($0).flatMap { 1_000_000...1_000_000_000_000 ~= $0 ? .some(.bitsPerSecond($0)) : nil } },
+            show: { $0.map { String($0.bitsPerSecond) } ?? "" }),
+        percent(
+            "admission.max_memory",
+            "refuse joins while the process has this share of the machine's or container's memory",
+            \.admission.maxMemory),
+        percent(
+            "admission.max_open_files", "refuse joins while this share of the files that the process may open is open",
+            \.admission.maxOpenFiles),
+        percent(
+            "admission.max_socket_drops",
+            "refuse joins while the kernel drops this share of the datagrams on the media ports because they were not read in time",
+            \.admission.maxSocketDrops),
     ]
 
     private static let rooms: [Setting] = [
@@ -168,6 +198,10 @@ extension Setting {
         value(
             path, summary, wants: "an IPv4 or IPv6 address", place,
             parse: { SocketAddress(numeric: $0) == nil ? nil : $0 }, show: { $0 })
+    }
+
+    private static func percent(_ path: String, _ summary: String, _ place: Place<Int>) -> Setting {
+        number(path, "\(summary); 100: no limit", 1...100, place, unit: "percent")
     }
 
     private static func optional(

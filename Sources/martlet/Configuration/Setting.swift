@@ -16,6 +16,25 @@ struct Setting: Sendable {
     let apply: @Sendable (inout Configuration, YAMLDocument.Node) throws(SettingError) -> Void
     /// The value that a configuration has, as the file would say it; empty for none.
     let show: @Sendable (Configuration) -> String
+    /// Gives the first configuration the value of the second one; whether it is another one.
+    let carry: @Sendable (inout Configuration, Configuration) -> Bool
+
+    init<Value: Equatable & SendableMetatype>(
+        path: String, summary: String, wants: String, isList: Bool, place: Place<Value>,
+        read: @escaping @Sendable (YAMLDocument.Node) throws(SettingError) -> Value,
+        show: @escaping @Sendable (Value) -> String
+    ) {
+        self.path = path
+        self.summary = summary
+        self.wants = wants
+        self.isList = isList
+        apply = { (configuration, node) throws(SettingError) in configuration[keyPath: place] = try read(node) }
+        self.show = { show($0[keyPath: place]) }
+        carry = { configuration, other in
+            defer { configuration[keyPath: place] = other[keyPath: place] }
+            return configuration[keyPath: place] != other[keyPath: place]
+        }
+    }
 
     /// The environment variable that overrides it.
     var variable: String { Self.variable(of: path) }
@@ -94,20 +113,17 @@ extension YAMLDocument.Node {
 
 extension Setting {
     /// One value that `parse` accepts; what it refuses is reported with what is expected.
-    static func value<Value>(
+    static func value<Value: Equatable & SendableMetatype>(
         _ path: String, _ summary: String, wants: String, _ place: Place<Value>,
         parse: @escaping @Sendable (String) -> Value?, show: @escaping @Sendable (Value) -> String
     ) -> Setting {
-        Setting(path: path, summary: summary, wants: wants, isList: false) {
-            (configuration, node) throws(SettingError) in
-            configuration[keyPath: place] = try node.value(wants, parse)
-        } show: {
-            show($0[keyPath: place])
-        }
+        Setting(
+            path: path, summary: summary, wants: wants, isList: false, place: place,
+            read: { (node) throws(SettingError) in try node.value(wants, parse) }, show: show)
     }
 
     /// Any number of values that `parse` accepts one by one.
-    static func list<Value>(
+    static func list<Value: Equatable & SendableMetatype>(
         _ path: String, _ summary: String, wants: String, _ place: Place<[Value]>,
         parse: @escaping @Sendable (String) -> Value?, show: @escaping @Sendable (Value) -> String
     ) -> Setting {
@@ -117,17 +133,15 @@ extension Setting {
     }
 
     /// Any number of values that `element` reads one by one.
-    static func list<Value>(
+    static func list<Value: Equatable & SendableMetatype>(
         _ path: String, _ summary: String, wants: String, _ place: Place<[Value]>,
         element: @escaping @Sendable (YAMLDocument.Node) throws(SettingError) -> Value,
         show: @escaping @Sendable (Value) -> String
     ) -> Setting {
-        Setting(path: path, summary: summary, wants: wants, isList: true) {
-            (configuration, node) throws(SettingError) in
-            configuration[keyPath: place] = try node.elements.map(element)
-        } show: {
-            $0[keyPath: place].map(show).joined(separator: ", ")
-        }
+        Setting(
+            path: path, summary: summary, wants: wants, isList: true, place: place,
+            read: { (node) throws(SettingError) in try node.elements.map(element) },
+            show: { $0.map(show).joined(separator: ", ") })
     }
 
     static func text(_ path: String, _ summary: String, wants: String = "text", _ place: Place<String>) -> Setting {

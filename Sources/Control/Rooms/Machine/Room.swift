@@ -1,6 +1,6 @@
 import MediaControl
 public import Primitives
-import SDP
+public import SDP
 
 /// One room as a pure state machine: intents go in with a ``RoomTurn``, effects come out in it.
 ///
@@ -25,7 +25,7 @@ public struct Room: Sendable {
     let createdAt: Int64
     /// The same, for the room's longest duration.
     let createdMoment: MonotonicTime
-    let context: RoomContext
+    private(set) var context: RoomContext
 
     var roster = Roster()
     var routing = Routing()
@@ -101,12 +101,20 @@ extension Room {
         return subscription
     }
 
+    /// Where clients reach the room's worker from now on; descriptions that were made keep what they say.
+    public mutating func set(candidates: [Candidate]) { context.candidates = candidates }
+
+    /// How many may be in the room from the next join on, if its policy permits more.
+    public mutating func set(participants: Int) { context.limits.participants = participants }
+
     /// Whether nobody is there.
     public var isEmpty: Bool { roster.isEmpty }
     /// Sessions in the order in which they joined.
     public var sessions: [SessionID] { roster.sessions }
     /// Whether `session` is in this room.
     public func has(_ session: SessionID) -> Bool { roster[session] != nil }
+    /// Whether somebody with this identity is in the room.
+    public func hasMember(identity: String?) -> Bool { identity.flatMap(roster.session(identity:)) != nil }
     /// Peer connections of the server's that are kept for this room's members: of each as many as its join was promised, or as it has, where these
     /// are more.
     public var reservedConnections: Int { roster.reservedConnections }

@@ -95,3 +95,9 @@ int clinux_usable_cpu(int index);
 void clinux_name_thread(const char *name);
 /// Processor time of the calling thread in nanoseconds.
 int64_t clinux_thread_time(void);
+/// Whether the process may give its threads this nice value (CAP_SYS_NICE, RLIMIT_NICE).
+int clinux_may_nice(int nice);
+/// Whether something keeps the machine's clock right (NTP, PTP); true where the kernel does not say.
+int clinux_clock_is_kept(void);
+/// Whether the processor has instructions for AES and for the multiplication of GCM.
+int clinux_has_aes(void);

@@ -1,0 +1,144 @@
+import Primitives
+
+/// Decides from samples of a server's load whether one more participant may join. Pure: samples and times in, decisions out.
+///
+/// Shares are smoothed, so that one keyframe refuses nobody, and what was admitted lately counts in advance: measurements show a crowd only when it is in. A resource that
+/// was at its limit admits again only well below it.
+struct AdmissionControl {
+    /// The time in which a smoothed share follows two thirds of a step. A turn of talk takes longer; a crowd at the door is held up by `expected` meanwhile.
+    static let smoothing = TimeInterval.seconds(3)
+    /// How long what was admitted counts in advance: connecting and the rise of the bandwidth estimate take a few seconds.
+    static let settling = TimeInterval.seconds(4)
+    /// Admits again below this share of the limit.
+    static let reopening = 0.95
+    /// IPv4 and UDP headers of a datagram (RFC 791, RFC 768).
+    static let headerBytes: UInt64 = 28
+    /// Shares of drops mean nothing while little arrives.
+    static let datagramsToJudge = 100.0
+
+    private struct Worker {
+        var last = LoadSample.Worker()
+        /// Smoothed share of its time, 0 to 1.
+        var busy = 0.0
+        /// Participants admitted to it that the smoothed share does not show yet.
+        var expected = 0.0
+        var isFull = false
+
+        /// What it will be busy with when all who were admitted are heard and seen as the others are.
+        var expectedBusy: Double { busy + expected * busy / Double(max(last.peers, 1)) }
+    }
+
+    private(set) var limits: LoadLimits
+    private var workers: [Worker]
+    private var sampledAt: MonotonicTime?
+    /// Smoothed bits per second.
+    private var bandwidth = 0.0
+    /// Smoothed datagrams per second.
+    private var arrived = 0.0, dropped = 0.0
+    private var sample: LoadSample
+    private var full: Set<LoadResource> = []
+
+    /// A server with so many media workers that has done nothing.
+    init(limits: LoadLimits, workers count: Int) {
+        self.limits = limits
+        workers = Array(repeating: Worker(), count: count)
+        sample = LoadSample(workers: Array(repeating: LoadSample.Worker(), count: count))
+    }
+
+    /// Other limits, from the next decision on.
+    mutating func set(_ limits: LoadLimits) {
+        self.limits = limits
+        judge()
+    }
+
+    /// Takes in what the server has used up at `now`.
+    mutating func take(_ sample: LoadSample, at now: MonotonicTime) {
+        defer { sampledAt = now }
+        self.sample = sample
+        let elapsed = sampledAt.map { (now - $0).seconds } ?? 0
+        var sent = 0.0, received = 0.0, lost = 0.0
+        for index in workers.indices {
+            let before = workers[index].last, after = sample.workers[index]
+            workers[index].last = after
+            guard elapsed > 0 else { continue }
+            let share = after.hangs ? 1 : min(1, (after.busyTime - before.busyTime).seconds / elapsed)
+            workers[index].busy += (share - workers[index].busy) * Self.weight(of: elapsed, Self.smoothing)
+            workers[index].expected -= workers[index].expected * Self.weight(of: elapsed, Self.settling)
+            let datagrams = after.datagramsSent &- before.datagramsSent
+            sent += Double((after.bytesSent &- before.bytesSent) &+ datagrams &* Self.headerBytes) * 8
+            received += Double(after.datagramsReceived &- before.datagramsReceived)
+            lost += Double(after.datagramsDropped &- before.datagramsDropped)
+        }
+        if elapsed > 0 {
+            let weight = Self.weight(of: elapsed, Self.smoothing)
+            bandwidth += (sent / elapsed - bandwidth) * weight
+            arrived += ((received + lost) / elapsed - arrived) * weight
+            dropped += (lost / elapsed - dropped) * weight
+        }
+        judge()
+    }
+
+    /// How far a smoothed value goes towards a new one after `elapsed` seconds.
+    private static func weight(of elapsed: Double, _ time: TimeInterval) -> Double {
+        elapsed / (elapsed + time.seconds)
+    }
+
+    /// What a join to a room of worker `index` is refused for; nil where it may come in.
+    func refusal(worker index: Int) -> LoadResource? {
+        if let resource = LoadResource.allCases.first(where: { $0 != .cpu && full.contains($0) }) { return resource }
+        return workers[index].isFull ? .cpu : nil
+    }
+
+    /// Somebody was admitted to a room of worker `index`.
+    mutating func admitted(worker index: Int) {
+        workers[index].expected += 1
+        judge()
+    }
+
+    /// Workers that take nobody.
+    var fullWorkers: [Int] { workers.indices.filter { workers[$0].isFull } }
+
+    /// Smoothed share of its time that each worker is busy, 0 to 1.
+    var busy: [Double] { workers.map(\.busy) }
+
+    /// Smoothed bits per second to clients.
+    var bandwidthOut: Bitrate { .bitsPerSecond(Int64(bandwidth)) }
+
+    /// What share of its limit a resource is used to, 0 to 1; nil where it has no limit. Of CPU the mean over the workers: at 1 none of them takes anybody.
+    func share(of resource: LoadResource) -> Double? {
+        func of(_ used: Double, _ limit: Double?) -> Double? { limit.map { min(1, max(0, used / max($0, 1e-9))) } }
+        let expectedPeers = workers.reduce(0) { $0 + $1.expected }
+        switch resource {
+        case .cpu:
+            let shares = workers.compactMap { $0.isFull ? 1 : of($0.expectedBusy, limits.workerBusy) }
+            return limits.workerBusy == nil ? nil : shares.reduce(0, +) / Double(max(shares.count, 1))
+        case .bandwidth:
+            let peers = workers.reduce(0) { $0 + $1.last.peers }
+            let expected = bandwidth * (1 + expectedPeers / Double(max(peers, 1)))
+            return of(expected, limits.bandwidthOut.map { Double($0.bitsPerSecond) })
+        case .connections: return of(Double(sample.connections), limits.connections.map { Double($0) })
+        case .participants: return of(Double(sample.participants), limits.participants.map { Double($0) })
+        case .memory: return of(Double(sample.residentBytes), limits.memoryBytes.map { Double($0) })
+        case .openFiles: return of(Double(sample.openFiles), limits.openFiles.map { Double($0) })
+        case .socketDrops:
+            return of(arrived < Self.datagramsToJudge ? 0 : dropped / arrived, limits.socketDrops)
+        }
+    }
+
+    /// The largest of all shares: 0 an idle server, 1 one that takes nobody.
+    var load: Double { LoadResource.allCases.compactMap(share(of:)).max() ?? 0 }
+
+    private mutating func judge() {
+        for index in workers.indices {
+            workers[index].isFull = Self.isFull(
+                workers[index].isFull, limits.workerBusy.map { workers[index].expectedBusy / $0 } ?? 0)
+        }
+        // The rooms themselves count participants and connections, join by join.
+        for resource in LoadResource.allCases where ![.cpu, .connections, .participants].contains(resource) {
+            let isFull = Self.isFull(full.contains(resource), share(of: resource) ?? 0)
+            if isFull { full.insert(resource) } else { full.remove(resource) }
+        }
+    }
+
+    private static func isFull(_ wasFull: Bool, _ share: Double) -> Bool { share >= (wasFull ? reopening : 1) }
+}

@@ -1,0 +1,80 @@
+public import Primitives
+import Synchronization
+
+/// The server's load as everybody sees it: whoever measures brings samples, the rooms ask before a join, metrics report it.
+public final class LoadGate: Sendable {
+    private struct State {
+        var control: AdmissionControl
+        var refusals: [LoadResource: UInt64] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    /// A server with so many media workers, idle.
+    public init(limits: LoadLimits = LoadLimits(), workers count: Int) {
+        state = Mutex(State(control: AdmissionControl(limits: limits, workers: count)))
+    }
+
+    /// Takes in a sample of `now`.
+    public func take(_ sample: LoadSample, at now: MonotonicTime) {
+        state.withLock { $0.control.take(sample, at: now) }
+    }
+
+    /// Other limits, from the next join on.
+    public func set(_ limits: LoadLimits) { state.withLock { $0.control.set(limits) } }
+
+    /// The limits in force.
+    public var limits: LoadLimits { state.withLock { $0.control.limits } }
+
+    /// Workers on which no room is made now.
+    func fullWorkers() -> Set<WorkerIndex> { state.withLock { Set($0.control.fullWorkers.map(WorkerIndex.init)) } }
+
+    /// Whether one more may join a room of `worker`, who then counts; else what is at its limit, which is counted.
+    func admit(to worker: WorkerIndex) -> LoadResource? {
+        state.withLock { state in
+            guard worker.rawValue < state.control.busy.count else { return nil }
+            let refusal = state.control.refusal(worker: worker.rawValue)
+            if let refusal {
+                state.refusals[refusal, default: 0] += 1
+            } else {
+                state.control.admitted(worker: worker.rawValue)
+            }
+            return refusal
+        }
+    }
+
+    /// A join that needed a new room found every worker full.
+    func countRefusal(_ resource: LoadResource) { state.withLock { $0.refusals[resource, default: 0] += 1 } }
+
+    /// What metrics report.
+    public var report: LoadReport {
+        state.withLock { state in
+            var report = LoadReport()
+            report.load = state.control.load
+            report.busy = state.control.busy
+            report.bandwidthOut = state.control.bandwidthOut
+            for resource in LoadResource.allCases {
+                report.shares[resource] = state.control.share(of: resource)
+                report.refusals[resource] = state.refusals[resource] ?? 0
+            }
+            return report
+        }
+    }
+}
+
+/// The server's load at one moment.
+public struct LoadReport: Sendable, Hashable {
+    /// The largest share: 0 an idle server, 1 one that takes nobody.
+    public var load = 0.0
+    /// Of its limit, 0 to 1; without those that have none.
+    public var shares: [LoadResource: Double] = [:]
+    /// Smoothed share of its time that each worker is busy, 0 to 1.
+    public var busy: [Double] = []
+    /// Smoothed, with the headers of IP and UDP.
+    public var bandwidthOut = Bitrate.zero
+    /// Joins that were refused since the start.
+    public var refusals: [LoadResource: UInt64] = [:]
+
+    /// An idle server.
+    public init() {}
+}

@@ -1,0 +1,72 @@
+import Dispatch
+import Logging
+import MediaWorkers
+import NetworkIO
+import Primitives
+import RoomService
+
+/// `media.announced_addresses: discover`: asks a STUN server under which addresses clients reach the media ports, at start and again and again, because NATs
+/// forget and providers give other addresses.
+struct AddressKeeper: Sendable {
+    /// NATs keep a UDP mapping for two minutes at least (RFC 4787, REQ-5): asking sooner also keeps it.
+    static let interval = Duration.seconds(60)
+    /// While nothing was found, clients cannot connect.
+    static let retryInterval = Duration.seconds(10)
+
+    private let server: HostAndPort
+    private let workers: MediaWorkerPool
+    private let rooms: RoomService
+    private let logger: Logger
+
+    /// nil where the configuration names all addresses.
+    init?(_ configuration: Configuration, _ workers: MediaWorkerPool, _ rooms: RoomService, _ logger: Logger) {
+        guard configuration.media.discoversAddresses, let server = configuration.stunServer else { return nil }
+        self.server = server
+        self.workers = workers
+        self.rooms = rooms
+        self.logger = logger
+    }
+
+    /// Asks until the task is cancelled. `areKnown`: addresses were found already.
+    func run(areKnown: Bool) async {
+        var areKnown = areKnown
+        while (try? await Task.sleep(for: areKnown ? Self.interval : Self.retryInterval)) != nil {
+            areKnown = await ask()
+        }
+    }
+
+    /// Asks once, and has rooms name what was found in the descriptions that they make from now on; whether every worker has an address. Without an answer what
+    /// was known stays.
+    func ask() async -> Bool {
+        let server = server
+        let addresses = await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(returning: HostLookup.addresses(of: server.host, port: server.port))
+            }
+        }
+        guard !addresses.isEmpty else {
+            logger.warning(
+                "the STUN server's name is not known, so clients are told the addresses from before; see media.stun_server",
+                ["server": .text("\(server)")])
+            return false
+        }
+        var found = [[SocketAddress]](repeating: [], count: workers.workers.count)
+        for address in addresses {
+            for (index, mapped) in await workers.discover(address).enumerated() {
+                if let mapped { found[index].append(mapped) }
+            }
+        }
+        guard found.allSatisfy({ !$0.isEmpty }) else {
+            logger.warning(
+                "the STUN server does not answer the media ports, so clients are told the addresses from before; "
+                    + "let UDP out of the media ports to it, or see media.stun_server",
+                ["server": .text("\(server)")])
+            return false
+        }
+        guard workers.advertise(discovered: found) else { return true }
+        await rooms.addressesChanged()
+        let texts = found.map { $0.map(\.textWithPort).joined(separator: " ") }.joined(separator: ", ")
+        logger.info("clients are told the addresses that the STUN server sees", ["addresses": .text(texts)])
+        return true
+    }
+}

@@ -1,0 +1,80 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import Logging
+import Primitives
+import RoomService
+import Webhooks
+
+extension Server {
+    /// Reads the configuration again, all or nothing: where it has a fault, the log says which, with file and line, and what was in force stays.
+    func reload(file: String?, environment: [String: String]) async {
+        let fresh: Configuration
+        do throws(ConfigurationError) {
+            fresh = try Configuration.load(file: file, environment: environment, development: false, on: .current)
+        } catch {
+            for fault in error.faults { logger.error("\(fault)") }
+            logger.error("the configuration was not reloaded; the one from before stays in force")
+            return
+        }
+        let reload = Reload(configuration, from: fresh)
+        // First what can still fail: the files may have changed since they were checked.
+        guard await replaceCertificate(reload.configuration) else { return }
+        await apply(reload)
+        for fault in reload.needsRestart { logger.warning("\(fault)") }
+        for warning in fresh.warnings { logger.warning("\(warning)") }
+        logger.info(
+            "the configuration was reloaded",
+            ["changed": .text(reload.changed.isEmpty ? "nothing" : reload.changed.joined(separator: ", "))])
+    }
+
+    /// Read again even where the paths are the same: a renewed certificate has the name of the old one.
+    private func replaceCertificate(_ configuration: Configuration) async -> Bool {
+        guard let files = configuration.publicHTTP.tls else { return true }
+        do throws(HTTPServerError) {
+            try await publicListener.replaceCertificate(files)
+            return true
+        } catch {
+            logger.error("\(configuration.explain(error, .publicOne))")
+            logger.error("the configuration was not reloaded; the one from before stays in force")
+            return false
+        }
+    }
+
+    private func apply(_ reload: Reload) async {
+        let next = reload.configuration
+        live.configuration.value = next
+        live.verifier.value = TokenVerifier(next)
+        live.iceServers.value = next.iceServerSettings
+        await rooms.set(next.roomsHere)
+        rooms.load.set(next.loadLimits(openFiles: live.openFiles))
+        await webhooks.set(keys: next.apiKeys, allowsPrivate: next.webhooksAllowPrivate)
+        // What an operator set for a component by the control API stays, unless the file now says something else.
+        // Who restarted a router need not wait.
+        _ = await addresses?.ask()
+        if reload.changed.contains("log.level") { logger.output.setLevel(next.logLevel) }
+    }
+}
+
+/// What a reload replaces.
+struct LiveConfiguration: Sendable {
+    let configuration: Live<Configuration>
+    let verifier: Live<TokenVerifier>
+    let iceServers: Live<ICEServers.Settings>
+    /// How many files the process may open.
+    let openFiles: Int
+
+    init(_ configuration: Configuration, openFiles: Int) {
+        self.configuration = Live(configuration)
+        verifier = Live(TokenVerifier(configuration))
+        iceServers = Live(configuration.iceServerSettings)
+        self.openFiles = openFiles
+    }
+}
+
+extension Configuration {
+    /// What clients are told of.
+    var iceServerSettings: ICEServers.Settings {
+        ICEServers.Settings(iceServers, lifetimeSeconds: Int64(iceCredentialsLifetime.seconds))
+    }
+}

@@ -1,0 +1,74 @@
+"""A server that is at its limit: joins are refused with a time to come back, and calls that are up lose nothing."""
+import asyncio
+import itertools
+import json
+import pathlib
+import sys
+import time
+
+from conftest import running
+from support.aiortc_client import Client, MovingPicture, Tone
+from support.bare import offer
+from support.server import Server
+from support.signalling import signal
+from support.tokens import token
+from support.waiting import until_true
+
+FLOOD = pathlib.Path(__file__).parent / "support/flood.py"
+
+
+def publish(server, identity, room):
+    headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token(identity, room)}"}
+    return server.request("POST", f"/whip/{room}", offer(), headers)
+
+
+def test_K3_a_server_that_is_busy_refuses_joins_and_keeps_its_calls():
+    """Datagrams of strangers keep the media thread busy beyond a limit that is set low."""
+    async def run(server):
+        sender = await Client().publish(f"{server.url}/whip/calm", token("phone", "calm"), MovingPicture(320, 180), Tone())
+        await sender.connected()
+        player = await Client().play(f"{server.url}/whep/calm/phone", token("tv", "calm"))
+        await player.wait_for_frames(video=10)
+        async with signal(server, token("ada", "calm")):
+            assert server.metric("martlet_load") < 1
+            started, missing = time.monotonic(), player.tap.missing()
+            flood = await asyncio.create_subprocess_exec(
+                sys.executable, FLOOD, server.host, str(server.udp), "garbage", "50000", "9", stdout=asyncio.subprocess.DEVNULL)
+            # Each another one: who is in may join anew.
+            names = (f"cam-{number}" for number in itertools.count())
+            await until_true(lambda: publish(server, next(names), "new")[0] == 503, 8, "the refusal of one more")
+            full = time.monotonic() - started
+            for room in ("calm", "new", "newer"):
+                status, headers, text = publish(server, "late", room)
+                assert (status, json.loads(text)["code"], headers["Retry-After"]) == (503, "overloaded", "10"), (status, text)
+                assert "(cpu)" in json.loads(text)["detail"]
+            try:
+                async with signal(server, token("bob", "calm")):
+                    raise AssertionError("bob came in")
+            except AssertionError as refused:
+                assert "'code': 'overloaded'" in str(refused), refused
+            assert server.metric("martlet_load") == 1 and server.metric("martlet_ready") == 1, "not ready would end the calls that are up"
+            async with signal(server, token("ada", "calm")):
+                pass
+            await flood.wait()
+            await until_true(lambda: publish(server, "late", "calm")[0] == 201, 15, "the admission after the flood")
+            silences = [player.tap.longest_silence(started, ssrc) for ssrc in player.tap.rtp]
+            print(f"figures: refused {full:.1f} s after the flood began, admitted {time.monotonic() - started:.1f} s after; "
+                  f"call: {player.tap.missing() - missing} missing, silences of {[round(one * 1000) for one in silences]} ms")
+            assert player.tap.missing() == missing and max(silences) < 2
+        for client in (player, sender):
+            await client.close()
+
+    with running(extra="admission: {max_cpu: 5}\n") as server:
+        asyncio.run(run(server))
+
+
+def test_K3_bandwidth_and_open_files_have_limits_of_their_own():
+    # 1 % of 1,000 files is less than any server has open.
+    server = Server(extra="admission: {max_open_files: 1, max_bandwidth_out: 1000000}\n", nofile=1_000).start()
+    asyncio.run(until_true(lambda: server.metric("martlet_load") == 1, 5, "a sample"))
+    status, _, text = publish(server, "cam", "new")
+    assert status == 503 and "(open_files)" in json.loads(text)["detail"]
+    page = server.get_private("/metrics")[1]
+    assert 'martlet_load_share{resource="bandwidth"} 0' in page and 'martlet_overload_refusals_total{resource="open_files"} 1' in page
+    assert server.stop() == 0

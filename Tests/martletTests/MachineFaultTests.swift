@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+
+@testable import martlet
+
+/// What the start says about the machine: each case changes one thing of a good one.
+@Suite("Machine checks")
+struct MachineFaultTests {
+    private func load(
+        _ text: String = "insecure: true", _ change: (inout Machine) -> Void
+    ) throws -> (faults: [String], warnings: [String], notes: [String]) {
+        var machine = ConfigurationFaultTests.machine
+        change(&machine)
+        let loaded = try ConfigurationFaultTests.load(text + ConfigurationFaultTests.key, on: machine)
+        return (loaded.faults, loaded.warnings, loaded.configuration?.notes.map(\.description) ?? [])
+    }
+
+    @Test("A good machine is silent")
+    func good() throws {
+        let said = try load { _ in }
+        #expect(said.faults + said.warnings + said.notes == [])
+    }
+
+    @Test("A clock that was never set is refused; one that nothing keeps is noted")
+    func clock() throws {
+        let faults = try load { $0.now = 1_000_000 }.faults
+        #expect(
+            faults.count == 1 && faults[0].contains("before 2026") && faults[0].contains("timedatectl set-ntp true"))
+        let notes = try load { $0.isClockKept = false }.notes
+        #expect(notes.count == 1 && notes[0].contains("chrony"))
+    }
+
+    @Test(
+        "A file with secrets that every user can read is refused, with the line of the first and the command that mends it"
+    )
+    func exposed() throws {
+        let faults = try load { machine in machine.isExposed = { $0.hasSuffix("m.yaml") } }.faults
+        #expect(faults.count == 1 && faults[0].hasPrefix("m.yaml:2: a secret is in a file that every user"))
+        #expect(faults[0].contains("chmod o-rwx"))
+        // No secret in it.
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try Data("log: {level: debug}".utf8).write(to: folder)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var machine = ConfigurationFaultTests.machine
+        machine.isExposed = { _ in true }
+        _ = try Configuration.load(
+            file: folder.path, environment: ["MARTLET_KEYS_APP": String(repeating: "k", count: 32)], development: false,
+            on: machine)
+    }
+
+    @Test("A file is exposed when its mode and those of all folders above let others in")
+    func modes() throws {
+        let files = FileManager.default
+        let folder = files.temporaryDirectory.appending(path: UUID().uuidString)
+        try files.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? files.removeItem(at: folder) }
+        let file = folder.appending(path: "key.pem").path
+        try Data().write(to: URL(filePath: file))
+        func isExposed(file mode: Int, folder folderMode: Int) throws -> Bool {
+            try files.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            try files.setAttributes([.posixPermissions: folderMode], ofItemAtPath: folder.path)
+            return FileContents.isExposed(file)
+        }
+        // The folder of temporary files may itself be closed to others.
+        let mayEnter = try isExposed(file: 0o644, folder: 0o755)
+        #expect(try isExposed(file: 0o602, folder: 0o755) == mayEnter)
+        #expect(try !isExposed(file: 0o640, folder: 0o755))
+        #expect(try !isExposed(file: 0o644, folder: 0o750))
+        #expect(!FileContents.isExposed(folder.appending(path: "none").path))
+    }
+
+    @Test("Small socket buffers and a processor without AES are warned about, with what to do")
+    func slow() throws {
+        let buffers = try load { machine in
+            machine.receiveBufferBytes = 212_992
+            machine.sendBufferBytes = 212_992
+        }.warnings
+        #expect(buffers.count == 2)
+        #expect(buffers[0].contains("208 KiB instead of 8192") && buffers[0].contains("net.core.rmem_max=8388608"))
+        #expect(buffers[1].contains("net.core.wmem_max=8388608"))
+        let aes = try load { $0.hasAES = false }.warnings
+        #expect(aes.count == 1 && aes[0].contains("AES instructions"))
+    }
+
+    @Test("An announced address of another machine, and media threads without priority, are noted")
+    func notes() throws {
+        let text = "insecure: true\nmedia: {announced_addresses: [203.0.113.9, 192.0.2.2]}"
+        let notes = try load(text) { $0.mayPreferThreads = false }.notes
+        #expect(notes.count == 2 && notes[0].contains("LimitNICE=-10"))
+        #expect(
+            notes[1].hasSuffix(
+                "m.yaml:2: media.announced_addresses: 203.0.113.9 is not an address of this machine: "
+                    + "whoever has it must forward the media ports here"))
+    }
+}
