@@ -77,7 +77,9 @@ let modules: [Target] = [
     // Runtime: threads, sockets, actors.
     module("Runtime", "Logging", []),
     module("Runtime", "NetworkIO", ["CLinux", "Logging"]),
-    module("Runtime", "MediaWorkers", ["NetworkIO", "ICE", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
+    module(
+        "Runtime", "MediaWorkers",
+        ["RTP", "NetworkIO", "ICE", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
     module(
         "Runtime", "RoomService",
         ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
@@ -190,7 +192,9 @@ let testTargets: [Target] = [
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
     tests(of: "NetworkIO", also: ["CLinux"]),
-    tests(of: "MediaWorkers", also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging"]),
+    tests(
+        of: "MediaWorkers",
+        also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging", "RTP", "Simulation"]),
     tests(
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),

@@ -97,6 +97,22 @@ extension MetricsPage {
             })
     }
 
+    /// TCP connections for media, of all workers and the shared port together.
+    mutating func add(tcpOf parts: [TCPStatistics]) {
+        var all = TCPStatistics()
+        for part in parts { all.add(part) }
+        add("tcp_connections", .gauge, "Open TCP connections on the media ports.", all.open)
+        add(
+            "tcp_connections_accepted_total", .counter, "TCP connections accepted on the media ports.", all.accepted)
+        add(
+            "tcp_connections_closed_total", .counter, "TCP connections on the media ports closed, by reason.",
+            TCPConnectionEnd.allCases.map { ([("reason", "\($0)")], Double(all[$0])) })
+        add("tcp_backlog_bytes", .gauge, "Bytes waiting for slow readers of TCP connections.", all.backlogBytes)
+        add(
+            "tcp_video_holds_total", .counter,
+            "Times that a subscriber got no video over TCP until it had caught up, and then a keyframe.", all.holds)
+    }
+
     /// What the rooms count.
     mutating func add(rooms: RoomServiceStatistics) {
         add("rooms", .gauge, "Rooms.", rooms.rooms)

@@ -1,4 +1,5 @@
 public import HTTPServing
+import MediaControl
 public import MediaWorkers
 import Primitives
 public import RoomService
@@ -63,6 +64,7 @@ public struct TelemetryEdge: Sendable {
         let statistics = await workers.statistics()
         page.add(hangsOf: statistics)
         page.add(workers: statistics)
+        page.add(tcpOf: statistics.map(\.tcp) + [workers.sharedPortStatistics])
         page.add(http: listener.statistics)
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])

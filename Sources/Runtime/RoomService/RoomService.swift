@@ -125,13 +125,18 @@ public actor RoomService {
     }
 
     private func context(of worker: WorkerIndex) -> RoomContext {
-        let candidates = media.candidates(of: worker).enumerated().map { index, address in
-            Candidate(
-                foundation: "\(index + 1)", address: address.host, port: address.port,
-                localPreference: UInt16.max - UInt16(truncatingIfNeeded: index))
+        let datagrams = media.candidates(of: worker), streams = media.tcpCandidates(of: worker)
+        let candidates = (datagrams + streams).enumerated().map { index, address in
+            let isTCP = index >= datagrams.count
+            return Candidate(
+                foundation: "\(index + 1)", address: address.host, port: address.port, transport: isTCP ? .tcp : .udp,
+                localPreference: isTCP
+                    ? Candidate.passivePreference(index - datagrams.count)
+                    : UInt16.max - UInt16(truncatingIfNeeded: index), tcpType: isTCP ? "passive" : nil)
         }
         return RoomContext(
-            fingerprintSHA256: media.fingerprintSHA256, candidates: candidates, limits: RoomLimits(configuration))
+            fingerprintSHA256: media.fingerprintSHA256, candidates: candidates,
+            ufragMark: WorkerMark.text(worker: worker.rawValue), limits: RoomLimits(configuration))
     }
 
     /// Writes down what happened in a room, and tells everybody who follows.

@@ -43,6 +43,18 @@ extension Setting {
             "UDP port of the first worker; each further worker takes the next port; 0 lets the system choose",
             0...65_535,
             \.media.udpBasePort),
+        flag(
+            "media.tcp",
+            "accept media over TCP on the numbers of the UDP ports, for clients whose network blocks UDP (ICE-TCP)",
+            \.media.acceptsTCP),
+        port(
+            "media.tcp_port",
+            "one more TCP port for media of all clients, such as 443, for networks that permit no other; unset: none",
+            \.media.sharedTCPPort),
+        port(
+            "media.announced_tcp_port",
+            "the number of `media.tcp_port` to announce to clients, where a load balancer maps it; unset: the same",
+            \.media.announcedTCPPort),
         number("media.workers", "media threads; 0: one per core", 0...256, \.media.workers),
         list(
             "media.announced_addresses",
@@ -73,6 +85,10 @@ extension Setting {
             "media.gather_microseconds",
             "how long to wait for the rest of a frame, to send its packets together", 0...5_000,
             \.media.gatherMicroseconds, unit: "microseconds"),
+        flag(
+            "media.dscp",
+            "mark media over UDP for networks that prefer it, audio as EF and video as AF41; nothing else is marked",
+            \.media.marksMedia),
         seconds(
             "media.consent_timeout", "a peer that sends nothing for this long is disconnected", 5...30,
             \.media.engine.consentTimeout),
@@ -210,6 +226,12 @@ extension Setting {
         value(
             path, summary, wants: "\(range.lowerBound) to \(range.upperBound)", place,
             parse: { Int($0).flatMap { range.contains($0) ? .some($0) : nil } }, show: { $0.map(String.init) ?? "" })
+    }
+
+    private static func port(_ path: String, _ summary: String, _ place: Place<UInt16?>) -> Setting {
+        value(
+            path, summary, wants: "1 to 65535", place,
+            parse: { UInt16($0).flatMap { $0 > 0 ? .some($0) : nil } }, show: { $0.map { String($0) } ?? "" })
     }
 
     private static func bitrate(_ path: String, _ summary: String, _ place: Place<Bitrate?>) -> Setting {

@@ -79,8 +79,10 @@ extension RoomTurn {
     /// An id that is also a secret: 131 bits.
     mutating func sessionID() -> SessionID { SessionID("SE_" + text(22)) }
 
-    /// A user name fragment of 71 bits, because it finds a peer among all of a worker's, and a password of 143.
-    mutating func iceCredentials() -> ICECredentials { ICECredentials(ufrag: text(12), password: text(24)) }
+    /// A user name fragment of 71 bits behind the worker's mark, because it finds a peer among all of a worker's, and a password of 143.
+    mutating func iceCredentials(_ context: RoomContext) -> ICECredentials {
+        ICECredentials(ufrag: context.ufragMark + text(12), password: text(24))
+    }
 
     /// Any SSRC but 0 and those that are taken.
     mutating func ssrc(unless isTaken: (UInt32) -> Bool = { _ in false }) -> UInt32 {
