@@ -47,7 +47,7 @@ struct Server {
         let logger = Logger("martlet", output: output)
         let openFiles = OpenFiles.raiseLimit()
         let live = LiveConfiguration(configuration, openFiles: openFiles)
-        let workers = try startWorkers(configuration, logger)
+        let (workers, connections) = try startWorkers(configuration, openFiles: openFiles, logger)
         let database = try openDatabase(configuration)
         let sessions = SessionStore(
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
@@ -76,7 +76,7 @@ struct Server {
                 isRevoked: { rooms.revocations.revokes($0, now: MonotonicClock.now()) }),
             iceServers: ICEServers(live.iceServers, now: { MonotonicClock.wallMilliseconds() / 1_000 }),
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
-        let listeners = try configuration.listeners(openFiles: openFiles, logger)
+        let listeners = try configuration.listeners(openFiles: openFiles, media: connections, logger)
         let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
         let addresses = AddressKeeper(configuration, workers, rooms, logger.named("addresses"))
         // Before anybody joins: descriptions keep what they say.
@@ -106,13 +106,20 @@ struct Server {
         logger.info("ready", ["http": .number(publicListener.port), "version": .text(Martlet.version)])
     }
 
+    /// The workers, and how many TCP connections they may have together.
     private static func startWorkers(
-        _ configuration: Configuration, _ logger: Logger
-    ) throws(CommandError) -> MediaWorkerPool {
+        _ configuration: Configuration, openFiles: Int, _ logger: Logger
+    ) throws(CommandError) -> (MediaWorkerPool, connections: Int) {
         do {
             let certificate = try Certificate.selfSigned()
-            return try MediaWorkerPool(
-                configuration: configuration.media, certificate: certificate, logger: logger.named("media"))
+            var media = configuration.media
+            let count = media.workers > 0 ? media.workers : Processors.usable.count
+            media.maximumTCPConnections = ConnectionShare.mediaConnections(
+                openFiles: openFiles, workers: count, wanted: media.maximumTCPConnections)
+            let pool = try MediaWorkerPool(
+                configuration: media, certificate: certificate, logger: logger.named("media"))
+            let usesTCP = media.acceptsTCP || media.sharedTCPPort != nil
+            return (pool, usesTCP ? count * media.maximumTCPConnections : 0)
         } catch {
             throw CommandError(message: "martlet: \(configuration.explain(error))", exitCode: 1)
         }
