@@ -8,7 +8,7 @@ import Testing
 @Suite("DSCP of media")
 struct TrafficClassTests {
     /// A socket that tells the octet with which each datagram came.
-    private struct Receiver: ~Copyable {
+    private final class Receiver {
         let descriptor: Int32
         let port: UInt16
 
@@ -18,7 +18,7 @@ struct TrafficClassTests {
             port = UInt16(clinux_bound_port(descriptor))
             var on: Int32 = 1
             let (level, option) =
-                isIPv6 ? (Int32(IPPROTO_IPV6.rawValue), IPV6_RECVTCLASS) : (Int32(IPPROTO_IP.rawValue), IP_RECVTOS)
+                isIPv6 ? (Int32(IPPROTO_IPV6), IPV6_RECVTCLASS) : (Int32(IPPROTO_IP), IP_RECVTOS)
             try #require(setsockopt(descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size)) == 0)
         }
 
@@ -36,7 +36,7 @@ struct TrafficClassTests {
                             var header = msghdr()
                             (header.msg_iov, header.msg_iovlen) = (vector, 1)
                             (header.msg_control, header.msg_controllen) = (control.baseAddress, control.count)
-                            return recvmsg(descriptor, &header, Int32(MSG_DONTWAIT.rawValue))
+                            return recvmsg(descriptor, &header, Int32(MSG_DONTWAIT))
                         }
                     }
                 }
@@ -65,7 +65,7 @@ struct TrafficClassTests {
         #expect(try send(from: UDPSocketConfiguration(port: 0), to: receiver, false).allSatisfy { $0[1] == 0 })
     }
 
-    private func send(from configuration: UDPSocketConfiguration, to receiver: borrowing Receiver, _ isIPv6: Bool)
+    private func send(from configuration: UDPSocketConfiguration, to receiver: Receiver, _ isIPv6: Bool)
         throws -> [[Int]]
     {
         var sender = try UDPSocket(configuration)
