@@ -51,7 +51,7 @@ struct ReceiveAnnouncementTests {
         let harness = SendHarness(
             SendSession.track(layers: 3, extensions: [(.videoLayersAllocation, 5)]), SendSession.subscription())
         var number: UInt16 = 0
-        /// A frame of a kilobyte in each layer every 33 ms, some 230 kbit/s; then what they are offered at, in kbit/s.
+        /// A frame of a kilobyte in each layer every 33 ms, some 220 kbit/s; then what they are offered at, in kbit/s.
         func rates(from start: Double, to end: Double) -> [Double] {
             for frame in 0..<Int((end - start) * 30) {
                 for layer in 0..<3 {
@@ -72,11 +72,11 @@ struct ReceiveAnnouncementTests {
             return offers.map { Double($0.bitrate.bitsPerSecond) / 1_000 }
         }
         let young = rates(from: 1, to: 4)
-        #expect(young.map { ($0 / 50).rounded() * 50 } == [250, 300, 1_500])
+        #expect(young.map { ($0 / 50).rounded() * 50 } == [200, 300, 1_500])
         let grown = rates(from: 4, to: 7)
         #expect(grown.allSatisfy { $0 < 300 } && grown.count == 3, "\(grown)")
         let resumed = rates(from: 11, to: 13)
-        #expect(resumed.map { ($0 / 50).rounded() * 50 } == [250, 300, 1_500])
+        #expect(resumed.map { ($0 / 50).rounded() * 50 } == [200, 300, 1_500])
     }
 
     @Test("A truncated announcement, or one for unknown layers, changes nothing")
