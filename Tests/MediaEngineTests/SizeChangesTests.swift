@@ -83,7 +83,7 @@ struct SizeChangesTests {
     }
 
     @Test(
-        "H12: what a network did not carry together is tried again after 20 s, then 40 and 80; nine tenths of it at once"
+        "H12: what a network did not carry together is tried again after 20 s, then 40 and 80; clearly less at once"
     )
     func failures() {
         let attempts: [Attempt] = [
