@@ -68,6 +68,7 @@ public struct ControlAPIEdge: Sendable {
             operation(.put, "/v1/revocations/{kind}/{id}", revoke),
             operation(.delete, "/v1/revocations/{kind}/{id}", endRevocation),
             get("/v1/ice-servers", listICEServers),
+            operation(.post, "/v1/checks", createCheck),
             get("/v1/sessions", listSessions),
             get("/v1/sessions/{session}", showSession),
             get("\(participant)/history", listSamples),

@@ -88,17 +88,17 @@ public actor RoomService {
             connectionsLeft: configuration.maxConnections - reservedConnections)
     }
 
-    /// Makes a room that does not exist yet; its first command goes out with the caller's.
+    /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
-        forJoin: Bool = false, turn: inout RoomTurn
+        forJoin: Bool = false, check: RoomPolicy? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
         guard rooms.count < configuration.maxRooms else {
             throw RoomError(.limitExceeded, "room limit of the server reached")
         }
         try RoomNames.check(name)
-        var base = configuration.defaultPolicy
+        var base = check ?? configuration.defaultPolicy
         if let preset {
             guard let named = presets[preset] else {
                 throw RoomError(.presetNotFound, "there is no preset of the name that the room asks for")
@@ -111,7 +111,8 @@ public actor RoomService {
         let room = Room(
             id: id, name: name, policy: document.applied(to: base), metadata: metadata, context: context(of: worker),
             turn: &turn)
-        let hosted = HostedRoom(room: room, worker: worker, base: base, preset: preset, document: document)
+        let hosted = HostedRoom(
+            room: room, worker: worker, base: base, preset: preset, document: document, isCheck: check != nil)
         rooms[name] = hosted
         nameByID[id] = name
         totals.roomsCreated += 1
@@ -136,6 +137,7 @@ public actor RoomService {
 
     /// Writes down what happened in a room, and tells everybody who follows.
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        guard !hosted.isCheck else { return }
         let at = media.wallClockMilliseconds()
         log(
             events.append(

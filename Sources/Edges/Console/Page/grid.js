@@ -1,6 +1,7 @@
 // Tiles: one for each shown video, and one with a face of initials for a participant without video. Screens stand on the
 // stage, everything else in the grid.
 
+import { hueOf } from "./hue.js";
 import { rate } from "./statistics.js";
 
 const floor = document.getElementById("floor");
@@ -183,11 +184,4 @@ function make(tag, className = "", text = "") {
 function initials(name) {
     const words = name.split(/\s+/).filter(Boolean);
     return ((words[0]?.[0] ?? "?") + (words.length > 1 ? words.at(-1)[0] : "")).toUpperCase();
-}
-
-/** A colour of one's own. */
-export function hueOf(name) {
-    let hash = 7;
-    for (const character of name) hash = (hash * 31 + character.codePointAt(0)) >>> 0;
-    return hash % 360;
 }
