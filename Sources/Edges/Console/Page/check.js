@@ -32,6 +32,7 @@ class Step {
     constructor(name, title) {
         Object.assign(this, { name, title, state: "waiting", text: "Not tried yet" });
         this.element = document.createElement("li");
+        this.element.dataset.name = name;
         this.outcome = Object.assign(document.createElement("span"), { className: "outcome" });
         this.figures = Object.assign(document.createElement("span"), { className: "figures" });
         this.element.append(Object.assign(document.createElement("b"), { textContent: title }), this.outcome, this.figures);
@@ -192,6 +193,7 @@ async function start() {
         const token = element("check-token").value.trim() || await developmentToken({ identity: newIdentity("check") });
         element("check-result").hidden = false;
         element("check-copy").hidden = true;
+        element("check-videos").hidden = false;
         setVerdict({ state: "running", text: "Checking…" });
         check = new Check();
         finish(check, await check.run(token));
@@ -210,6 +212,7 @@ async function start() {
 
 function finish(check, verdict) {
     setVerdict(verdict);
+    element("check-videos").hidden = true;
     const report = check.report(verdict);
     window.martletCheck = { verdict, report, steps: check.steps.map(({ name, state, text, measured }) => ({ name, state, text, measured })) };
     element("check-copy").hidden = !navigator.clipboard;
