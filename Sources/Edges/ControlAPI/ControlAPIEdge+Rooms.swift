@@ -14,7 +14,7 @@ extension ControlAPIEdge {
     func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomList }
         let prefix = request.query["prefix"] ?? ""
-        let includesChecks = try request.flag("checks")
+        let includesChecks = try request.flag("checks", mayBeBare: false)
         let rooms = await context.rooms.listRooms(includesChecks: includesChecks).filter {
             Self.covers(claims.video, $0.name) && (prefix.isEmpty || $0.name.hasPrefix(prefix))
         }

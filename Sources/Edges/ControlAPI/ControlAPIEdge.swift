@@ -94,6 +94,17 @@ public struct ControlAPIEdge: Sendable {
             operation(.post, "\(room)/guests/{identity}", letGuestIn),
             operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
+        ] + captures
+    }
+
+    private var captures: [Operation] {
+        let captures = "/v1/rooms/{room}/participants/{participant}/captures"
+        return [
+            operation(.post, captures, startCapture),
+            get(captures, listCaptures),
+            get("\(captures)/{capture}", showCapture),
+            operation(.delete, "\(captures)/{capture}", deleteCapture),
+            get("\(captures)/{capture}/packets", showCapturedPackets),
         ]
     }
 

@@ -36,7 +36,8 @@ extension RoomService {
         let hosted: HostedRoom
         do throws(RoomError) {
             guard configuration.maxChecks > 0 else {
-                throw RoomError(.permissionDenied, "this server makes no pre-call checks (its setting rooms.max_checks is 0)")
+                throw RoomError(
+                    .permissionDenied, "this server makes no pre-call checks (its setting rooms.max_checks is 0)")
             }
             guard rooms.values.count(where: \.isCheck) < configuration.maxChecks else {
                 throw RoomError(

@@ -30,6 +30,8 @@ public actor RoomService {
     var joins = RateLimit()
     var cutoffs = TokenCutoffs()
     var bans = Bans()
+    /// Captures that go on, and those that wait to be fetched.
+    var captures: [RunningCapture] = []
     nonisolated let passwords = PasswordDoor()
     /// Named rules that a token or the creation of a room may refer to.
     var presets: [String: PolicyDocument] = [:]
@@ -43,6 +45,10 @@ public actor RoomService {
     /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
     nonisolated let alarms: AsyncStream<Void>
     nonisolated let alarm: AsyncStream<Void>.Continuation
+
+    /// Asks for captures to be looked after: one has begun.
+    nonisolated let captureStarts: AsyncStream<Void>
+    nonisolated let captureStart: AsyncStream<Void>.Continuation
 
     /// A service without rooms. `log` and `stayEnded` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
     public init(
@@ -62,6 +68,7 @@ public actor RoomService {
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (captureStarts, captureStart) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The configuration in force.

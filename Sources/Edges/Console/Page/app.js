@@ -58,6 +58,7 @@ async function join() {
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
             onMuted: showMuted,
             onUnmuteRequested: askToUnmute,
+            onCapture: showCapture,
             onNews: (lines) => { element("news").textContent = lines.join(" · "); },
             onHand: showHand,
             onGuest: showThatOneWaits,
@@ -128,6 +129,13 @@ function showLock(lock) {
 function showDrain(notice) {
     const time = notice?.deadline && new Date(notice.deadline).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     element("drain").textContent = notice ? `This server is about to be restarted${time ? `, at ${time} at the latest` : ""}.` : "";
+}
+
+/** An operator captures one's packets, or (null) no longer does. */
+function showCapture(notice) {
+    const time = notice && new Date(notice.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    element("capture").textContent = notice
+        ? `An operator captures your connection to find a fault (${notice.payload ? "with what you say and show, and receive" : "no audio and no video"}), until ${time}.` : "";
 }
 
 /** Nobody has let one in yet: the form says so, and asks again by itself. */

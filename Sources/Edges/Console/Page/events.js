@@ -88,6 +88,8 @@ export function describe(event, who) {
         case "lockChanged": return event.lock === "open" ? "The room was unlocked." : "The room was locked.";
         case "policyChanged": return "The room's policy was changed.";
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
+        case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;
+        case "captureEnded": return `The capture of ${who}’s packets ended.`;
         case "joinRefused": return `${who} could not join (${event.code}).`;
         default: return null;
     }

@@ -28,7 +28,7 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 export class Room {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
      * onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
@@ -83,6 +83,7 @@ export class Room {
         this.handlers.onWaiting(0);
         this.handlers.onGuests(reply.guests ?? []);
         this.handlers.onDrain(reply.migrate ?? null);
+        this.handlers.onCapture(null);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
             onProblem: (problem) => this.complain(problem),
@@ -129,6 +130,7 @@ export class Room {
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
         case "migrate": return this.handlers.onDrain(event.cancelled ? null : event);
+        case "capture": return this.handlers.onCapture(event.active ? event : null);
         case "unmuteRequested": return this.unmuteRequested(event.track);
         case "waitingRoom": return this.handlers.onGuests(event.guests);
         case "ended": return this.ended(event);
