@@ -124,6 +124,7 @@ async def move(s):
 async def drain(s, ada):
     assert s.server.api("POST", "/v1/node/drain", {})[0] in (200, 202)
     await until(ada, "document.querySelector('#drain').textContent !== ''")
+    await s.expect("document.querySelector('#operators-drain').textContent !== ''")
     await s.step("drain", f"ada reads “{await ada.inner_text('#drain')}”")
     await s.page.click("text=Past sessions")
     await s.expect("document.querySelector('#sessions-list').textContent.includes('carol')")

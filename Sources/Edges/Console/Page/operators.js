@@ -128,6 +128,7 @@ export class Operators {
             "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), Uptime: duration(node.uptimeSeconds),
         };
         this.before = now;
+        element("operators-drain").textContent = node.isDraining ? "This server drains: it makes no new rooms, and ends when its calls have ended or its time is up." : "";
         for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
         element("operators").classList.remove("stale");
     }

@@ -6,7 +6,7 @@ import { LineChart } from "./chart.js";
 import { element } from "./elements.js";
 import { rate } from "./statistics.js";
 
-const SPAN_MS = 15 * 60_000;
+const SPAN_MS = 15 * 60_000, LEAST_SPAN_MS = 2 * 60_000;
 /** The server samples every 5 s. */
 const BUCKET_MS = 5_000;
 /** Looks are two seconds apart; nothing joins points with a longer gap. */
@@ -77,9 +77,12 @@ export class RoomCharts {
 
     render(members) {
         const now = Date.now();
-        const window = { from: now - SPAN_MS, to: now };
-        this.points = this.points.filter(({ at }) => at >= window.from);
-        this.changes = this.changes.filter(({ at }) => at >= window.from);
+        const isRecent = ({ at }) => at >= now - SPAN_MS;
+        this.points = this.points.filter(isRecent);
+        this.changes = this.changes.filter(isRecent);
+        // A room that is young fills the charts, too.
+        const first = Math.min(now - LEAST_SPAN_MS, ...[...this.points, ...this.changes].map(({ at }) => at));
+        const window = { from: first, to: now };
         const last = this.points.at(-1);
         const { members: count, rates, loss } = this.charts;
         count.update(window, { lines: [{ kind: "own", points: steps(this.changes, members, window) }] });
