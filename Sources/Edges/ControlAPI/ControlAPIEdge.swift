@@ -67,8 +67,6 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/revocations", listRevocations),
             operation(.put, "/v1/revocations/{kind}/{id}", revoke),
             operation(.delete, "/v1/revocations/{kind}/{id}", endRevocation),
-            get("/v1/ice-servers", listICEServers),
-            operation(.post, "/v1/checks", createCheck),
             get("/v1/sessions", listSessions),
             get("/v1/sessions/{session}", showSession),
             get("\(participant)/history", listSamples),
@@ -94,7 +92,12 @@ public struct ControlAPIEdge: Sendable {
             operation(.post, "\(room)/guests/{identity}", letGuestIn),
             operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
-        ] + captures
+        ] + clients + captures
+    }
+
+    /// What a client asks for before a call.
+    private var clients: [Operation] {
+        [get("/v1/ice-servers", listICEServers), operation(.post, "/v1/checks", createCheck)]
     }
 
     private var captures: [Operation] {
