@@ -60,6 +60,7 @@ let modules: [Target] = [
     module("Formats", "RTP", []),
     module("Formats", "PayloadFormats", []),
     module("Formats", "SDP", []),
+    module("Formats", "PacketCapture", []),
     // Protocols: one peer's machines, sans-IO.
     module("Protocols", "Cryptography", ["COpenSSL"]),
     module("Protocols", "ICE", ["CNice"]),
@@ -82,7 +83,10 @@ let modules: [Target] = [
         ["RTP", "NetworkIO", "ICE", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
     module(
         "Runtime", "RoomService",
-        ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
+        [
+            "Rooms", "AccessTokens", "Cryptography", "SDP", "PacketCapture", "MediaControl", "MediaWorkers",
+            "NetworkIO", "Logging",
+        ]),
     module("Runtime", "Storage", ["CSQLite"]),
     module("Runtime", "HTTPClient", ["CHTTPClient"]),
     module(
@@ -175,6 +179,7 @@ let testTargets: [Target] = [
     tests(of: "RTP"),
     tests(of: "PayloadFormats", also: ["RTP"]),
     tests(of: "SDP"),
+    tests(of: "PacketCapture"),
     tests(of: "Cryptography"),
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),

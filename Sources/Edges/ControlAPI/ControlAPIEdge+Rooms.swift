@@ -10,11 +10,12 @@ extension ControlAPIEdge {
         return .json(await node())
     }
 
-    /// Rooms that the token covers, by name.
+    /// Rooms that the token covers, by name; those of pre-call checks where the query asks for them.
     func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomList }
         let prefix = request.query["prefix"] ?? ""
-        let rooms = await context.rooms.listRooms().filter {
+        let includesChecks = try request.flag("checks", mayBeBare: false)
+        let rooms = await context.rooms.listRooms(includesChecks: includesChecks).filter {
             Self.covers(claims.video, $0.name) && (prefix.isEmpty || $0.name.hasPrefix(prefix))
         }
         let page = try ListPage(of: rooms, request) { $0.name }

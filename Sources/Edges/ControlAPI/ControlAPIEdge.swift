@@ -67,7 +67,6 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/revocations", listRevocations),
             operation(.put, "/v1/revocations/{kind}/{id}", revoke),
             operation(.delete, "/v1/revocations/{kind}/{id}", endRevocation),
-            get("/v1/ice-servers", listICEServers),
             get("/v1/sessions", listSessions),
             get("/v1/sessions/{session}", showSession),
             get("\(participant)/history", listSamples),
@@ -93,6 +92,22 @@ public struct ControlAPIEdge: Sendable {
             operation(.post, "\(room)/guests/{identity}", letGuestIn),
             operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
+        ] + clients + captures
+    }
+
+    /// What a client asks for before a call.
+    private var clients: [Operation] {
+        [get("/v1/ice-servers", listICEServers), operation(.post, "/v1/checks", createCheck)]
+    }
+
+    private var captures: [Operation] {
+        let captures = "/v1/rooms/{room}/participants/{participant}/captures"
+        return [
+            operation(.post, captures, startCapture),
+            get(captures, listCaptures),
+            get("\(captures)/{capture}", showCapture),
+            operation(.delete, "\(captures)/{capture}", deleteCapture),
+            get("\(captures)/{capture}/packets", showCapturedPackets),
         ]
     }
 

@@ -30,6 +30,8 @@ public actor RoomService {
     var joins = RateLimit()
     var cutoffs = TokenCutoffs()
     var bans = Bans()
+    /// Captures that go on, and those that wait to be fetched.
+    var captures: [RunningCapture] = []
     nonisolated let passwords = PasswordDoor()
     /// Named rules that a token or the creation of a room may refer to.
     var presets: [String: PolicyDocument] = [:]
@@ -43,6 +45,10 @@ public actor RoomService {
     /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
     nonisolated let alarms: AsyncStream<Void>
     nonisolated let alarm: AsyncStream<Void>.Continuation
+
+    /// Asks for captures to be looked after: one has begun.
+    nonisolated let captureStarts: AsyncStream<Void>
+    nonisolated let captureStart: AsyncStream<Void>.Continuation
 
     /// A service without rooms. `log` and `stayEnded` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
     public init(
@@ -62,6 +68,7 @@ public actor RoomService {
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (captureStarts, captureStart) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The configuration in force.
@@ -88,17 +95,17 @@ public actor RoomService {
             connectionsLeft: configuration.maxConnections - reservedConnections)
     }
 
-    /// Makes a room that does not exist yet; its first command goes out with the caller's.
+    /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
-        forJoin: Bool = false, turn: inout RoomTurn
+        forJoin: Bool = false, check: RoomPolicy? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
         guard rooms.count < configuration.maxRooms else {
             throw RoomError(.limitExceeded, "room limit of the server reached")
         }
         try RoomNames.check(name)
-        var base = configuration.defaultPolicy
+        var base = check ?? configuration.defaultPolicy
         if let preset {
             guard let named = presets[preset] else {
                 throw RoomError(.presetNotFound, "there is no preset of the name that the room asks for")
@@ -111,7 +118,8 @@ public actor RoomService {
         let room = Room(
             id: id, name: name, policy: document.applied(to: base), metadata: metadata, context: context(of: worker),
             turn: &turn)
-        let hosted = HostedRoom(room: room, worker: worker, base: base, preset: preset, document: document)
+        let hosted = HostedRoom(
+            room: room, worker: worker, base: base, preset: preset, document: document, isCheck: check != nil)
         rooms[name] = hosted
         nameByID[id] = name
         totals.roomsCreated += 1
@@ -141,6 +149,7 @@ public actor RoomService {
 
     /// Writes down what happened in a room, and tells everybody who follows.
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        guard !hosted.isCheck else { return }
         let at = media.wallClockMilliseconds()
         log(
             events.append(

@@ -143,6 +143,11 @@ extension Setting {
             "rooms.joins_per_second", "maximum joins per second in all rooms together", 1...100_000,
             \.rooms.maxJoinsPerSecond
         ),
+        flag(
+            "rooms.allow_captures",
+            "allow operators to capture a participant's decrypted packets; the participant is notified",
+            \.rooms.allowsCaptures),
+        number("rooms.max_checks", "maximum pre-call checks at once; 0: none", 0...1_000, \.rooms.maxChecks),
         codecs(
             "rooms.audio_codecs", "audio codecs allowed in rooms, in order of preference; unset: any", .audio,
             \.rooms.defaultPolicy.audioCodecs),

@@ -3,6 +3,8 @@
 import { Signal } from "./signal.js";
 import { Publishing } from "./publishing.js";
 import { Receiving } from "./receiving.js";
+import { chosen } from "./devices.js";
+import { handIn } from "./hands.js";
 import { Roster } from "./roster.js";
 import { Tile } from "./grid.js";
 import { SendLimits } from "./limits.js";
@@ -26,7 +28,7 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 export class Room {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
      * onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
@@ -40,7 +42,11 @@ export class Room {
         this.joined = false;
         this.roster = new Roster({
             onView: () => this.tellViews(),
-            onChange: () => { this.receiving?.showAll(); handlers.onPeople(this.roster.count); },
+            onChange: () => {
+                this.receiving?.showAll();
+                handlers.onPeople(this.roster.count);
+                handlers.onNews(this.roster.news);
+            },
         });
         this.signal = new Signal({
             token, join,
@@ -70,15 +76,18 @@ export class Room {
         this.drop();
         this.configuration = { iceServers: hello.iceServers, bundlePolicy: "max-bundle" };
         this.self = reply.participant;
+        this.metadata = reply.participant.metadata;
         this.joined = true;
         this.handlers.onEntered(reply.room);
         this.handlers.onLock(reply.room.lock);
         this.handlers.onWaiting(0);
         this.handlers.onGuests(reply.guests ?? []);
         this.handlers.onDrain(reply.migrate ?? null);
+        this.handlers.onCapture(null);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
             onProblem: (problem) => this.complain(problem),
+            speaker: () => chosen.speaker,
             show: (sid, track) => this.roster.tile(sid)?.show(track, () => this.noteFirstFrame(sid)),
         });
         for (const person of reply.participants) this.roster.add(person);
@@ -121,6 +130,7 @@ export class Room {
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
         case "migrate": return this.handlers.onDrain(event.cancelled ? null : event);
+        case "capture": return this.handlers.onCapture(event.active ? event : null);
         case "unmuteRequested": return this.unmuteRequested(event.track);
         case "waitingRoom": return this.handlers.onGuests(event.guests);
         case "ended": return this.ended(event);
@@ -150,12 +160,31 @@ export class Room {
         this.ownTile.setAudioMuted(this.muted.audio);
         this.ownTile.setVideoMuted(this.muted.video);
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
+        if (this.hand) this.raiseHand(true).catch((problem) => this.complain(problem)); // A fresh session begins without it.
         this.publishing = new Publishing({
             signal: this.signal, configuration: this.configuration, ...this.options,
             onDenied: (source) => this.handlers.onProblem(`You may not send your ${SOURCES[source]} in this room.`),
         });
         if (media) await this.publishing.add(media.sources, media.stream);
         if (this.screen) await this.publishing.add(this.screen.sources, this.screen.stream);
+    }
+
+    /** Another camera or microphone; whether it is muted stays. */
+    async replaceDevice(old, track) {
+        track.enabled = old.enabled;
+        await this.publishing?.replace(old, track);
+        this.media.replace(old, track);
+        if (track.kind === "video") this.ownTile?.show(track);
+    }
+
+    /** Raises or lowers one's hand, for all to see, in one's metadata; a token's own metadata stays beside it. */
+    async raiseHand(isRaised) {
+        const metadata = handIn(this.metadata, isRaised ? Date.now() : null);
+        if (metadata === null) throw new Error("Your access token's metadata is no JSON object, so it has no place for a raised hand.");
+        await this.signal.request("metadata", { metadata });
+        Object.assign(this, { metadata, hand: isRaised });
+        this.ownTile?.setHand(isRaised);
+        this.handlers.onHand(isRaised);
     }
 
     /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */

@@ -51,13 +51,17 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var letIn: Bool?
     /// Why somebody could not come in.
     public var code: String?
+    /// `CA_…`, the capture of a participant's decrypted packets; `by` is then the API key, and the identity in the token where it has one.
+    public var capture: String?
+    /// Of a capture: whether it has what is said and shown, or headers alone.
+    public var payload: Bool?
 
     /// Every word that `type` may be.
     public static let types: Set<String> = [
         "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
-        "guestWaiting", "guestDecided",
+        "guestWaiting", "guestDecided", "captureStarted", "captureEnded",
     ]
 
     /// The model of `entry`.
@@ -107,6 +111,11 @@ public struct EventModel: Codable, Sendable, Hashable {
         case .permissionsChanged(let participant, let permissions):
             self.participant = participant
             self.permissions = PermissionsModel(permissions)
+        case .captureChanged(let participant, let notice):
+            self.participant = participant
+            capture = notice.id
+            payload = notice.keepsPayload
+            by = notice.by
         case .guestWaiting(let guest):
             identity = guest.identity
             name = guest.name
@@ -147,6 +156,7 @@ extension RoomLogEvent {
         case .lockChanged: "lockChanged"
         case .policyChanged: "policyChanged"
         case .permissionsChanged: "permissionsChanged"
+        case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
         case .joinRefused: "joinRefused"
         case .guestWaiting: "guestWaiting"
         case .guestDecided: "guestDecided"

@@ -105,6 +105,7 @@ struct Downlink: ~Copyable {
         guard let length = write(SendStamp(sendTime: route.sendTime, transportSequence: number), slot) else {
             return .empty
         }
+        route.media.pointee.capture(slot, length: length, isSent: true, isRTCP: false, at: route.now)
         let total = route.media.pointee.protectRTP(slot, length: length)
         guard total >= 0 else { return .unprotected }
         batch.commit(length: total, to: route.destination, content: content)
