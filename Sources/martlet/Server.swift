@@ -59,12 +59,10 @@ struct Server {
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
         let traces = Self.traceExporter(configuration, logger)
-        var traced: (@Sendable (JoinTrace) -> Void)?
-        if let traces { traced = { traces.add($0) } }
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            traced: traced, keep: { await rules.keep($0, logger) }, load: load)
+            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, load: load)
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
@@ -96,8 +94,7 @@ struct Server {
             live: live, workers: workers, rooms: rooms, webhooks: webhooks, traces: traces,
             tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
-            addresses: addresses,
-            publicListener: publicListener,
+            addresses: addresses, publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
         try await server.listen(context)
@@ -164,6 +161,12 @@ struct Server {
                         TraceModel(traces, server: "martlet/\(Martlet.version)", using: &random))
                 }, logger: logger.named("traces"))
         }
+    }
+
+    /// What takes the traces of joins; nil where nobody wants them.
+    private static func adder(to traces: TraceExporter?) -> (@Sendable (JoinTrace) -> Void)? {
+        guard let traces else { return nil }
+        return { traces.add($0) }
     }
 
     private static func openWebhooks(

@@ -45,17 +45,15 @@ struct TraceModelTests {
         #expect(root["kind"] as? Int == 2 && root["status"] == nil)
         #expect(spans.dropFirst().allSatisfy { $0["parentSpanId"] as? String == root["spanId"] as? String })
         #expect(Set(spans.map { $0["spanId"] as? String }).count == spans.count)
-        let milliseconds: Int64 = 1_000_000
-        #expect(
-            times(spans) == [
-                "join": [990 * milliseconds, 1_200 * milliseconds], "token": [990 * milliseconds, 990_040_000],
-                "offer": [1_000, 1_020].map { $0 * milliseconds }, "ICE": [1_020, 1_050].map { $0 * milliseconds },
-                "DTLS": [1_050, 1_070].map { $0 * milliseconds },
-                "first packet received": [1_070, 1_080].map { $0 * milliseconds },
-                "first keyframe received": [1_080, 1_095].map { $0 * milliseconds },
-                "first packet sent": [1_070, 1_075].map { $0 * milliseconds },
-                "first keyframe sent": [1_075, 1_200].map { $0 * milliseconds },
-            ])
+        let expected: [String: [Int64]] = [
+            "join": [990_000_000, 1_200_000_000], "token": [990_000_000, 990_040_000],
+            "offer": [1_000_000_000, 1_020_000_000], "ICE": [1_020_000_000, 1_050_000_000],
+            "DTLS": [1_050_000_000, 1_070_000_000], "first packet received": [1_070_000_000, 1_080_000_000],
+            "first keyframe received": [1_080_000_000, 1_095_000_000],
+            "first packet sent": [1_070_000_000, 1_075_000_000],
+            "first keyframe sent": [1_075_000_000, 1_200_000_000],
+        ]
+        #expect(times(spans) == expected)
         #expect("\(root)".contains("PA_1") && "\(root)".contains("agent/1"))
     }
 
