@@ -94,6 +94,7 @@ let modules: [Target] = [
         ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
+    module("Runtime", "Tracing", ["RoomService", "Rooms", "HTTPClient", "Logging"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module(
@@ -115,7 +116,10 @@ let modules: [Target] = [
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry",
-        ["EdgeSupport", "RoomService", "Rooms", "Webhooks", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
+        [
+            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Tracing", "HTTPServing", "MediaControl", "MediaWorkers",
+            "Logging",
+        ]),
 ].flatMap { $0 }
 
 let martlet: [Target] = [
@@ -133,7 +137,7 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport",
+            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "Tracing", "HTTPServing", "EdgeSupport",
             "Signalling",
             "WHIP",
             "ControlAPI",
@@ -217,6 +221,7 @@ let testTargets: [Target] = [
             "EdgeTestSupport", "RoomService", "Rooms", "AccessTokens", "Storage", "NetworkIO", "Cryptography",
             "Logging",
         ]),
+    tests(of: "Tracing", also: ["RoomService", "Rooms", "HTTPClient", "Logging"]),
     tests(of: "HTTPServing", also: ["CSoup", "COpenSSL", "Cryptography", "Logging", "NetworkIO"]),
     .target(
         name: "EdgeTestSupport",
@@ -224,7 +229,9 @@ let testTargets: [Target] = [
             "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
             "Logging",
         ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
-    tests(of: "EdgeSupport", also: ["EdgeTestSupport", "AccessTokens", "HTTPServing", "Rooms", "MediaControl"]),
+    tests(
+        of: "EdgeSupport",
+        also: ["EdgeTestSupport", "AccessTokens", "HTTPServing", "RoomService", "Rooms", "MediaControl"]),
     tests(
         of: "Signalling",
         also: [
@@ -240,7 +247,8 @@ let testTargets: [Target] = [
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(
         of: "Telemetry",
-        also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl", "MediaWorkers"]),
+        also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "Rooms", "MediaControl", "MediaWorkers"]
+    ),
     tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
     .testTarget(
         name: "ScenarioTests", dependencies: ["Primitives", "MediaControl", "MediaEngine", "Simulation"],

@@ -15,6 +15,7 @@ import SessionStore
 import Signalling
 import Storage
 import Telemetry
+import Tracing
 import WHIP
 import Webhooks
 
@@ -24,6 +25,8 @@ struct Server {
     let workers: MediaWorkerPool
     let rooms: RoomService
     let webhooks: Webhooks
+    private let traces: TraceExporter?
+    private let tracesTask: Task<Void, Never>?
     private let roomsTask: Task<Void, Never>
     private let webhooksTask: Task<Void, Never>
     private let sessions: SessionStore
@@ -55,10 +58,11 @@ struct Server {
             encode: { JSONCoding.encode(SessionModel($0)) })
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
+        let traces = Self.traceExporter(configuration, logger)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            keep: { await rules.keep($0, logger) }, load: load)
+            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, load: load)
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
@@ -87,10 +91,10 @@ struct Server {
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, webhooks: webhooks, roomsTask: roomsTask,
+            live: live, workers: workers, rooms: rooms, webhooks: webhooks, traces: traces,
+            tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
-            addresses: addresses,
-            publicListener: publicListener,
+            addresses: addresses, publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
         try await server.listen(context)
@@ -154,6 +158,24 @@ struct Server {
             exitCode: 1)
     }
 
+    private static func traceExporter(_ configuration: Configuration, _ logger: Logger) -> TraceExporter? {
+        configuration.traceCollector.map { endpoint in
+            TraceExporter(
+                endpoint: endpoint,
+                encode: { traces in
+                    var random = SystemRandomNumberGenerator()
+                    return JSONCoding.encode(
+                        TraceModel(traces, server: "martlet/\(Martlet.version)", using: &random))
+                }, logger: logger.named("traces"))
+        }
+    }
+
+    /// What takes the traces of joins; nil where nobody wants them.
+    private static func adder(to traces: TraceExporter?) -> (@Sendable (JoinTrace) -> Void)? {
+        guard let traces else { return nil }
+        return { traces.add($0) }
+    }
+
     private static func openWebhooks(
         _ configuration: Configuration, _ database: Database, _ rooms: RoomService, _ logger: Logger
     ) async throws(CommandError) -> Webhooks {
@@ -174,15 +196,20 @@ struct Server {
 
     private func listen(_ context: EdgeContext) async throws(CommandError) {
         let signalling = SignallingEdge(context: context, limits: configuration.publicHTTP.webSocket)
-        let publicRouter = publicRoutes(context, signalling)
+        let api = controlAPI(context)
+        let publicRouter = publicRoutes(context, signalling, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, workers: workers, listener: publicListener, health: health,
-            version: Martlet.version
+            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, listener: publicListener,
+            health: health, version: Martlet.version
         ).register(on: &privateRouter)
+        let isPrivate = configuration.apiListener == .privateOne
+        if isPrivate { api.register(on: &privateRouter) }
         let privateRoutes = privateRouter
-        try await start(privateListener, .privateOne, privateRoutes)
-        try await start(publicListener, .publicOne, publicRouter, [signalling.webSocketRoute])
+        let (apiSockets, publicSockets) = (api.webSocketRoutes, [signalling.webSocketRoute])
+        try await start(privateListener, .privateOne, privateRoutes, isPrivate ? apiSockets : [])
+        try await start(
+            publicListener, .publicOne, publicRouter, isPrivate ? publicSockets : publicSockets + apiSockets)
     }
 
     private func start(
@@ -197,16 +224,25 @@ struct Server {
         }
     }
 
-    private func publicRoutes(_ context: EdgeContext, _ signalling: SignallingEdge) -> Router {
+    private func controlAPI(_ context: EdgeContext) -> ControlAPIEdge {
+        ControlAPIEdge(
+            context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,
+            node: nodeReporter(), drain: drainer())
+    }
+
+    private func publicRoutes(
+        _ context: EdgeContext, _ signalling: SignallingEdge, _ api: ControlAPIEdge
+    ) -> Router {
         let crossOrigin = CrossOrigin(allowedOrigins: configuration.allowedOrigins)
         var router = Router(refuse: { Problem($0).response }, finish: { crossOrigin.apply($0, &$1) })
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         WHIPEdge(context: context).register(on: &router)
-        ControlAPIEdge(
-            context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,
-            node: nodeReporter(), drain: drainer()
-        ).register(on: &router)
+        if configuration.apiListener == .publicOne {
+            api.register(on: &router)
+        } else {
+            api.registerForClients(on: &router)
+        }
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
             DevelopmentTokens(
@@ -267,6 +303,9 @@ struct Server {
         }
         await roomsTask.value
         await webhooksTask.value
+        traces?.finish()
+        tracesTask?.cancel()
+        await tracesTask?.value
         sessions.finish()
         await sessionsTask.value
         await privateListener.stop()

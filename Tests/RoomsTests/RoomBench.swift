@@ -18,6 +18,8 @@ struct RoomBench {
     var log: [RoomLogEvent] = []
     /// By participant sid, in the order in which they were reached.
     var steps: [String: [JoinStep]] = [:]
+    /// By participant sid.
+    var freezes: [String: Freezes] = [:]
     var isOver = false
     static let wallClock: Int64 = 1_700_000_000_000
 
@@ -56,6 +58,8 @@ struct RoomBench {
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)
             case .joinStep(let participant, let step): steps[participant, default: []].append(step)
+            case .freezesReported(let participant, let new):
+                freezes[participant] = (freezes[participant] ?? Freezes()) + new
             case .roomEnded: isOver = true
             }
         }

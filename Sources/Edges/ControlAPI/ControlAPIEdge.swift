@@ -35,6 +35,11 @@ public struct ControlAPIEdge: Sendable {
         var handler: ThrowingHandler
     }
 
+    /// What clients need and no operator: it is on the public listener wherever the others are.
+    var clientOperations: [Operation] {
+        [get("/v1/ice-servers", listICEServers), operation(.post, "/v1/checks", createCheck)]
+    }
+
     /// Every operation; the test holds this list and `openapi.json` to each other.
     var operations: [Operation] {
         let room = "/v1/rooms/{room}"
@@ -49,6 +54,7 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/rooms", listRooms),
             operation(.post, "/v1/rooms", createRoom),
             get(room, showRoom),
+            operation(.put, room, ensureRoom),
             operation(.patch, room, patchRoom),
             operation(.delete, room, deleteRoom),
             get("\(room)/policy", showPolicy),
@@ -92,12 +98,7 @@ public struct ControlAPIEdge: Sendable {
             operation(.post, "\(room)/guests/{identity}", letGuestIn),
             operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
-        ] + clients + captures
-    }
-
-    /// What a client asks for before a call.
-    private var clients: [Operation] {
-        [get("/v1/ice-servers", listICEServers), operation(.post, "/v1/checks", createCheck)]
+        ] + captures + clientOperations
     }
 
     private var captures: [Operation] {
@@ -124,12 +125,19 @@ public struct ControlAPIEdge: Sendable {
         Operation(method: method, pattern: pattern, handler: handler)
     }
 
-    /// Adds all routes.
-    public func register(on router: inout Router) {
+    /// Adds the routes that clients need, where the API is served elsewhere.
+    public func registerForClients(on router: inout Router) { add(clientOperations, to: &router) }
+
+    private func add(_ operations: [Operation], to router: inout Router) {
         for operation in operations {
             router.route(
                 operation.method, operation.pattern, admission: context.gate.admit, operation.handler)
         }
+    }
+
+    /// Adds all routes.
+    public func register(on router: inout Router) {
+        add(operations, to: &router)
         router.on(.get, "/openapi.json") { _ in
             HTTPResponse(
                 status: 200, headers: ["Content-Type": JSONCoding.contentType, "Cache-Control": "no-cache"],

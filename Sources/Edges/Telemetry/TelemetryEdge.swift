@@ -3,12 +3,14 @@ import MediaControl
 public import MediaWorkers
 import Primitives
 public import RoomService
+public import Tracing
 public import Webhooks
 
 /// The private listener: `/metrics` for Prometheus, `/healthz` for liveness, `/readyz` for readiness.
 public struct TelemetryEdge: Sendable {
     private let rooms: RoomService
     private let webhooks: Webhooks
+    private let traces: TraceExporter?
     private let workers: MediaWorkerPool
     private let listener: HTTPServer
     private let health: Health
@@ -16,11 +18,12 @@ public struct TelemetryEdge: Sendable {
 
     /// Reports on these parts; `listener` is the public one.
     public init(
-        rooms: RoomService, webhooks: Webhooks, workers: MediaWorkerPool, listener: HTTPServer, health: Health,
-        version: String
+        rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool, listener: HTTPServer,
+        health: Health, version: String
     ) {
         self.rooms = rooms
         self.webhooks = webhooks
+        self.traces = traces
         self.workers = workers
         self.listener = listener
         self.health = health
@@ -68,6 +71,7 @@ public struct TelemetryEdge: Sendable {
         page.add(http: listener.statistics)
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
+        if let traces { page.add(traces: traces.statistics) }
         page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }

@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 public import Rooms
@@ -13,6 +14,8 @@ public actor RoomService {
     let media: any MediaPlane
     private let log: @Sendable (RoomLogEntry) -> Void
     private let stayEnded: @Sendable (StaySummary) -> Void
+    /// nil: nobody traces joins.
+    private let traced: (@Sendable (JoinTrace) -> Void)?
     /// Rules that steps of rooms have made and that are not written down yet.
     var unkept: [StandingRule] = []
     let keep: @Sendable (StandingRule) async -> Void
@@ -50,11 +53,12 @@ public actor RoomService {
     nonisolated let captureStarts: AsyncStream<Void>
     nonisolated let captureStart: AsyncStream<Void>.Continuation
 
-    /// A service without rooms. `log` and `stayEnded` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
+    /// A service without rooms. `log`, `stayEnded` and `traced` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
     public init(
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), media: any MediaPlane,
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
+        traced: (@Sendable (JoinTrace) -> Void)? = nil,
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
         revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0)
     ) {
@@ -62,6 +66,7 @@ public actor RoomService {
         self.media = media
         self.log = log
         self.stayEnded = stayEnded
+        self.traced = traced
         self.keep = keep
         self.revocations = revocations
         self.load = load
@@ -154,11 +159,28 @@ public actor RoomService {
         log(
             events.append(
                 room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at, event))
+        if case .participantLeft(let info, _, _) = event { trace(hosted, leaving: info.sid) }
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): totals.connectTimes.add(milliseconds)
         case .ended(let summary): stayEnded(summary)
         case nil: break
         }
+    }
+
+    /// Hands on how the joins went that have come to their end, one way or the other.
+    func trace(_ hosted: HostedRoom, leaving: String? = nil) {
+        guard let traced else { return }
+        let at = media.wallClockMilliseconds()
+        for trace in hosted.stays.takeTraces(at: at, room: hosted.room.name, leaving: leaving) { traced(trace) }
+    }
+
+    /// The same for a join that was refused.
+    func trace(_ refusal: RoomError.Code, of request: JoinRequest) {
+        traced?(
+            JoinTrace(
+                room: request.claims.video.room ?? request.room ?? configuration.defaultRoom, participant: nil,
+                profile: request.profile, client: request.client, joinedAt: media.wallClockMilliseconds(),
+                origin: request.origin, outcome: .refused(refusal)))
     }
 
     /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now

@@ -10,7 +10,7 @@ import Rooms
 
 extension Setting {
     /// Every setting, in the order in which people look for them.
-    static let all: [Setting] = http + media + admission + rooms + sessions + storage + log
+    static let all: [Setting] = http + media + admission + rooms + sessions + storage + telemetry + log
 
     private static let http: [Setting] = [
         address(
@@ -25,6 +25,9 @@ extension Setting {
         number(
             "http.api_calls_per_second", "maximum calls of the control API per second with one API key", 1...1_000_000,
             \.apiCallsPerSecond),
+        word(
+            "http.control_api", "listener that serves the control API and its event streams",
+            [("public", .publicOne), ("private", .privateOne)], \.apiListener),
         flag("trusted_proxy", "a reverse proxy terminates TLS; trust its `X-Forwarded-*` headers", \.trustedProxy),
         flag("insecure", "serve other machines without TLS and without a trusted proxy", \.insecure),
         address("private.bind", "address to listen on for metrics and health", \.privateListener.host),
@@ -204,6 +207,14 @@ extension Setting {
         number(
             "events.kept", "events of all rooms that the event log keeps for readers", 1...1_000_000,
             \.rooms.maxKeptEvents),
+    ]
+
+    private static let telemetry: [Setting] = [
+        value(
+            "telemetry.otlp_endpoint",
+            "OpenTelemetry collector to which traces of joins are sent (OTLP over HTTP, at /v1/traces); unset: none",
+            wants: "an http or https URL such as http://127.0.0.1:4318", \.traceCollector,
+            parse: { CollectorAddress.isGood($0) ? .some($0) : nil }, show: { $0 ?? "" })
     ]
 
     private static let log: [Setting] = [

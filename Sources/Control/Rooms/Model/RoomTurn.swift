@@ -13,6 +13,8 @@ public enum RoomEffect: Sendable, Hashable {
     case log(RoomLogEvent)
     /// A stay, named by the participant's sid, has reached something for the first time.
     case joinStep(participant: String, JoinStep)
+    /// A participant's client has reported so many more freezes of what it plays; maybe none.
+    case freezesReported(participant: String, Freezes)
     /// The room is over: forget it.
     case roomEnded
 }

@@ -22,6 +22,8 @@ const ENDINGS = {
 };
 /** One's own tracks by their source, for a person. */
 const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
+/** Seconds between reports of what people see. */
+const REPORT_EVERY = 10;
 /** Between these states and a new connection nothing is sent. */
 const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
@@ -38,6 +40,9 @@ export class Room {
         this.started = new Set(); // sids of tracks of which the server has sent the first packet
         this.figures = new Figures();
         this.limits = new SendLimits();
+        this.received = []; // what the browser last measured
+        this.sinceReport = 0; // seconds
+        this.reported = ""; // what the server was last told
         this.muted = { audio: false, video: false };
         this.joined = false;
         this.roster = new Roster({
@@ -274,10 +279,13 @@ export class Room {
     /** Once a second, with or without a server: what a browser measures is true, and what stands still has to be said. */
     async refresh() {
         const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
+        this.received = received;
         this.showReceived(received.filter((one) => one.kind === "video"));
         this.showSent(sent.filter((one) => one.kind === "video" && one.mid === this.ownMid));
         if (!this.joined) return;
         this.tellViews();
+        this.sinceReport += 1;
+        if (this.sinceReport >= REPORT_EVERY) this.report();
         if (this.sub) await this.explain().catch((problem) => problem.code === "lost" || console.warn(problem.message));
     }
 
@@ -331,6 +339,7 @@ export class Room {
         this.ownTile?.remove();
         this.ownTile = null;
         this.joined = false;
+        this.reported = "";
     }
 
     close() {
@@ -339,7 +348,20 @@ export class Room {
         this.drop();
     }
 
+    /** Reports freezes of what is played, where they have changed since the last report. */
+    report() {
+        this.sinceReport = 0;
+        const tracks = this.received.map((one) => ({ ...one, track: this.receiving?.tracks.get(one.mid) }))
+            .filter((one) => one.kind === "video" && one.track && one.totalFreezesDuration !== null)
+            .map(({ track, freezeCount, totalFreezesDuration }) => ({ track, freezeCount, totalFreezesDuration }));
+        const text = JSON.stringify(tracks);
+        if (!tracks.length || text === this.reported) return;
+        this.reported = text;
+        this.signal.request("report", { tracks }).catch(() => { this.reported = ""; });
+    }
+
     leave() {
+        if (this.joined) this.report();
         this.signal.leave();
         this.close();
     }
