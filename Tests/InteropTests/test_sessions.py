@@ -91,9 +91,10 @@ def test_I6_a_stay_has_a_history_while_it_lasts_and_a_summary_that_outlives_the_
         assert 0 < ada["connectedAfterMilliseconds"] < 3_000 and "connectedAfterMilliseconds" not in bob
         assert {(t["kind"], t["source"]) for t in ada["tracks"]} == {("audio", "microphone"), ("video", "camera")}
         assert next(t["codec"] for t in ada["tracks"] if t["kind"] == "video") == codec
-        carried = sum(sample["uplink"] * 5 / 8 for sample in samples)
+        # The first sample is of less than five seconds.
+        carried = sum(sample["uplink"] * 5 / 8 for sample in samples[1:])
         assert carried * 0.8 < ada["bytesReceived"] < carried * 2 + 2_000_000, (carried, ada["bytesReceived"])
-        assert 14 < ada["durationSeconds"] < 60 and ada["worstQuality"] <= ada["averageQuality"] <= 5
+        assert 10 < ada["durationSeconds"] < 60 and ada["worstQuality"] <= ada["averageQuality"] <= 5
         assert server.api("GET", f"/v1/sessions/{ada['session']}")[1] == ada
         assert [s["identity"] for s in server.api("GET", "/v1/sessions?identity=bob")[1]["sessions"]] == ["bob"]
         assert server.api("GET", "/v1/sessions?room=other")[1]["sessions"] == []

@@ -27,7 +27,7 @@ public final class TraceExporter: Sendable {
     /// In one request, of some 300 kB.
     static let maxBatch = 128
     /// What comes within this time leaves in one request.
-    static let gathering = Duration.seconds(1)
+    static let gathering = Duration.milliseconds(500)
     /// Before the second, third and fourth attempt; then the batch is given up.
     static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(4)]
     /// A collector stands nearby. Also how long it may hold up the end of the process.
