@@ -49,7 +49,7 @@ public struct TokenGate: Sendable {
         claims.issuedAt = clock()
         claims.expiresAt = clock() + secondsValid
         do {
-            return try verifier.mint(claims)
+            return try verifier.value.mint(claims)
         } catch {
             throw Problem(error)
         }
