@@ -27,9 +27,11 @@ struct ReliablePathTests {
         var bench = PathBench(rate: nil, delay: .milliseconds(25)) { _, _ in 1_000e3 }
         bench.estimator.isReliable = true
         bench.run(seconds: 5)
-        #expect(!bench.estimator.isCongested(at: bench.now))
+        let before = bench.estimator.isCongested(at: bench.now)
+        #expect(!before)
         bench.estimator.backlogged(at: bench.now)
-        #expect(bench.estimator.isCongested(at: bench.now))
+        let after = bench.estimator.isCongested(at: bench.now)
+        #expect(after)
         #expect(Double(bench.estimator.estimate(at: bench.now).bitsPerSecond) < 1_000e3)
     }
 }
