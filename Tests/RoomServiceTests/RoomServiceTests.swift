@@ -127,10 +127,11 @@ struct RoomServiceTests {
         _ = try await slow.join(request("0"))
     }
 
-    @Test("K2: a draining server makes no rooms and serves those it has; members hear of its begin and end")
+    @Test("K2: a draining server makes no rooms and serves its own; members hear of begin and end, without a roster, too")
     func drain() async throws {
         let service = RoomService(media: plane)
         let ada = try await service.join(request("ada"))
+        let alone = try await service.join(request("alone") { $0.wantsRoster = false })
         let notice = DrainNotice(deadline: 1_790_000_600_000)
         await service.setDrain(notice)
         #expect(await code { _ = try await service.join(request("bob", room: "new")) } == .draining)
@@ -141,9 +142,11 @@ struct RoomServiceTests {
         _ = try await service.join(request("carol", room: "new"))
         #expect(await !service.statistics().isDraining)
         await service.shutDown()
-        var told: [DrainNotice?] = []
-        for await event in ada.events { if case .drainChanged(let notice) = event.event { told.append(notice) } }
-        #expect(told == [notice, nil])
+        for member in [ada, alone] {
+            var told: [DrainNotice?] = []
+            for await event in member.events { if case .drainChanged(let notice) = event.event { told.append(notice) } }
+            #expect(told == [notice, nil])
+        }
         #expect(await code { _ = try await service.join(request("dora")) } == .draining)
     }
 

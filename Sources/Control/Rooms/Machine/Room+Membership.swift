@@ -190,7 +190,8 @@ extension Room {
     public mutating func setDrain(_ notice: DrainNotice?, turn: inout RoomTurn) {
         guard notice != drain else { return }
         drain = notice
-        roster.notifyAll(.drainChanged(notice), &turn)
+        // Also to those who do not want to know who else is here: it is about themselves.
+        for session in roster.sessions { roster.notify(session, .drainChanged(notice), &turn) }
     }
 
     /// Ends the stays of those whose token was revoked.
