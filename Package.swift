@@ -65,6 +65,7 @@ let modules: [Target] = [
     module("Protocols", "ICE", ["CNice"]),
     module("Protocols", "DTLS", ["Cryptography", "COpenSSL"]),
     module("Protocols", "SRTP", ["CSRTP"]),
+    module("Protocols", "DataChannels", []),
     module("Protocols", "CongestionControl", []),
     // Media: one worker's media plane, sans-IO.
     module("Media", "MediaControl", []),
@@ -177,6 +178,7 @@ let testTargets: [Target] = [
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),
     tests(of: "SRTP", also: ["CSRTP", "CSRTPLibrary"]),
+    tests(of: "DataChannels"),
     tests(of: "CongestionControl", also: ["Simulation"]),
     tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation"]),
     tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
