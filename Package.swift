@@ -69,7 +69,7 @@ let modules: [Target] = [
     module("Protocols", "CongestionControl", []),
     // Media: one worker's media plane, sans-IO.
     module("Media", "MediaControl", []),
-    module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
+    module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"]),
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
     // Control: pure decisions.
@@ -120,7 +120,9 @@ let martlet: [Target] = [
     .target(
         name: "Simulation",
         dependencies: [
-            "Primitives", "RTP", "PayloadFormats", "Cryptography", "ICE", "DTLS", "SRTP", "MediaControl", "MediaEngine",
+            "Primitives", "RTP", "PayloadFormats", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
+            "MediaControl",
+            "MediaEngine",
         ], path: "Sources/Simulation", swiftSettings: settings),
     .executableTarget(
         name: "martlet",
@@ -164,7 +166,7 @@ let loadTests: [Target] = [
         name: "bench",
         dependencies: [
             "CInstruments", "Measuring", "Primitives", "RTP", "PayloadFormats", "Cryptography", "SRTP", "MediaControl",
-            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
+            "DataChannels", "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
         ], path: "LoadTests/Benchmarks", exclude: ["thresholds.json"], swiftSettings: settings),
 ]
 
@@ -180,13 +182,15 @@ let testTargets: [Target] = [
     tests(of: "SRTP", also: ["CSRTP", "CSRTPLibrary"]),
     tests(of: "DataChannels"),
     tests(of: "CongestionControl", also: ["Simulation"]),
-    tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation"]),
+    tests(
+        of: "PeerTransport",
+        also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels", "Simulation"]),
     tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
     tests(
         of: "MediaEngine",
         also: [
-            "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation",
-            "CInstruments",
+            "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
+            "Simulation", "CInstruments",
         ]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
@@ -254,7 +258,8 @@ let testTargets: [Target] = [
 // MARTLET_FUZZ=1 (Tests/Fuzz/run.sh sets it), into a program around libFuzzer's own main instead.
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
-    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "CongestionControl",
+    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
+    "CongestionControl",
     "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
     "Signalling", "WHIP", "ControlAPI", "TestSupport",
 ]

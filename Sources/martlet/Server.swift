@@ -5,6 +5,8 @@ import Cryptography
 import EdgeSupport
 import HTTPServing
 import Logging
+import MediaControl
+import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
@@ -58,7 +60,8 @@ struct Server {
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            keep: { await rules.keep($0, logger) }, load: load)
+            keep: { await rules.keep($0, logger) }, load: load,
+            codecs: [DataProtocol.martlet.name: MessageCoding.codec])
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
@@ -111,8 +114,10 @@ struct Server {
     ) throws(CommandError) -> MediaWorkerPool {
         do {
             let certificate = try Certificate.selfSigned()
+            var media = configuration.media
+            media.engine.data.longestMessage = configuration.rooms.maxMessageBytes
             return try MediaWorkerPool(
-                configuration: configuration.media, certificate: certificate, logger: logger.named("media"))
+                configuration: media, certificate: certificate, logger: logger.named("media"))
         } catch {
             throw CommandError(message: "martlet: \(configuration.explain(error))", exitCode: 1)
         }

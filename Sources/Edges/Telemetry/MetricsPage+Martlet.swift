@@ -71,6 +71,7 @@ extension MetricsPage {
             "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
             all { Double($0.commandsIgnored) })
         add(sumsOf: workers)
+        add(messagesOf: workers)
     }
 
     /// What the media workers count together, those that hang included: none of it names a worker.
@@ -95,6 +96,23 @@ extension MetricsPage {
             DropReason.allCases.map { reason in
                 ([("reason", "\(reason)")], Double(workers.reduce(0) { $0 &+ $1.drops[reason] }))
             })
+    }
+
+    /// Messages on data channels, of all workers together.
+    mutating func add(messagesOf workers: [WorkerStatistics]) {
+        func sum(_ value: (DataCounters) -> UInt64) -> UInt64 { workers.reduce(0) { $0 &+ value($1.data) } }
+        add("messages_received_total", .counter, "Messages received on data channels.", sum(\.received))
+        add("messages_sent_total", .counter, "Messages sent on data channels, per receiver.", sum(\.sent))
+        add(
+            "messages_dropped_total", .counter,
+            "Lossy messages dropped because their receiver did not take them in time.", sum(\.lossyDropped))
+        add(
+            "messages_undeliverable_total", .counter,
+            "Messages for a receiver without the data channel, or that accepts no message of that length.",
+            sum(\.undeliverable))
+        add(
+            "data_channels_closed_slow_total", .counter,
+            "Reliable data channels closed because their receiver was too slow.", sum(\.channelsClosedAsSlow))
     }
 
     /// What the rooms count.

@@ -21,6 +21,8 @@ public actor RoomService {
     /// What the server has used up, before joins are refused for it.
     public nonisolated let load: LoadGate
     private var events: EventLog
+    /// By the name of their protocol.
+    let codecs: [String: MessageCodec]
 
     var rooms: [String: HostedRoom] = [:]
     var nameByID: [RoomID: String] = [:]
@@ -50,7 +52,8 @@ public actor RoomService {
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
-        revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0)
+        revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0),
+        codecs: [String: MessageCodec] = [:]
     ) {
         live = Mutex(configuration)
         self.media = media
@@ -59,6 +62,7 @@ public actor RoomService {
         self.keep = keep
         self.revocations = revocations
         self.load = load
+        self.codecs = codecs
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -191,6 +195,7 @@ extension RoomLimits {
         connectionsPerParticipant = configuration.maxConnectionsPerParticipant
         tracksPerParticipant = min(configuration.maxTracksPerParticipant, tracksPerParticipant)
         subscriptionsPerParticipant = min(configuration.maxSubscriptionsPerParticipant, subscriptionsPerParticipant)
+        acceptedMessageBytes = configuration.maxMessageBytes
         resumeWindow = configuration.resumeWindow
         keepAliveTimeout = configuration.keepAliveTimeout
     }

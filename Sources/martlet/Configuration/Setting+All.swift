@@ -127,6 +127,10 @@ extension Setting {
             "rooms.joins_per_second", "maximum joins per second in all rooms together", 1...100_000,
             \.rooms.maxJoinsPerSecond
         ),
+        number(
+            "rooms.max_message_bytes", "longest message that a participant may send on a data channel",
+            16_384...262_144,
+            \.rooms.maxMessageBytes, unit: "bytes"),
         codecs(
             "rooms.audio_codecs", "audio codecs allowed in rooms, in order of preference; unset: any", .audio,
             \.rooms.defaultPolicy.audioCodecs),

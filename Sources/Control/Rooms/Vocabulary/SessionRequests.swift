@@ -32,6 +32,10 @@ public struct JoinRequest: Sendable, Hashable {
     public var audioOnly = false
     /// A publish-only member gets the roster and events of others only when it asks.
     public var wantsRoster: Bool?
+    /// Messages of others; nil: unless it only publishes.
+    public var wantsMessages: Bool?
+    /// How its messages are written on its data channels.
+    public var dataProtocol = DataProtocol.martlet
     /// Speaker lists; dominant speaker changes come with the roster.
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
@@ -86,6 +90,8 @@ public enum SessionRequest: Sendable, Hashable {
     /// Roster and others' events for a publish-only member that asks late.
     case requestRoster
     case wantSpeakers(Bool)
+    /// To everybody else, or to those that it names.
+    case send(RoomMessage)
 }
 
 /// What a publisher says about a track. What it does not name stays as it is, or has its standard before anything was said.

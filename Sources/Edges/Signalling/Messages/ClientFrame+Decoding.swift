@@ -87,6 +87,7 @@ extension ClientRequest {
         case "turnAway": [.turnAway(identity: try fields.requiredText("identity"))]
         case "remove": [.remove(participant: try fields.requiredText("participant"))]
         case "relay": [.relay(to: try fields.requiredText("to"), payload: try fields.requiredText("payload"))]
+        case "data": [.send(try fields.message())]
         default: throw .unknownType
         }
     }
@@ -124,6 +125,7 @@ extension JoinFields {
         encrypted = try fields.flag("encrypted") ?? false
         roster = try fields.flag("roster")
         speakers = try fields.flag("speakers") ?? false
+        data = try fields.flag("data")
         if try fields.text("receivingConnection") != nil {
             receivingConnection = try fields.connection("receivingConnection")
         }
@@ -150,6 +152,7 @@ extension JoinFields {
         request.encrypts = encrypted
         request.wantsRoster = roster
         request.wantsSpeakers = speakers
+        request.wantsMessages = data
         request.receivingConnection = receivingConnection
         request.bandwidth = bandwidth
         return request

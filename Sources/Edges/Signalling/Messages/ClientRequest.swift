@@ -43,6 +43,7 @@ struct JoinFields: Sendable, Hashable {
     var encrypted = false
     var roster: Bool?
     var speakers = false
+    var data: Bool?
     var receivingConnection: String?
     var bandwidth = BandwidthProfile()
 }
