@@ -1,6 +1,6 @@
 internal import DTLS
-internal import MediaControl
 public import DataChannels
+internal import MediaControl
 public import Primitives
 
 // The client's data channels. It opens them itself, as browsers do.
