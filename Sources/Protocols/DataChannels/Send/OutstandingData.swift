@@ -95,7 +95,7 @@ struct OutstandingData {
 
     /// An entry is acknowledged for the first time.
     private func measure(_ sent: Sent, at now: MonotonicTime, _ progress: inout Progress) {
-        // Karn's rule: a repeated fragment measures nothing (RFC 9260 section 6.3.1, C5).
+        // Karn's rule: a repeated fragment measures nothing (RFC 9260 section 6.3.1, rule five of C).
         if sent.transmissions == 1, sent.state == .inFlight { progress.roundTrip = now - sent.sentAt }
     }
 
