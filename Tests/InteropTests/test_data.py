@@ -50,6 +50,7 @@ Object.assign(raw, {
         this.channels[label].send(frame);
     },
 });
+0
 """
 SIZES = [1, 1_130, 1_200, 16_384, 65_000]
 
@@ -98,9 +99,9 @@ def test_chromium_firefox_and_aiortc_exchange_messages_of_all_sizes(development_
     async def run():
         async with chromium() as browser, firefox() as fox, signal(server, token("ws", "data"), room="data") as socket, \
                 signal(server, token("py", "data"), room="data") as session:
-            ada = await raw_member(browser, server, "data", "ada", room="data")
+            ada = await raw_member(browser, server, "data", "ada")
             await fox.open(server.url + "/")
-            await fox.run(SCRIPT.replace("window.raw", "raw = window.raw"))
+            await fox.run(SCRIPT)
             url = f"{server.url.replace('http', 'ws', 1)}/v1/signal?access_token={token('fox', 'data')}"
             await fox.evaluate(f"raw.join({json.dumps(url)}, {{ room: 'data' }})")
             await fox.run(DATA)
@@ -135,7 +136,7 @@ def test_messages_reach_named_receivers_by_socket_channel_and_api(server):
     async def run():
         async with chromium() as browser, signal(server, token("bob", "named"), room="named") as bob, \
                 signal(server, token("mute", "named", canPublishData=False), room="named") as mute:
-            ada = await raw_member(browser, server, "named", "ada", room="named")
+            ada = await raw_member(browser, server, "named", "ada")
             await ada.evaluate(DATA)
             await ada.evaluate("raw.openData()")
             # To one by name: the other does not get it.
@@ -167,7 +168,7 @@ def test_A16_channels_close_and_open_again_and_messages_go_on_while_video_is_sto
     """Media goes on beside the channels, and messages while the app's capture is suspended (A16, B19)."""
     async def run():
         async with chromium() as browser:
-            pages = [await raw_member(browser, server, "again", name, room="again") for name in ("ada", "bob")]
+            pages = [await raw_member(browser, server, "again", name) for name in ("ada", "bob")]
             for page in pages:
                 await page.evaluate(DATA)
                 await page.evaluate("raw.receive()")
