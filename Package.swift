@@ -66,10 +66,11 @@ let modules: [Target] = [
     module("Protocols", "ICE", ["CNice"]),
     module("Protocols", "DTLS", ["Cryptography", "COpenSSL"]),
     module("Protocols", "SRTP", ["CSRTP"]),
+    module("Protocols", "DataChannels", []),
     module("Protocols", "CongestionControl", []),
     // Media: one worker's media plane, sans-IO.
     module("Media", "MediaControl", []),
-    module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
+    module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"]),
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
     // Control: pure decisions.
@@ -129,7 +130,9 @@ let martlet: [Target] = [
     .target(
         name: "Simulation",
         dependencies: [
-            "Primitives", "RTP", "PayloadFormats", "Cryptography", "ICE", "DTLS", "SRTP", "MediaControl", "MediaEngine",
+            "Primitives", "RTP", "PayloadFormats", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
+            "MediaControl",
+            "MediaEngine",
         ], path: "Sources/Simulation", swiftSettings: settings),
     .executableTarget(
         name: "martlet",
@@ -173,7 +176,7 @@ let loadTests: [Target] = [
         name: "bench",
         dependencies: [
             "CInstruments", "Measuring", "Primitives", "RTP", "PayloadFormats", "Cryptography", "SRTP", "MediaControl",
-            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
+            "DataChannels", "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
         ], path: "LoadTests/Benchmarks", exclude: ["thresholds.json"], swiftSettings: settings),
 ]
 
@@ -188,14 +191,17 @@ let testTargets: [Target] = [
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),
     tests(of: "SRTP", also: ["CSRTP", "CSRTPLibrary"]),
+    tests(of: "DataChannels"),
     tests(of: "CongestionControl", also: ["Simulation"]),
-    tests(of: "PeerTransport", also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation"]),
+    tests(
+        of: "PeerTransport",
+        also: ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels", "Simulation"]),
     tests(of: "Forwarding", also: ["RTP", "PayloadFormats", "MediaControl"]),
     tests(
         of: "MediaEngine",
         also: [
-            "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation",
-            "CInstruments",
+            "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
+            "Simulation", "CInstruments",
         ]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
@@ -269,7 +275,8 @@ let testTargets: [Target] = [
 // MARTLET_FUZZ=1 (Tests/Fuzz/run.sh sets it), into a program around libFuzzer's own main instead.
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
-    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "CongestionControl",
+    "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
+    "CongestionControl",
     "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
     "Signalling", "WHIP", "ControlAPI", "TestSupport",
 ]

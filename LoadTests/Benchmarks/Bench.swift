@@ -25,6 +25,7 @@ enum Bench {
         try SocketBenchmarks.run(runner)
         try StatisticsBenchmarks.run(runner)
         try MemoryBenchmarks.run(runner)
+        try DataBenchmarks.run(runner)
         let failures = try Thresholds().report(runner.figures)
         print(String(format: "reference packet: %.0f ns (%d samples)", reference.nanoseconds, reference.samples.count))
         if let path = value("--json") {

@@ -5,6 +5,8 @@ import Cryptography
 import EdgeSupport
 import HTTPServing
 import Logging
+import MediaControl
+import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
@@ -62,7 +64,8 @@ struct Server {
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, load: load)
+            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, load: load,
+            codecs: [DataProtocol.martlet.name: MessageCoding.codec])
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
@@ -117,6 +120,7 @@ struct Server {
         do {
             let certificate = try Certificate.selfSigned()
             var media = configuration.media
+            media.engine.data.longestMessage = configuration.rooms.maxMessageBytes
             let count = media.workers > 0 ? media.workers : Processors.usable.count
             media.maximumTCPConnections = ConnectionShare.mediaConnections(
                 openFiles: openFiles, workers: count, wanted: media.maximumTCPConnections)

@@ -22,6 +22,11 @@ struct End: ~Copyable {
         datagram.withUnsafeBytes { association.receive($0, at: now, to: Self.address, into: &output) }
     }
 
+    /// Sends a packet of application data.
+    mutating func send(_ packet: [UInt8]) -> Bool {
+        packet.withUnsafeBytes { association.send($0, to: Self.address, into: &output) }
+    }
+
     mutating func advance(to now: MonotonicTime) { association.advance(to: now, to: Self.address, into: &output) }
 
     /// The peer is at another port.

@@ -100,4 +100,61 @@ struct EstablishedTests {
         }
         #expect(answered == 12)
     }
+
+    @Test("Packets go both ways with their boundaries, none twice, none damaged", arguments: [false, true])
+    func applicationData(clientKeeps: Bool) throws {
+        let contexts = try ends(clientKeeps: clientKeeps)
+        var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
+        var client = try End(contexts.client, .client, fingerprint: Ends.certificate.fingerprintSHA256)
+        Self.shake(&server, &client)
+        for length in [1, 100, 1_160, 1_188] {
+            let packet = (0..<length).map { UInt8($0 & 0xff) }
+            let fromServer = try Self.send(packet, from: &server)
+            #expect(client.receive(fromServer, at: .zero) == nil)
+            #expect(Self.packets(contexts.client) == [packet])
+            let fromClient = try Self.send(packet, from: &client)
+            var damaged = fromClient
+            damaged[fromClient.count - 1] ^= 1
+            _ = server.receive(damaged, at: .zero)
+            #expect(Self.packets(contexts.server).isEmpty)
+            // Two records in one datagram.
+            let second = try Self.send([7, 7], from: &client)
+            _ = server.receive(fromClient + second, at: .zero)
+            #expect(Self.packets(contexts.server) == [packet, [7, 7]])
+            _ = server.receive(fromClient, at: .zero)
+            #expect(Self.packets(contexts.server).isEmpty, "a replay")
+        }
+        client.association.close(to: End.address, into: &client.output)
+        for datagram in client.take() { _ = server.receive(datagram, at: .zero) }
+        #expect(server.association.state == .ended(.closedByPeer))
+    }
+
+    @Test("Records in another order are accepted within 64 numbers")
+    func replayWindow() throws {
+        let contexts = try ends(clientKeeps: true)
+        var server = try End(contexts.server, .server, fingerprint: Ends.other.fingerprintSHA256)
+        var client = try End(contexts.client, .client, fingerprint: Ends.certificate.fingerprintSHA256)
+        Self.shake(&server, &client)
+        var records: [[UInt8]] = []
+        for number in 0..<100 { records.append(try Self.send([UInt8(number)], from: &client)) }
+        var arrived: [UInt8] = []
+        for record in records.reversed() {
+            _ = server.receive(record, at: .zero)
+            arrived += Self.packets(contexts.server).flatMap { $0 }
+        }
+        #expect(arrived == (36..<100).reversed().map { UInt8($0) })
+    }
+
+    private static func send(_ packet: [UInt8], from end: inout End) throws -> [UInt8] {
+        let isSent = end.send(packet)
+        #expect(isSent)
+        return try #require(end.take().first)
+    }
+
+    /// What the context's association received last.
+    private static func packets(_ context: DTLSContext) -> [[UInt8]] {
+        let packets = (0..<context.applicationData.count).map { Array(context.applicationData.packet($0)) }
+        context.applicationData.removeAll()
+        return packets
+    }
 }

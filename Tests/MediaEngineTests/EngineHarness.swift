@@ -1,4 +1,5 @@
 import Cryptography
+import DataChannels
 import MediaControl
 import MediaEngine
 import Primitives
@@ -199,6 +200,15 @@ final class EngineHarness {
     private var isGathering = false
     /// What comes waited while the process stood still.
     var isLate = false
+
+    // MARK: - Messages
+
+    /// The client does something with its data channels now.
+    func withData(of client: TestClient, _ body: (DataChannelSession) -> Void) {
+        client.transport.withData(at: now, into: &clientBatch, body)
+        deliver(from: client)
+        endTurn()
+    }
 
     // MARK: - Time
 

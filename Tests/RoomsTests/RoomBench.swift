@@ -15,6 +15,8 @@ struct RoomBench {
     var commands: [MediaCommand] = []
     var events: [SessionID: [SequencedEvent]] = [:]
     var ended: [SessionID: LeaveReason] = [:]
+    /// What went out on data channels.
+    var messages: [(message: RoomMessage, receivers: [MessageReceiver])] = []
     var log: [RoomLogEvent] = []
     /// By participant sid, in the order in which they were reached.
     var steps: [String: [JoinStep]] = [:]
@@ -54,6 +56,7 @@ struct RoomBench {
         for effect in turn.effects {
             switch effect {
             case .media(let command): commands.append(command)
+            case .send(let message, let receivers): messages.append((message, receivers))
             case .notify(let session, let event): events[session, default: []].append(event)
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)

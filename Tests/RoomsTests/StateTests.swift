@@ -11,7 +11,8 @@ struct StateTests {
     private static func member(_ name: String, promised: Int) -> Member {
         let options = MemberOptions(
             autoSubscribe: true, audioOnly: false, hasRoster: true, wantsSpeakers: false, receivingConnection: nil,
-            grantedBandwidth: BandwidthProfile(), bandwidth: BandwidthProfile(), isSignalled: true, follow: nil)
+            grantedBandwidth: BandwidthProfile(), bandwidth: BandwidthProfile(), isSignalled: true,
+            wantsMessages: true, dataProtocol: .martlet, follow: nil)
         let info = ParticipantInfo(
             sid: "PA_\(name)", identity: name, name: "", metadata: "", profile: .full, permissions: Permissions(),
             joinedAt: 0)

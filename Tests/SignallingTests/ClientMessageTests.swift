@@ -57,6 +57,10 @@ struct ClientMessageTests {
         .perform([.turnAway(identity: "dora")]),
         .lock(password: "correct horse"),
         .unlock,
+        .perform([.send(RoomMessage(topic: "chat", content: .text("Hello")))]),
+        .perform([
+            .send(RoomMessage(topic: "cursor", content: .binary([1, 2, 3]), isReliable: false, to: ["bob", "PA_3"]))
+        ]),
         .perform([.relay(to: "PA_1", payload: "{\"offer\":\"…\"}")]),
         .snapshot,
         .ping,

@@ -69,6 +69,14 @@ struct ServerMessageTests {
         return report
     }()
 
+    /// What bob sent.
+    private static func message(_ topic: String, _ content: RoomMessage.Content) -> RoomMessage {
+        var message = RoomMessage(topic: topic, content: content)
+        message.participant = "PA_1"
+        message.identity = "bob"
+        return message
+    }
+
     /// The messages of the document, in its order. Made anew each time: LeakSanitizer sees no pointer in a kept enum of many
     /// payloads.
     static var messages: [ServerMessage] {
@@ -101,6 +109,15 @@ struct ServerMessageTests {
                     ])
             ),
             (11, .qualityChanged([ParticipantQuality(participant: "PA_1", quality: 4)])),
+            (31, .messageReceived(message("chat", .text("Hello")))),
+            (32, .messageReceived(message("cursor", .binary([1, 2, 3])))),
+            (
+                33,
+                .messageRefused(
+                    topic: "chat", code: .permissionDenied,
+                    detail: "the token does not permit sending messages (canPublishData)")
+            ),
+            (34, .channelClosed(connection: "pub", label: "reliable", reason: "receiverTooSlow")),
             (12, .relayed(from: "PA_1", identity: "bob", payload: "{\"answer\":\"…\"}")),
             (13, .roomUpdated(full)),
             (14, .trackMutedByOther(track: "TR_5", by: "PA_1")),

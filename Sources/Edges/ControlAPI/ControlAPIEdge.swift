@@ -62,6 +62,7 @@ public struct ControlAPIEdge: Sendable {
             operation(.patch, "\(room)/policy", patchPolicy),
             operation(.put, "\(room)/lock", lockRoom),
             operation(.delete, "\(room)/lock", unlockRoom),
+            operation(.post, "\(room)/messages", sendMessage),
             get("\(room)/events", listRoomEvents),
             get("/v1/events", listAllEvents),
             get("\(room)/bans", listBans),

@@ -72,6 +72,7 @@ extension MetricsPage {
             "commands_ignored_total", .counter, "Commands for peers, tracks or subscriptions that no longer exist.",
             all { Double($0.commandsIgnored) })
         add(sumsOf: workers)
+        add(messagesOf: workers)
     }
 
     /// What the media workers count together, those that hang included: none of it names a worker.
@@ -112,6 +113,23 @@ extension MetricsPage {
         add(
             "tcp_video_holds_total", .counter,
             "Times that a subscriber got no video over TCP until it had caught up, and then a keyframe.", all.holds)
+    }
+
+    /// Messages on data channels, of all workers together.
+    mutating func add(messagesOf workers: [WorkerStatistics]) {
+        func sum(_ value: (DataCounters) -> UInt64) -> UInt64 { workers.reduce(0) { $0 &+ value($1.data) } }
+        add("messages_received_total", .counter, "Messages received on data channels.", sum(\.received))
+        add("messages_sent_total", .counter, "Messages sent on data channels, per receiver.", sum(\.sent))
+        add(
+            "messages_dropped_total", .counter,
+            "Lossy messages dropped because their receiver did not take them in time.", sum(\.lossyDropped))
+        add(
+            "messages_undeliverable_total", .counter,
+            "Messages for a receiver without the data channel, or that accepts no message of that length.",
+            sum(\.undeliverable))
+        add(
+            "data_channels_closed_slow_total", .counter,
+            "Reliable data channels closed because their receiver was too slow.", sum(\.channelsClosedAsSlow))
     }
 
     /// What the rooms count.

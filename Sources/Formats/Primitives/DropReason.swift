@@ -6,6 +6,8 @@ public enum DropReason: UInt8, CaseIterable, Sendable {
     case stunMalformed, stunUnknownUfrag, stunUnauthorized, stunUnexpected, stunReplayed, stunThrottled
     // DTLS.
     case dtlsUnvalidatedTuple, dtlsMalformed, dtlsUnexpected
+    // SCTP: no data section was accepted; not a packet of the association.
+    case dataUnexpected, dataMalformed
     // SRTP.
     case srtpUnvalidatedTuple, srtpNotReady, srtpAuthentication, srtpReplayed, srtpError
     // RTP and RTCP.

@@ -42,4 +42,12 @@ public enum MediaCommand: Sendable, Hashable {
     case setTrackTraits(TrackID, TrackTraits)
     /// How a subscriber displays one video.
     case setDisplayPreference(SubscriptionID, DisplayPreference)
+    /// The peer's data section is accepted: from now on its channels are served. Again for a peer that has them: ignored.
+    case acceptData(PeerID, DataTransport)
+    /// Opens a channel from the server's side, at once or when the association is up.
+    case openDataChannel(PeerID, DataChannelTerms)
+    /// Closes a channel after what waits on it.
+    case closeDataChannel(PeerID, label: String)
+    /// Sends one message to several peers. Who has no such channel, or takes no message of that length, is left out and counted.
+    case sendData(DataDelivery)
 }

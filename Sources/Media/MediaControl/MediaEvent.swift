@@ -29,6 +29,12 @@ public enum MediaEvent: Sendable, Hashable {
     case speakersChanged(RoomID, [SpeakerLevel])
     /// The dominant speaker's track; nil after a long time without speech.
     case dominantSpeakerChanged(RoomID, TrackID?)
+    /// A data channel may be used: the peer opened it, or has confirmed one of the server's.
+    case dataChannelOpened(PeerID, DataChannelTerms)
+    /// A data channel is closed.
+    case dataChannelClosed(PeerID, label: String, DataChannelEnd)
+    /// A message arrived on the peer's channel with this label.
+    case dataReceived(PeerID, label: String, DataPayload)
 }
 
 /// One speaker of a room.

@@ -24,6 +24,8 @@ public struct WorkerStatistics: Sendable {
     /// How often a microphone took the place of another among the loudest of its room.
     public var microphoneSwitches: UInt64 = 0
     public var commandsIgnored: UInt64 = 0
+    /// Messages on data channels.
+    public var data = DataCounters()
     public var drops = DropCounters()
     /// Probes sent to subscribers, by outcome.
     public var probes = ProbeCounters()
@@ -43,6 +45,23 @@ public struct WorkerStatistics: Sendable {
     public var transit = TransitHistogram()
     /// Time during which the worker did not sleep.
     public var busyTime = TimeInterval.zero
+
+    public init() {}
+}
+
+/// Counters of messages on data channels.
+public struct DataCounters: Sendable, Hashable {
+    public var received: UInt64 = 0
+    /// Messages queued for a receiver, counted for each.
+    public var sent: UInt64 = 0
+    /// Bytes of datagrams that carry them, with acknowledgements and retransmissions.
+    public var bytesSent: UInt64 = 0
+    /// Messages on lossy channels that were dropped as too old or too many, or abandoned after a loss.
+    public var lossyDropped: UInt64 = 0
+    /// Messages for a peer that has no such channel or accepts no message of that length.
+    public var undeliverable: UInt64 = 0
+    /// Reliable channels that were closed because their peer was too slow.
+    public var channelsClosedAsSlow: UInt64 = 0
 
     public init() {}
 }

@@ -1,3 +1,4 @@
+public import MediaControl
 public import Primitives
 
 /// The configuration of one worker's engine. Every limit states its reason.
@@ -20,6 +21,8 @@ public struct EngineConfiguration: Sendable, Hashable {
     /// call. Proven by interop tests: Chromium with VP8, VP9 and
     /// H.264, Firefox with VP8 and VP9. Not proven: AV1, and H.264 in Firefox.
     public var levelsSizes = true
+    /// Limits of each peer's data channels.
+    public var data = DataLimits()
 
     public init() {}
 

@@ -79,6 +79,12 @@ extension MediaEngine {
             case .moved:
                 events.append(.peerMoved(peer.pointee.id))
                 peer.pointee.downlink?.pointee.pathChanged(at: now)
+            case .dataChannelOpened(let terms): events.append(.dataChannelOpened(peer.pointee.id, terms))
+            case .dataChannelClosed(let label, let reason):
+                events.append(.dataChannelClosed(peer.pointee.id, label: label, reason))
+            case .dataReceived(let label, let payload):
+                counters.data.received &+= 1
+                events.append(.dataReceived(peer.pointee.id, label: label, payload))
             case .ufragReleased(let ufrag): removeUfrag(ufrag, of: index)
             case .ended(let reason):
                 removePeer(index, reason: reason)

@@ -149,7 +149,7 @@ extension MediaEngine {
             if tables.peers.contains(index) {
                 allocate(index, at: now)
                 guard writePaced(of: index, at: now, into: &batch), writeFeedback(of: index, at: now, into: &batch),
-                    writeSenderReports(of: index, at: now, into: &batch)
+                    writeSenderReports(of: index, at: now, into: &batch), writeData(of: index, at: now, into: &batch)
                 else { return false }
                 deadlines.set(.peer(index), to: nextDeadline(of: index, at: now))
             }
@@ -186,7 +186,7 @@ extension MediaEngine {
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
         let peer = tables.peers[index]
-        let transport = peer.pointee.currentTransportDeadline()
+        let transport = min(peer.pointee.currentTransportDeadline(), peer.pointee.dataResumesAt)
         guard peer.pointee.transport.isConnected else { return transport }
         let receiving = min(transport, peer.pointee.uplink.nextDeadline)
         guard let downlink = peer.pointee.downlink else { return receiving }

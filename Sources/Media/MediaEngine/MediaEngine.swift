@@ -53,6 +53,7 @@ public final class MediaEngine {
         var settings = TransportSettings()
         settings.consentTimeout = configuration.consentTimeout
         settings.setupTimeout = configuration.setupTimeout
+        settings.data = configuration.data
         do {
             transports = try TransportContext(certificate: certificate, settings: settings, seed: random.next())
         } catch {

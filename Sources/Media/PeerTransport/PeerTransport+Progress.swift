@@ -1,4 +1,5 @@
 internal import DTLS
+internal import DataChannels
 internal import ICE
 internal import MediaControl
 internal import Primitives
@@ -87,21 +88,22 @@ extension PeerTransport {
     }
 
     /// Processes the state of the association after a datagram or a timer.
-    func noteHandshake() {
+    func noteHandshake(at now: MonotonicTime) {
         guard let dtls else { return }
         switch dtls.state {
         case .idle, .handshaking: return
-        case .connected(let keys): if srtp == nil { install(keys) }
+        case .connected(let keys): if srtp == nil { install(keys, at: now) }
         case .ended(let end): noteEnd(end)
         }
     }
 
     /// Installs the keys: media can flow from now on.
-    func install(_ keys: DTLSKeys) {
+    func install(_ keys: DTLSKeys, at now: MonotonicTime) {
         guard let profile = SRTPProfile(rawValue: keys.profile),
             let session = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
         else { return end(.dtlsFailed) }
         srtp = session
+        data?.start(at: now)
         events.append(.connected)
         updatePath()
     }
@@ -124,6 +126,7 @@ extension PeerTransport {
         isOver = true
         srtp = nil
         dtls = nil
+        data = nil
         media.pointee.address = nil
         media.pointee.hasConsent = false
         earlyFlight = []

@@ -84,8 +84,9 @@ extension PeerTransport {
             dtls.start(at: now, to: destination, into: &$0)
             reason = dtls.receive(UnsafeRawBufferPointer(datagram), at: now, to: destination, into: &$0)
         }
-        noteHandshake()
-        return reason.map { .dropped($0) } ?? .nothing
+        noteHandshake(at: now)
+        let dataReason = receiveData(at: now)
+        return (reason ?? dataReason).map { .dropped($0) } ?? .nothing
     }
 
     /// Keeps a datagram of a first flight for `setRemote`; false when there is no room. A ClientHello with post-quantum keys has
@@ -105,6 +106,7 @@ extension PeerTransport {
             }
         }
         earlyFlight = []
-        noteHandshake()
+        noteHandshake(at: now)
+        _ = receiveData(at: now)
     }
 }

@@ -1,4 +1,5 @@
 internal import DTLS
+internal import DataChannels
 internal import ICE
 public import MediaControl
 public import Primitives
@@ -26,6 +27,8 @@ public final class PeerTransport {
     }
     /// For the packet path; valid for the transport's lifetime.
     public let media: UnsafeMutablePointer<MediaPath>
+    /// Its data channels; nil for a peer whose description has no accepted data section.
+    var data: DataChannelSession?
     var remote: RemoteTransport?
     /// The validated address from which DTLS, and later media, last arrived; used until ICE has selected an address.
     var provisional: SocketAddress?
@@ -76,7 +79,10 @@ public final class PeerTransport {
         if isOver { return .distantFuture }
         noteSignOfLife()
         guard let dtls else { return ice.nextDeadline }
-        return min(ice.nextDeadline, dtls.nextDeadline)
+        let deadline = min(ice.nextDeadline, dtls.nextDeadline)
+        // Without the peer's consent nothing can be written, and what is due stays due.
+        guard let data, media.pointee.destination != nil else { return deadline }
+        return min(deadline, data.nextDeadline)
     }
 
     /// Whether `pollEvent` returns an event, or `nextDeadline` is earlier than before: cheap, for a check after each datagram.
@@ -170,8 +176,9 @@ public final class PeerTransport {
         guard !isOver else { return }
         noteSignOfLife()
         advanceICE(to: now, into: &output)
+        advanceData(to: now)
         guard !isOver, let dtls, now >= dtls.nextDeadline, let destination = remoteAddress else { return }
         bound(to: destination, &output) { dtls.advance(to: now, to: destination, into: &$0) }
-        noteHandshake()
+        noteHandshake(at: now)
     }
 }

@@ -1,6 +1,8 @@
 public import Cryptography
 internal import DTLS
+internal import DataChannels
 internal import ICE
+public import MediaControl
 public import Primitives
 public import SRTP
 
@@ -14,6 +16,8 @@ public struct TransportSettings: Sendable, Hashable {
     public var handshakeTimeout = TimeInterval.seconds(30)
     /// The largest DTLS datagram sent.
     public var maximumDatagram = 1_200
+    /// For peers with data channels.
+    public var data = DataLimits()
 
     public init() {}
 }
@@ -33,6 +37,8 @@ public final class TransportContext {
     public let settings: TransportSettings
     let dtls: DTLSContext
     let stun: STUNAgent
+    /// A packet of SCTP before DTLS encrypts it.
+    let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: DataChannelSession.largestPacket, alignment: 16)
     /// Determines the jitter of consent checks.
     var random: RandomSource
 
@@ -55,6 +61,8 @@ public final class TransportContext {
         self.certificate = certificate
         self.settings = settings
     }
+
+    deinit { packet.deallocate() }
 
     /// The implementations of AES-128 GCM, for the log: for forwarded packets, and for everything that libsrtp2 handles.
     public static var cipherDescriptions: (forwarded: String, other: String) {

@@ -31,6 +31,12 @@ public enum TransportEvent: Sendable, Hashable {
     case moved(SocketAddress)
     /// Checks with the new local credentials have arrived: the old user name fragment no longer belongs to this peer.
     case ufragReleased(String)
+    /// A data channel may be used.
+    case dataChannelOpened(DataChannelTerms)
+    /// The data channel with this label is closed.
+    case dataChannelClosed(label: String, DataChannelEnd)
+    /// A message arrived on the data channel with this label.
+    case dataReceived(label: String, DataPayload)
     /// The last event; the engine removes the peer with its addresses and ufrags. Reported once.
     case ended(PeerEndReason)
 }

@@ -64,6 +64,19 @@ extension DTLSAssociation {
         write(to: destination, into: &output)
     }
 
+    /// Passes on records that OpenSSL wrote after the handshake; the last flight stays what it was.
+    func writeData(to destination: SocketAddress, into output: inout OutboundBatch) {
+        pipe.outbound.withUnsafeBytes { bytes in
+            var start = 0
+            for end in pipe.ends {
+                _ = output.append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), to: destination)
+                start = end
+            }
+        }
+        pipe.ends.removeAll()
+        pipe.outbound.removeAll()
+    }
+
     /// Passes on what OpenSSL wrote.
     func write(to destination: SocketAddress, into output: inout OutboundBatch) {
         guard !pipe.ends.isEmpty else { return }

@@ -84,14 +84,17 @@ extension DTLSAssociation {
                 isClient: role == .client))
     }
 
-    /// Alerts, and the peer's last flight again when this side's was lost. Application data has no reader and is
-    /// dropped.
+    /// Application data, alerts, and the peer's last flight again when this side's was lost.
     func readRecords(at now: MonotonicTime, to destination: SocketAddress, into output: inout OutboundBatch) {
-        var scratch: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         while true {
             ERR_clear_error()
-            let length = withUnsafeMutableBytes(of: &scratch) { SSL_read(ssl, $0.baseAddress, Int32($0.count)) }
-            if length > 0 { continue }
+            // What does not fit a packet would come with the next read as if it were another: it is no packet of SCTP either.
+            guard let room = context.applicationData.reserve(ApplicationData.longestPacket) else { break }
+            let length = SSL_read(ssl, room.baseAddress, Int32(room.count))
+            if length > 0 {
+                context.applicationData.commit(Int(length))
+                continue
+            }
             switch SSL_get_error(ssl, length) {
             case SSL_ERROR_ZERO_RETURN: state = .ended(.closedByPeer)
             case SSL_ERROR_SSL: state = .ended(.closedByPeer)

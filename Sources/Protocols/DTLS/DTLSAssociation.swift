@@ -26,7 +26,7 @@ public final class DTLSAssociation {
     public internal(set) var state = State.idle
     let role: Role
     let fingerprint: [UInt8]
-    private let context: DTLSContext
+    let context: DTLSContext
     let pipe: DatagramPipe
     /// OpenSSL's object; nil once `records` has taken over.
     private(set) var ssl: OpaquePointer?
@@ -85,11 +85,8 @@ public final class DTLSAssociation {
             noteBeginning(datagram)
             return handshake(at: now, to: destination, into: &output)
         case .connected:
-            guard let records else {
-                withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
-                break
-            }
-            switch records.read(datagram) {
+            switch records?.read(datagram, context.cipher, into: &context.applicationData) {
+            case nil: withRecordBuffers { readRecords(at: now, to: destination, into: &output) }
             case .end: state = .ended(.closedByPeer)
             case .finished: repeatLastFlight(to: destination, into: &output)
             case .nothing: break
@@ -119,9 +116,11 @@ public final class DTLSAssociation {
     /// Sends close_notify.
     public func close(to destination: SocketAddress, into output: inout OutboundBatch) {
         if case .connected = state {
-            if let records {
-                if let record = records.closeNotify() {
-                    record.withUnsafeBytes { _ = output.append($0, to: destination) }
+            if records != nil {
+                if let room = output.reserve(EstablishedRecords.overhead + 2),
+                    let length = records?.closeNotify(into: room, context.cipher)
+                {
+                    output.commit(length: length, to: destination)
                 }
             } else {
                 ERR_clear_error()
@@ -131,6 +130,28 @@ public final class DTLSAssociation {
         }
         if case .ended = state { return }
         state = .ended(.closed)
+    }
+
+    /// Bytes that a record may have beside the packet in it, under any cipher: AES-CBC with its vector, digest and padding has the most.
+    public static let recordOverhead = 96
+
+    /// Sends a packet as one record of application data; false when there is no association, or no room for `recordOverhead` bytes more.
+    public func send(
+        _ packet: UnsafeRawBufferPointer, to destination: SocketAddress, into output: inout OutboundBatch
+    ) -> Bool {
+        guard case .connected = state, let room = output.reserve(packet.count + Self.recordOverhead) else {
+            return false
+        }
+        if records != nil {
+            guard let length = records?.seal(packet, into: room, context.cipher) else { return false }
+            output.commit(length: length, to: destination)
+            return true
+        }
+        ERR_clear_error()
+        var status: Int32 = 0
+        withRecordBuffers { status = SSL_write(ssl, packet.baseAddress, Int32(packet.count)) }
+        writeData(to: destination, into: &output)
+        return status > 0
     }
 
     /// Discards everything that the peer sent; false when OpenSSL has no memory.

@@ -9,6 +9,9 @@ public final class DTLSContext {
     let method: DatagramMethod
     let mtu: Int
     let keepsLibrary: Bool
+    let cipher: RecordCipher
+    /// What the association that received a datagram last found in it: to be read and emptied after each `receive`.
+    public var applicationData = ApplicationData()
 
     /// SRTP profiles in order of preference (RFC 5764, 7714). The DTLS server's order decides.
     public static let defaultProfiles =
@@ -32,8 +35,10 @@ public final class DTLSContext {
         keepsLibrary: Bool = false
     ) throws(CryptographyError) {
         guard let method = DatagramMethod() else { throw .failed(call: "BIO_meth_new") }
+        guard let cipher = RecordCipher() else { throw .failed(call: "EVP_CIPHER_CTX_new") }
         guard let context = SSL_CTX_new(DTLS_method()) else { throw .failed(call: "SSL_CTX_new") }
         self.method = method
+        self.cipher = cipher
         self.context = context
         mtu = maximumDatagram
         self.keepsLibrary = keepsLibrary

@@ -1,10 +1,12 @@
 internal import COpenSSL
+internal import Primitives
 
-/// The records of an association after its handshake (RFC 6347 section 4.1): it sends only close_notify, and receives only that and repeats of the
-/// peer's last flight.
+/// The records of an association after its handshake (RFC 6347 section 4.1): it sends and receives application data and alerts, and receives repeats
+/// of the peer's last flight.
 ///
 /// OpenSSL could handle them, but its object takes 39 kB per peer: buffers that `SSL_MODE_RELEASE_BUFFERS` does not release for DTLS, the handshake's
-/// messages, the peer's certificate. Under AES-128-GCM (RFC 5288), which nearly every client negotiates, 40 bytes of keys are enough.
+/// messages, the peer's certificate. Under AES-128-GCM (RFC 5288), which nearly every client negotiates, 40 bytes of keys, a number and a replay
+/// window are enough.
 ///
 /// ```text
 /// |type| version | epoch |  sequence number  | length | explicit nonce |encrypted | tag |
@@ -20,15 +22,18 @@ struct EstablishedRecords {
         case nothing
     }
 
-    private static let headerLength = 13, nonceLength = 8, tagLength = 16
-    /// An alert has 2 bytes, Finished 24 with its header; longer records are ignored.
-    private static let longestText = 32
-    private static let alert: UInt8 = 21, handshake: UInt8 = 22
-    /// Far above the number of any record that OpenSSL wrote under the same keys.
-    private static let closingNumber: [UInt8] = [0, 1, 0, 0, 0, 1, 0, 0]
+    /// What a record has beside its text.
+    static let overhead = headerLength + RecordCipher.nonceLength + RecordCipher.tagLength
 
-    /// Key and salt of each direction.
-    private let local: (key: [UInt8], salt: [UInt8]), remote: (key: [UInt8], salt: [UInt8])
+    private static let headerLength = 13
+    private static let alert: UInt8 = 21, handshake: UInt8 = 22, applicationData: UInt8 = 23
+    /// Above the number of any record that OpenSSL wrote under the same keys: Finished and perhaps an alert.
+    private static let firstNumber: UInt64 = 16
+
+    private let local: RecordCipher.Key, remote: RecordCipher.Key
+    /// Epoch 1 and the number of the next record; also its explicit nonce, so no nonce is used twice.
+    private var nextNumber = 1 << 48 | EstablishedRecords.firstNumber
+    private var replays = ReplayWindow()
 
     /// Takes over the keys of a finished handshake; nil under other ciphers.
     init?(_ ssl: OpaquePointer?, isClient: Bool) {
@@ -48,8 +53,8 @@ struct EstablishedRecords {
             let block = Self.expand(secret, Array("key expansion".utf8) + randoms, length: 40)
         else { return nil }
         // RFC 5246 section 6.3: client's key, server's key, client's salt, server's salt.
-        let client = (key: Array(block[..<16]), salt: Array(block[32..<36]))
-        let server = (key: Array(block[16..<32]), salt: Array(block[36..<40]))
+        let client = RecordCipher.Key(key: block[..<16], salt: block[32..<36])
+        let server = RecordCipher.Key(key: block[16..<32], salt: block[36..<40])
         (local, remote) = isClient ? (client, server) : (server, client)
     }
 
@@ -73,15 +78,17 @@ struct EstablishedRecords {
 
     // MARK: - Receiving
 
-    /// What the authentic records of a datagram mean; `end` if one of them does.
-    func read(_ datagram: UnsafeRawBufferPointer) -> Word {
+    /// What the authentic records of a datagram mean, `end` if one of them does; application data is appended to `data`.
+    mutating func read(
+        _ datagram: UnsafeRawBufferPointer, _ cipher: RecordCipher, into data: inout ApplicationData
+    ) -> Word {
         var rest = datagram[...], word = Word.nothing
         while rest.count >= Self.headerLength {
             let start = rest.startIndex
             let length = Int(rest[start + 11]) << 8 | Int(rest[start + 12])
             guard rest.count >= Self.headerLength + length else { break }
             let end = start + Self.headerLength + length
-            switch read(record: UnsafeRawBufferPointer(rebasing: rest[start..<end])) {
+            switch read(record: UnsafeRawBufferPointer(rebasing: rest[start..<end]), cipher, into: &data) {
             case .end: return .end
             case .finished: word = .finished
             case .nothing: break
@@ -91,59 +98,86 @@ struct EstablishedRecords {
         return word
     }
 
-    private func read(record: UnsafeRawBufferPointer) -> Word {
-        let length = record.count - Self.headerLength - Self.nonceLength - Self.tagLength
+    private mutating func read(
+        record: UnsafeRawBufferPointer, _ cipher: RecordCipher, into data: inout ApplicationData
+    ) -> Word {
+        let length = record.count - Self.overhead, type = record[0]
         // DTLS 1.2, epoch 1.
-        guard record[0] == Self.alert || record[0] == Self.handshake, record[1] == 0xfe, record[2] == 0xfd,
-            record[3] == 0, record[4] == 1, (2...Self.longestText).contains(length), let text = open(record, length)
+        guard (Self.alert...Self.applicationData).contains(type), record[1] == 0xfe, record[2] == 0xfd, record[3] == 0,
+            record[4] == 1, (1...ApplicationData.longestPacket).contains(length), let room = data.reserve(length),
+            let text = room.baseAddress
         else { return .nothing }
-        if record[0] == Self.handshake { return text[0] == UInt8(SSL3_MT_FINISHED) ? .finished : .nothing }
-        // Level and description (RFC 5246 section 7.2).
-        return text[0] == UInt8(SSL3_AL_FATAL) || text[1] == UInt8(SSL_AD_CLOSE_NOTIFY) ? .end : .nothing
+        let number = record.bytes.readUInt64(3)
+        // A repeated Finished has the number of a lost one, or its own: it is answered at most twelve times.
+        guard type == Self.handshake || replays.isNew(number), open(record, length, into: text, cipher) else {
+            return .nothing
+        }
+        replays.accept(number)
+        switch type {
+        case Self.applicationData:
+            data.commit(length)
+            return .nothing
+        case Self.handshake: return room[0] == UInt8(SSL3_MT_FINISHED) ? .finished : .nothing
+        default:
+            // Level and description (RFC 5246 section 7.2).
+            guard length >= 2 else { return .nothing }
+            return room[0] == UInt8(SSL3_AL_FATAL) || room[1] == UInt8(SSL_AD_CLOSE_NOTIFY) ? .end : .nothing
+        }
     }
 
-    private func open(_ record: UnsafeRawBufferPointer, _ length: Int) -> [UInt8]? {
-        guard let context = EVP_CIPHER_CTX_new() else { return nil }
-        defer { EVP_CIPHER_CTX_free(context) }
-        let nonce = Array(record[Self.headerLength..<(Self.headerLength + Self.nonceLength)])
-        let sealed = Array(record[(Self.headerLength + Self.nonceLength)...][..<(record.count - Self.tagLength)])
-        var tag = Array(record[(record.count - Self.tagLength)...])
-        var text = [UInt8](repeating: 0, count: length), written: Int32 = 0
-        let header = Self.additional(number: Array(record[3..<11]), type: record[0], length)
-        guard EVP_DecryptInit_ex(context, EVP_aes_128_gcm(), nil, remote.key, remote.salt + nonce) == 1,
-            EVP_DecryptUpdate(context, nil, &written, header, Int32(header.count)) == 1,
-            EVP_DecryptUpdate(context, &text, &written, sealed, Int32(sealed.count)) == 1,
-            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), &tag) == 1
-        else { return nil }
-        var end: UInt8 = 0
-        return EVP_DecryptFinal_ex(context, &end, &written) == 1 ? text : nil
+    private func open(
+        _ record: UnsafeRawBufferPointer, _ length: Int, into text: UnsafeMutableRawPointer, _ cipher: RecordCipher
+    ) -> Bool {
+        guard let start = record.baseAddress else { return false }
+        var additional = Self.additional(number: record.bytes.readUInt64(3), type: record[0], length)
+        let sealed = UnsafeRawBufferPointer(rebasing: record[(Self.headerLength + RecordCipher.nonceLength)...])
+        return withUnsafeBytes(of: &additional) { additional in
+            guard let additional = additional.baseAddress else { return false }
+            return cipher.open(
+                sealed, into: text, key: remote, explicit: start + Self.headerLength, additional: additional)
+        }
     }
 
-    /// Epoch and number, type, version, and the length of the text (RFC 5246 section 6.2.3.3).
-    private static func additional(number: [UInt8], type: UInt8, _ length: Int) -> [UInt8] {
-        number + [type, 0xfe, 0xfd, 0, UInt8(length)]
+    /// Epoch and number, type, version, and the length of the text (RFC 5246 section 6.2.3.3): 13 bytes.
+    private static func additional(number: UInt64, type: UInt8, _ length: Int) -> (UInt64, UInt64) {
+        let rest = UInt64(type) << 56 | 0xfefd << 40 | UInt64(length) << 24
+        return (number.bigEndian, rest.bigEndian)
     }
 
     // MARK: - Sending
 
-    /// The record of close_notify. It is the only one written here, so no nonce is used twice; nil when a library call fails.
-    func closeNotify() -> [UInt8]? {
-        guard let context = EVP_CIPHER_CTX_new() else { return nil }
-        defer { EVP_CIPHER_CTX_free(context) }
+    /// Writes a record of application data into `room`; nil when it does not fit, or a library call fails.
+    mutating func seal(
+        _ packet: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, _ cipher: RecordCipher
+    ) -> Int? {
+        seal(packet, type: Self.applicationData, into: room, cipher)
+    }
+
+    /// Writes the record of close_notify.
+    mutating func closeNotify(into room: UnsafeMutableRawBufferPointer, _ cipher: RecordCipher) -> Int? {
         let text: [UInt8] = [UInt8(SSL3_AL_WARNING), UInt8(SSL_AD_CLOSE_NOTIFY)]
-        // OpenSSL counts its nonces up from a random start.
-        var nonce = [UInt8](repeating: 0, count: Self.nonceLength), written: Int32 = 0
-        var sealed = [UInt8](repeating: 0, count: text.count), tag = [UInt8](repeating: 0, count: Self.tagLength)
-        let header = Self.additional(number: Self.closingNumber, type: Self.alert, text.count)
-        var end: UInt8 = 0
-        guard RAND_bytes(&nonce, Int32(nonce.count)) == 1,
-            EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nil, local.key, local.salt + nonce) == 1,
-            EVP_EncryptUpdate(context, nil, &written, header, Int32(header.count)) == 1,
-            EVP_EncryptUpdate(context, &sealed, &written, text, Int32(text.count)) == 1,
-            EVP_EncryptFinal_ex(context, &end, &written) == 1,
-            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, Int32(Self.tagLength), &tag) == 1
-        else { return nil }
-        let length = UInt8(nonce.count + sealed.count + tag.count)
-        return [Self.alert, 0xfe, 0xfd] + Self.closingNumber + [0, length] + nonce + sealed + tag
+        return text.withUnsafeBytes { seal($0, type: Self.alert, into: room, cipher) }
+    }
+
+    private mutating func seal(
+        _ text: UnsafeRawBufferPointer, type: UInt8, into room: UnsafeMutableRawBufferPointer, _ cipher: RecordCipher
+    ) -> Int? {
+        let length = text.count + Self.overhead
+        guard room.count >= length, let start = room.baseAddress else { return nil }
+        let number = nextNumber
+        nextNumber += 1
+        room.write(type, at: 0)
+        room.write(UInt16(0xfefd), at: 1)
+        room.write(number, at: 3)
+        room.write(UInt16(length - Self.headerLength), at: 11)
+        room.write(number, at: Self.headerLength)
+        var additional = Self.additional(number: number, type: type, text.count)
+        let isSealed = withUnsafeBytes(of: &additional) { additional in
+            guard let additional = additional.baseAddress else { return false }
+            return cipher.seal(
+                text, into: start + Self.headerLength + RecordCipher.nonceLength, key: local,
+                explicit: start + Self.headerLength, additional: additional)
+        }
+        return isSealed ? length : nil
     }
 }

@@ -153,6 +153,8 @@ public struct RoomServiceStatistics: Sendable {
     public var offersMade: UInt64 = 0
     /// Streams that ended because their reader did not keep up.
     public var slowReaders: UInt64 = 0
+    /// Messages that arrived on data channels.
+    public var messagesReceived: UInt64 = 0
     /// From the join to the first peer connection.
     public var connectTimes = ConnectTimes()
     /// How long participants took from their join until they reached each step.

@@ -39,7 +39,11 @@ extension RoomService {
     func receive(_ events: [MediaEvent]) async {
         for event in events {
             guard let name = nameByID[event.room], let hosted = rooms[name] else { continue }
-            await step(hosted) { $0.receive(event, turn: &$1) }
+            if case .dataReceived(let peer, let label, let payload) = event {
+                await receive(payload, label: label, from: peer, hosted)
+            } else {
+                await step(hosted) { $0.receive(event, turn: &$1) }
+            }
         }
     }
 
@@ -68,7 +72,8 @@ extension MediaEvent {
     /// The room that it is about.
     var room: RoomID {
         switch self {
-        case .peerChecked(let id), .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _):
+        case .peerChecked(let id), .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _),
+            .dataChannelOpened(let id, _), .dataChannelClosed(let id, _, _), .dataReceived(let id, _, _):
             RoomID(id.rawValue >> 32)
         case .trackStarted(let id, _), .trackSilent(let id), .trackResumed(let id),
             .trackDimensions(let id, _, _, _), .layersWanted(let id, _):

@@ -24,6 +24,8 @@ public actor RoomService {
     /// What the server has used up, before joins are refused for it.
     public nonisolated let load: LoadGate
     private var events: EventLog
+    /// By the name of their protocol.
+    let codecs: [String: MessageCodec]
 
     var rooms: [String: HostedRoom] = [:]
     var nameByID: [RoomID: String] = [:]
@@ -60,7 +62,8 @@ public actor RoomService {
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
         traced: (@Sendable (JoinTrace) -> Void)? = nil,
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
-        revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0)
+        revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0),
+        codecs: [String: MessageCodec] = [:]
     ) {
         live = Mutex(configuration)
         self.media = media
@@ -70,6 +73,7 @@ public actor RoomService {
         self.keep = keep
         self.revocations = revocations
         self.load = load
+        self.codecs = codecs
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -227,6 +231,7 @@ extension RoomLimits {
         connectionsPerParticipant = configuration.maxConnectionsPerParticipant
         tracksPerParticipant = min(configuration.maxTracksPerParticipant, tracksPerParticipant)
         subscriptionsPerParticipant = min(configuration.maxSubscriptionsPerParticipant, subscriptionsPerParticipant)
+        acceptedMessageBytes = configuration.maxMessageBytes
         resumeWindow = configuration.resumeWindow
         keepAliveTimeout = configuration.keepAliveTimeout
     }

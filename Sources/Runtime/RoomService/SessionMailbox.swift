@@ -14,6 +14,8 @@ struct SessionMailbox {
     private let maxPast: Int
     /// Offers are large: some ten of a full room, or thousands of small events.
     private static let maxPastBytes = 1 << 20
+    /// With the longest that a socket gets these are 8 MB.
+    private static let maxQueuedMessages = 128
 
     init(maxQueued: Int, maxPast: Int) {
         self.maxQueued = maxQueued
@@ -42,9 +44,19 @@ struct SessionMailbox {
             pastBytes -= Self.size(of: past.removeFirst())
         }
         guard let continuation else { return true }
-        guard case .dropped = continuation.yield(event) else { return true }
+        switch continuation.yield(event) {
+        case .dropped: break
+        // Messages are long: fewer of them may wait.
+        case .enqueued(let remaining) where Self.isMessage(event) && remaining < maxQueued - Self.maxQueuedMessages:
+            break
+        default: return true
+        }
         close()
         return false
+    }
+
+    private static func isMessage(_ event: SequencedEvent) -> Bool {
+        if case .messageReceived = event.event { true } else { false }
     }
 
     /// Ends the stream; what it holds can still be read.
@@ -56,6 +68,7 @@ struct SessionMailbox {
     private static func size(of event: SequencedEvent) -> Int {
         switch event.event {
         case .offer(_, let sdp, _): 256 + sdp.utf8.count
+        case .messageReceived(let message): 512 + message.byteCount
         case .relayed(_, _, let payload): 256 + payload.utf8.count
         default: 512
         }

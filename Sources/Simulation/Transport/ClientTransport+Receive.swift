@@ -11,8 +11,9 @@ extension ClientTransport {
         if now >= nextCheck, !hasEnded { check(at: now, into: &output) }
         if let dtls, now >= dtls.nextDeadline {
             dtls.advance(to: now, to: destination, into: &output)
-            noteHandshake()
+            noteHandshake(at: now)
         }
+        advanceData(to: now, into: &output)
     }
 
     private func check(at now: MonotonicTime, into output: inout OutboundBatch) {
@@ -43,7 +44,8 @@ extension ClientTransport {
             guard let dtls = dtls ?? makeAssociation() else { return .dropped(.dtlsUnexpected) }
             dtls.start(at: now, to: destination, into: &output)
             let reason = dtls.receive(bytes, at: now, to: destination, into: &output)
-            noteHandshake()
+            noteHandshake(at: now)
+            receiveData(at: now, into: &output)
             return reason.map { .dropped($0) } ?? .nothing
         case 128...191: return open(datagram)
         default: return .dropped(.unknownProtocol)
@@ -95,13 +97,14 @@ extension ClientTransport {
         return dtls
     }
 
-    private func noteHandshake() {
+    private func noteHandshake(at now: MonotonicTime) {
         guard let dtls else { return }
         switch dtls.state {
         case .idle, .handshaking: return
         case .connected(let keys):
             guard srtp == nil, let profile = SRTPProfile(rawValue: keys.profile) else { return }
             srtp = SRTPSession(profile: profile, sendingKey: keys.local, receivingKey: keys.remote)
+            startData(at: now)
         case .ended(let end):
             hasEnded = true
             endReason = "\(end)"

@@ -1,4 +1,5 @@
 internal import DTLS
+public import DataChannels
 internal import ICE
 public import MediaControl
 public import Primitives
@@ -46,6 +47,9 @@ public final class ClientTransport {
     var nextCheck = MonotonicTime.zero
     var dtls: DTLSAssociation?
     var srtp: SRTPSession?
+    /// Its data channels, if it has any.
+    public internal(set) var data: DataChannelSession?
+    var isDataStarted = false
     /// Answers to its checks so far.
     public internal(set) var answers = 0
     /// Checks of the server that it answered.
@@ -80,7 +84,9 @@ public final class ClientTransport {
     /// When `advance` wants to be called.
     public var nextDeadline: MonotonicTime {
         if isKilled { return .distantFuture }
-        return min(hasEnded ? .distantFuture : nextCheck, dtls?.nextDeadline ?? .distantFuture)
+        let deadline = min(hasEnded ? .distantFuture : nextCheck, dtls?.nextDeadline ?? .distantFuture)
+        guard let data, isConnected, !isMute else { return deadline }
+        return min(deadline, data.nextDeadline)
     }
 
     /// New credentials on both sides (ICE restart); DTLS and SRTP go on.

@@ -151,6 +151,10 @@ extension Setting {
             "allow operators to capture a participant's decrypted packets; the participant is notified",
             \.rooms.allowsCaptures),
         number("rooms.max_checks", "maximum pre-call checks at once; 0: none", 0...1_000, \.rooms.maxChecks),
+        number(
+            "rooms.max_message_bytes", "longest message that a participant may send on a data channel",
+            16_384...262_144,
+            \.rooms.maxMessageBytes, unit: "bytes"),
         codecs(
             "rooms.audio_codecs", "audio codecs allowed in rooms, in order of preference; unset: any", .audio,
             \.rooms.defaultPolicy.audioCodecs),

@@ -81,7 +81,7 @@ final class EngineRoom {
         precondition(transport.remoteAddress == member.address, "its check selects its address")
         // As if the handshake had ended.
         let keys = DTLSKeys(profile: 0x0007, material: Self.material, key: 16, salt: 12, isClient: false)
-        transport.install(keys)
+        transport.install(keys, at: now)
         precondition(transport.mayReceive, "who has answered the server's check may be sent media")
         transport.dtls = nil
         sessions[member] = SRTPSession(

@@ -40,6 +40,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("DTLS", start: DTLSTarget.start, seeds: Seeds.handshakes),
         FuzzTarget("SRTP", start: SRTPTarget.start, seeds: Seeds.protected),
         FuzzTarget("Transport", start: TransportTarget.start, seeds: Seeds.transport),
+        FuzzTarget("DataChannels", DataChannelsTarget.run, seeds: DataChannelsTarget.seeds),
         FuzzTarget("Estimator", fuzzEstimator, seeds: Seeds.histories),
         FuzzTarget("SendPath", fuzzSendPath, seeds: Seeds.answers),
         FuzzTarget("Engine", start: EngineTarget.start, seeds: Seeds.engine),

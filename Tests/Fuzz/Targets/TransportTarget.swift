@@ -69,7 +69,7 @@ enum TransportTarget {
             let keys = DTLSKeys(
                 profile: 0x0001, material: (0..<60).map { UInt8($0) }, key: 16, salt: 14, isClient: false)
             sender = SRTPSession(profile: .aes128CM80, sendingKey: keys.remote, receivingKey: keys.local)
-            transport.install(keys)
+            transport.install(keys, at: now)
             transport.dtls = nil
         }
 

@@ -40,6 +40,7 @@ extension Room {
             )
         }
         openOrUpdate(&connection, facts: outcome.transport, member: member, iceRestarted: outcome.iceRestarted, &turn)
+        acceptData(outcome, on: &connection, &turn)
         unbindUnplaced(placed, &connection, &turn)
         roster.store(connection, of: session)
         reach(.offer, session, &turn)

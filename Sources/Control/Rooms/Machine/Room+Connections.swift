@@ -15,10 +15,12 @@ extension Room {
         }
         if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
         let ice = turn.iceCredentials(context)
+        var rules = NegotiationPolicy(policy)
+        rules.longestMessage = context.limits.acceptedMessageBytes
         return Connection(
             id: id, peer: PeerID(nextNumber()), feedbackSSRC: turn.ssrc(),
             negotiation: Negotiation(
-                sessionID: turn.sdpSessionID(), policy: NegotiationPolicy(policy),
+                sessionID: turn.sdpSessionID(), policy: rules,
                 transport: LocalTransport(ice, context)),
             ice: ice)
     }
@@ -135,6 +137,7 @@ extension NegotiationPolicy {
     /// The room's rules in the words of SDP.
     init(_ policy: RoomPolicy) {
         self.init()
+        acceptsDataChannels = true
         if !policy.allowsSimulcast { maximumEncodings = 1 }
         if !policy.h264Profiles.isEmpty { h264Profiles = policy.h264Profiles }
         if !policy.vp9Profiles.isEmpty { vp9Profiles = policy.vp9Profiles }

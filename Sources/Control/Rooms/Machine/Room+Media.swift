@@ -31,6 +31,10 @@ extension Room {
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
+        case .dataChannelOpened(let peer, let terms): channelOpened(peer, terms.label)
+        case .dataChannelClosed(let peer, let label, let reason): channelClosed(peer, label, reason, &turn)
+        // Whoever hosts the room decodes it first, and calls `send`.
+        case .dataReceived: break
         case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { routing[$0]?.publisher }, &turn)
         }
         makeOffers(&turn)

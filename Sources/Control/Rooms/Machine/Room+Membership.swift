@@ -31,7 +31,8 @@ extension Room {
             hasRoster: isSignalled && (request.wantsRoster ?? !isPublishOnly), wantsSpeakers: request.wantsSpeakers,
             receivingConnection: request.receivingConnection,
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
-            isSignalled: isSignalled, follow: follow)
+            isSignalled: isSignalled, wantsMessages: request.wantsMessages ?? !isPublishOnly,
+            dataProtocol: request.dataProtocol, follow: follow)
         roster.insert(
             Member(
                 session: session, apiKey: request.claims.apiKey, granted: info.permissions,

@@ -31,6 +31,7 @@ extension Room {
             remove(try self.session(named: participant), reason: .removed, turn: &turn)
         case .setAudience(let identities): try setAudience(identities, of: session, &turn)
         case .requestRoster: giveRoster(session, &turn)
+        case .send(let message): try send(message, from: session, turn: &turn)
         case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
         case .report(let reports): note(reports, of: member, &turn)
         }

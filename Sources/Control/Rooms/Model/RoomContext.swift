@@ -37,6 +37,15 @@ public struct RoomLimits: Sendable, Hashable {
     public var connectionIDBytes = 64
     /// A session description of a mesh call relayed as an opaque payload.
     public var relayBytes = 65_536
+    /// The longest message between members, and its topic. Longer ones go over a socket only up to `relayBytes`.
+    public var messageBytes = 262_144
+    public var topicBytes = 256
+    /// The longest that the server accepts on a data channel: `a=max-message-size`.
+    public var acceptedMessageBytes = 65_536
+    /// Receivers that a message may name; without names it goes to everybody.
+    public var messageReceivers = 256
+    /// Messages of one member; twice as many at once.
+    public var messagesPerSecond = 200
     /// A WHIP or WHEP session whose connection has not come up after this ends: what a worker gives it (30 s), and half as long again for a worker
     /// that does not say so.
     public var connectTimeout = TimeInterval.seconds(45)

@@ -5,6 +5,8 @@ public import Primitives
 public enum RoomEffect: Sendable, Hashable {
     /// For the worker that has the room.
     case media(MediaCommand)
+    /// One message for several members, over their data channels.
+    case send(RoomMessage, to: [MessageReceiver])
     /// For one session.
     case notify(SessionID, SequencedEvent)
     /// The session is over; `.ended` was its last event.
@@ -17,6 +19,20 @@ public enum RoomEffect: Sendable, Hashable {
     case freezesReported(participant: String, Freezes)
     /// The room is over: forget it.
     case roomEnded
+}
+
+/// A member's data channel.
+public struct MessageReceiver: Sendable, Hashable {
+    public var peer: PeerID
+    public var label: String
+    public var `protocol`: DataProtocol
+
+    /// The channel `label` of a peer that speaks `protocol`.
+    public init(peer: PeerID, label: String, `protocol`: DataProtocol) {
+        self.peer = peer
+        self.label = label
+        self.protocol = `protocol`
+    }
 }
 
 /// Everything that one step of a room takes from outside, and what it wants done: time and randomness go in, effects

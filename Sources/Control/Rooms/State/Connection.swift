@@ -22,6 +22,10 @@ struct Connection: Sendable {
     var connectingSince = MonotonicTime.zero
     /// How its bandwidth is shared out, as the worker was last commanded.
     var downlinkPolicy = DownlinkPolicy()
+    /// Its data section is accepted.
+    var hasData = false
+    /// Labels of its open data channels.
+    var channels: Set<String> = []
     /// What is sent has changed since the last description.
     var needsOffer = false
     /// The track that comes in on each section.

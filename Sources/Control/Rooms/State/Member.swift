@@ -32,6 +32,8 @@ struct Member: Sendable {
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0
     var allVideoPaused = false
+    /// Limits what it sends.
+    var messages = RateLimit()
     /// The last sign of life.
     var lastSign: MonotonicTime
     /// Whether one of its connections ever came up.
@@ -64,6 +66,10 @@ struct MemberOptions: Sendable {
     var bandwidth: BandwidthProfile
     /// Has a socket: gets events, must give signs of life. WHIP and WHEP sessions have none.
     var isSignalled: Bool
+    /// Whether messages of others are sent to it.
+    var wantsMessages: Bool
+    /// How its messages are written on data channels.
+    var dataProtocol: DataProtocol
     /// WHEP: sections made by the client's offer show whom they follow.
     var follow: FollowTarget?
 

@@ -22,6 +22,7 @@ public struct PolicyDocument: Sendable, Hashable {
     public var publishSources: Set<TrackSource>?
     public var moderatorSources: Set<TrackSource>?
     public var allowsSimulcast: Bool?
+    public var allowsMessages: Bool?
     public var minPlayoutDelay: TimeInterval?
     public var maxPlayoutDelay: TimeInterval?
     public var maxMicrophones: Int?
@@ -76,6 +77,7 @@ public struct PolicyDocument: Sendable, Hashable {
         Rule(\.publishSources, \.publishSources),
         Rule(\.moderatorSources, \.moderatorSources),
         Rule(\.allowsSimulcast, \.allowsSimulcast),
+        Rule(\.allowsMessages, \.allowsMessages),
         Rule(\.minPlayoutDelay, \.minPlayoutDelay),
         Rule(\.maxPlayoutDelay, \.maxPlayoutDelay),
         Rule(\.maxMicrophones, \.audio.maximumMicrophones),

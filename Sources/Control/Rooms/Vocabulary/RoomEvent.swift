@@ -35,6 +35,12 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case layersWanted(track: String, layers: [WantedLayer])
     /// An opaque payload from another member (rooms with policy `peerToPeer`).
     case relayed(from: String, identity: String, payload: String)
+    /// A message from another member or from the API.
+    case messageReceived(RoomMessage)
+    /// A message that one sent on a data channel was not delivered to anybody.
+    case messageRefused(topic: String?, code: RoomError.Code, detail: String)
+    /// The server closed one's data channel; `reason` is a `DataChannelEnd` word. Messages come over the socket until another is opened.
+    case channelClosed(connection: String, label: String, reason: String)
     case roomUpdated(RoomInfo)
     /// An operator or moderator muted one's own track; the client should stop sending.
     case trackMutedByOther(track: String, by: String?)

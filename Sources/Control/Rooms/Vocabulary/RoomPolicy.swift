@@ -54,6 +54,8 @@ public struct RoomPolicy: Sendable, Hashable {
     public var moderatorSources: Set<TrackSource> = []
     /// Whether a publisher may send a video as several streams of different sizes.
     public var allowsSimulcast = true
+    /// Whether members may send messages; the API always may.
+    public var allowsMessages = true
     /// Between which bounds receivers choose how long they hold video back; nil: as the publisher says.
     public var minPlayoutDelay: TimeInterval?
     public var maxPlayoutDelay: TimeInterval?

@@ -34,6 +34,10 @@ public struct JoinRequest: Sendable, Hashable {
     public var audioOnly = false
     /// A publish-only member gets the roster and events of others only when it asks.
     public var wantsRoster: Bool?
+    /// Messages of others; nil: unless it only publishes.
+    public var wantsMessages: Bool?
+    /// How its messages are written on its data channels.
+    public var dataProtocol = DataProtocol.martlet
     /// Speaker lists; dominant speaker changes come with the roster.
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
@@ -92,6 +96,8 @@ public enum SessionRequest: Sendable, Hashable {
     case wantSpeakers(Bool)
     /// How videos that the session receives are played.
     case report([PlaybackReport])
+    /// To everybody else, or to those that it names.
+    case send(RoomMessage)
 }
 
 /// What a publisher says about a track. What it does not name stays as it is, or has its standard before anything was said.

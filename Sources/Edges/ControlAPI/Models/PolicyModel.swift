@@ -53,6 +53,7 @@ struct PolicyModel: Codable, Sendable, Hashable {
         .set("publishSources", \.publishSources, of: TrackSource.named, \.rawValue),
         .set("moderatorSources", \.moderatorSources, of: TrackSource.named, \.rawValue),
         .flag("allowSimulcast", \.allowsSimulcast),
+        .flag("allowMessages", \.allowsMessages),
         .milliseconds("minPlayoutDelayMilliseconds", \.minPlayoutDelay, 0...10_000),
         .milliseconds("maxPlayoutDelayMilliseconds", \.maxPlayoutDelay, 0...10_000),
         .number("maxMicrophones", \.maxMicrophones, 1...50),

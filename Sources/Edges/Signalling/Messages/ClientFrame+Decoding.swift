@@ -88,6 +88,7 @@ extension ClientRequest {
         case "report": [.report(try playbackReports(fields))]
         case "remove": [.remove(participant: try fields.requiredText("participant"))]
         case "relay": [.relay(to: try fields.requiredText("to"), payload: try fields.requiredText("payload"))]
+        case "data": [.send(try fields.message())]
         default: throw .unknownType
         }
     }
@@ -140,6 +141,7 @@ extension JoinFields {
         speakers = try fields.flag("speakers") ?? false
         client = try fields.text("client")
         trace = try fields.text("traceparent").flatMap { TraceContext(traceparent: $0) }
+        data = try fields.flag("data")
         if try fields.text("receivingConnection") != nil {
             receivingConnection = try fields.connection("receivingConnection")
         }
@@ -168,6 +170,7 @@ extension JoinFields {
         request.client = client ?? userAgent
         request.wantsRoster = roster
         request.wantsSpeakers = speakers
+        request.wantsMessages = data
         request.receivingConnection = receivingConnection
         request.bandwidth = bandwidth
         return request

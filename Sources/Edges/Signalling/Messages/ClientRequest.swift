@@ -45,6 +45,7 @@ struct JoinFields: Sendable, Hashable {
     var speakers = false
     var client: String?
     var trace: TraceContext?
+    var data: Bool?
     var receivingConnection: String?
     var bandwidth = BandwidthProfile()
 }

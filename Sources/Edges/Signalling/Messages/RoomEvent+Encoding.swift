@@ -57,10 +57,26 @@ extension RoomEvent {
         case .drainChanged(let notice):
             try fields.set("deadline", notice?.deadline)
             try fields.set("cancelled", notice == nil ? true : nil)
+        case .messageReceived, .messageRefused, .channelClosed: try encodeMessaging(to: &fields)
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
         case .ended(let reason, let message):
             try fields.set("reason", reason.rawValue)
             try fields.set("message", message)
+        }
+    }
+
+    private func encodeMessaging(to fields: inout FieldWriter) throws {
+        switch self {
+        case .messageReceived(let message): try message.encode(to: &fields)
+        case .messageRefused(let topic, let code, let detail):
+            try fields.set("topic", topic)
+            try fields.set("code", code.rawValue)
+            try fields.set("message", detail)
+        case .channelClosed(let connection, let label, let reason):
+            try fields.set("connection", connection)
+            try fields.set("label", label)
+            try fields.set("reason", reason)
+        default: break
         }
     }
 
@@ -85,6 +101,9 @@ extension RoomEvent {
         case .qualityChanged: "quality"
         case .layersWanted: "layerDemand"
         case .relayed: "relay"
+        case .messageReceived: "data"
+        case .messageRefused: "dataRefused"
+        case .channelClosed: "dataChannelClosed"
         case .roomUpdated: "room"
         case .trackMutedByOther: "trackMutedByOther"
         case .captureChanged: "capture"

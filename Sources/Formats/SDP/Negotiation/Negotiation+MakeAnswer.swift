@@ -63,7 +63,7 @@ extension Negotiation {
         }
         if offer.allowsMixedExtensions { description.attributes.append(DescriptionAttribute("extmap-allow-mixed")) }
         description.attributes.append(DescriptionAttribute("msid-semantic", " WMS *"))
-        let writer = SectionWriter(transport: local, setup: setup)
+        let writer = SectionWriter(transport: local, setup: setup, longestMessage: policy.longestMessage)
         description.sections = lines.map { writer.section($0, isTagged: $0.mid == tagged) }
         return description.text
     }

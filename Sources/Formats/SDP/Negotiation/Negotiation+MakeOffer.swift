@@ -81,7 +81,7 @@ extension Negotiation {
             DescriptionAttribute("ice-options", "trickle"), DescriptionAttribute("extmap-allow-mixed"),
             DescriptionAttribute("msid-semantic", " WMS *"),
         ]
-        let writer = SectionWriter(transport: transport, setup: .actpass)
+        let writer = SectionWriter(transport: transport, setup: .actpass, longestMessage: policy.longestMessage)
         description.sections = book.lines.map { writer.section($0, isTagged: $0.mid == group.first) }
         return description.text
     }

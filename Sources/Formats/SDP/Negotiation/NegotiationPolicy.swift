@@ -33,8 +33,10 @@ public struct NegotiationPolicy: Sendable, Hashable {
     public var feedback: FeedbackSet = .all
     /// Layers of one track that are accepted; 1 refuses simulcast.
     public var maximumEncodings = 3
-    /// Data channels are refused (port 0) until the server has them.
+    /// Whether a section of data channels is accepted, or refused (port 0).
     public var acceptsDataChannels = false
+    /// `a=max-message-size` of the server, in bytes.
+    public var longestMessage = 65_536
     public var limits = SDPLimits()
 
     /// The defaults above.

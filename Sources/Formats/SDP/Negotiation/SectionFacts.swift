@@ -105,7 +105,7 @@ public enum SectionRefusal: String, Sendable, Hashable {
     case noCommonCodec = "no_common_codec"
     /// Not RTP over DTLS-SRTP, and not data channels.
     case unsupportedProtocol = "unsupported_protocol"
-    /// Data channels, which the server does not have yet.
+    /// Data channels, which the policy does not accept.
     case dataChannelsUnsupported = "data_channels_unsupported"
     /// Outside the one BUNDLE group; the server has one transport a peer.
     case notBundled = "not_bundled"

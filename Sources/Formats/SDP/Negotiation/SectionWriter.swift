@@ -4,6 +4,7 @@ import Primitives
 struct SectionWriter {
     let transport: LocalTransport
     let setup: SetupRole
+    let longestMessage: Int
 
     /// `isTagged`: the first section of the BUNDLE group, which carries the candidates for all (RFC 9143 section 7).
     func section(_ line: MediaLine, isTagged: Bool) -> DescriptionSection {
@@ -18,7 +19,8 @@ struct SectionWriter {
         section.attributes = transportAttributes(line, isTagged: isTagged)
         if line.kind == .application {
             section.attributes += [
-                DescriptionAttribute("sctp-port", "5000"), DescriptionAttribute("max-message-size", "65536"),
+                DescriptionAttribute("sctp-port", "5000"),
+                DescriptionAttribute("max-message-size", String(longestMessage)),
             ]
         } else {
             section.attributes += mediaAttributes(line)

@@ -171,6 +171,12 @@ public struct SendPath: ~Copyable {
         }
     }
 
+    /// Records `size` bytes of something else than RTP on the same path: video pays for them, so that both together keep to its rate.
+    public mutating func spent(_ size: Int) {
+        sentBytes &+= UInt64(size)
+        pacer.spend(size)
+    }
+
     /// Queues packet `sequence` of subscription `index`; false when there is no room.
     public mutating func wait(subscription index: Int, sequence: UInt32, size: Int, at now: MonotonicTime) -> Bool {
         let value = UInt64(UInt32(truncatingIfNeeded: index)) << 32 | UInt64(sequence)

@@ -324,6 +324,7 @@ struct Downlink: ~Copyable {
 
     /// The peer is currently unreachable.
     mutating func abandonProbe() { path.abandonProbe() }
+    mutating func spendOnData(_ size: Int) { path.spent(size) }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
     mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }

@@ -28,6 +28,12 @@ struct PeerState: ~Copyable {
     /// three objects of cold memory.
     var isTransportTouched = true
     private var transportDeadline = MonotonicTime.zero
+    /// It has data channels.
+    var hasData = false
+    /// When its data channels may send more.
+    var dataResumesAt = MonotonicTime.distantFuture
+    /// Lossy messages that were dropped for it and are counted.
+    var lossyDropsCounted = 0
     /// Publisher's clock to server's clock, by its first sender report; fixed for its lifetime, so that all its streams stay in sync.
     var captureOffset: Int64?
     var packetsReceived: UInt64 = 0

@@ -1,0 +1,153 @@
+import Cryptography
+import DataChannels
+import Measuring
+import MediaControl
+import MediaEngine
+import Primitives
+import Simulation
+
+/// An engine whose peers exchange messages in virtual time. Only the engine's processor time counts: what arrives, what the control plane commands, and what is
+/// written. The clients acknowledge as real ones do.
+final class DataRoom {
+    private static let server = SocketAddress(ipv4: 0x7f00_0001, port: 7_900)
+    private static let labels = (reliable: "reliable", lossy: "lossy")
+    private let engine: MediaEngine
+    private var now = MonotonicTime(milliseconds: 1_000)
+    private var clients: [ClientTransport] = []
+    private var batch = OutboundBatch(datagrams: 4_096, bytes: 4_096 * 1_300)
+    private var replies = OutboundBatch(datagrams: 1_024, bytes: 1_024 * 1_300)
+    private let slot = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 64)
+    /// Nanoseconds that the engine took since `resetCost`.
+    private(set) var cost: Int64 = 0
+    private(set) var delivered = 0
+
+    /// `count` peers with a reliable and a lossy channel each.
+    init(peers count: Int) throws {
+        let certificate = try Certificate.selfSigned()
+        let context = try ClientContext(certificate: try Certificate.selfSigned(), profiles: "SRTP_AEAD_AES_128_GCM")
+        var configuration = EngineConfiguration()
+        configuration.consentTimeout = .seconds(1_000_000)
+        configuration.data.messagesPerSecond = 1_000_000
+        configuration.data.bytesPerSecond = 1_000_000_000
+        engine = try MediaEngine(configuration: configuration, certificate: certificate, seed: 7)
+        engine.apply(.addRoom(Descriptions.room), at: now, into: &batch)
+        for number in 1...UInt64(count) { add(number, context, certificate) }
+        run(for: .seconds(2))
+    }
+
+    deinit { slot.deallocate() }
+
+    private func add(_ number: UInt64, _ context: ClientContext, _ certificate: Certificate) {
+        let local = ICECredentials(ufrag: "srv\(number)", password: "passwordpasswordpassword")
+        let remote = ICECredentials(ufrag: "cli\(number)", password: "passwordpasswordpassword")
+        let client = ClientTransport(
+            context: context, local: remote, server: local, serverFingerprint: certificate.fingerprintSHA256,
+            destination: Self.server)
+        let transport = RemoteTransport(
+            ice: remote, fingerprintSHA256: context.certificate.fingerprintSHA256, localRole: .server)
+        let description = PeerDescription(
+            id: PeerID(number), room: Descriptions.room, profile: .full, localICE: local, remote: transport,
+            feedbackSSRC: UInt32(number))
+        engine.apply(.addPeer(description), at: now, into: &batch)
+        engine.apply(
+            .acceptData(PeerID(number), DataTransport(port: 5_000, longestMessage: 65_536)), at: now, into: &batch)
+        client.useData(at: now)
+        client.withData(at: now, into: &replies) {
+            _ = $0.open(DataChannelTerms(label: Self.labels.reliable), at: now)
+            let lossy = DataChannelTerms(
+                label: Self.labels.lossy, isOrdered: false, reliability: .retransmissions(0))
+            _ = $0.open(lossy, at: now)
+        }
+        clients.append(client)
+        run(for: .milliseconds(100))
+    }
+
+    func resetCost() { (cost, delivered) = (0, 0) }
+
+    /// The first peer sends `count` messages of `length` bytes, `spacing` apart, and everybody else receives them.
+    func send(_ count: Int, length: Int, isReliable: Bool, spacing: TimeInterval) {
+        let label = isReliable ? Self.labels.reliable : Self.labels.lossy
+        let payload = DataPayload(isText: false, bytes: [UInt8](repeating: 7, count: length))
+        for _ in 0..<count {
+            clients[0].withData(at: now, into: &replies) { _ = $0.send(payload, on: label, at: now) }
+            deliverReplies(from: 0)
+            run(for: spacing)
+        }
+        run(for: .seconds(1))
+    }
+
+    private func run(for time: TimeInterval) {
+        let end = now + time
+        while true {
+            var next = min(engine.nextDeadline, end)
+            for client in clients { next = min(next, client.nextDeadline) }
+            now = max(now, next)
+            for index in clients.indices where clients[index].nextDeadline <= now {
+                clients[index].advance(to: now, into: &replies)
+                deliverReplies(from: index)
+            }
+            endTurn()
+            if now >= end { return }
+        }
+    }
+
+    /// Relays what arrived, as a room that permits everything does.
+    private func endTurn() {
+        let start = ProcessorTime.thread
+        if engine.nextDeadline <= now { while engine.advance(to: now, into: &batch) == .needsFlush { flush() } }
+        for event in engine.takeEvents() {
+            guard case .dataReceived(let sender, let label, let payload) = event else { continue }
+            let receivers = clients.indices.map { PeerID(UInt64($0 + 1)) }.filter { $0 != sender }
+                .map { DataReceiver(peer: $0, label: label) }
+            engine.apply(.sendData(DataDelivery(payload: payload, receivers: receivers)), at: now, into: &batch)
+        }
+        while engine.endTurn(at: now, into: &batch) == .needsFlush { flush() }
+        cost += Int64(ProcessorTime.thread - start)
+        flush()
+    }
+
+    /// Carries datagrams to the clients; their answers come in the next turn.
+    private func flush() {
+        for entry in batch.entries {
+            let index = Int(entry.destination.port) - 40_000
+            guard clients.indices.contains(index) else { continue }
+            let bytes = UnsafeRawBufferPointer(batch.arena)[entry.offset..<(entry.offset + entry.length)]
+            slot.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes))
+            _ = clients[index].receive(
+                UnsafeMutableRawBufferPointer(rebasing: slot[..<entry.length]), from: Self.server, at: now,
+                into: &replies)
+            for event in clients[index].data?.takeEvents() ?? [] { if case .message = event { delivered += 1 } }
+            keepReplies(of: index)
+        }
+        batch.removeAll()
+        let waiting = outbox
+        outbox = []
+        for (index, bytes) in waiting { pass(bytes, from: index) }
+    }
+    private var outbox: [(Int, [UInt8])] = []
+
+    private func keepReplies(of index: Int) {
+        for entry in replies.entries {
+            outbox.append(
+                (index, Array(UnsafeRawBufferPointer(replies.arena)[entry.offset..<(entry.offset + entry.length)])))
+        }
+        replies.removeAll()
+    }
+
+    private func deliverReplies(from index: Int) {
+        keepReplies(of: index)
+        let waiting = outbox
+        outbox = []
+        for (index, bytes) in waiting { pass(bytes, from: index) }
+        endTurn()
+    }
+
+    private func pass(_ bytes: [UInt8], from index: Int) {
+        slot.copyBytes(from: bytes)
+        let start = ProcessorTime.thread
+        engine.receive(
+            UnsafeMutableRawBufferPointer(rebasing: slot[..<bytes.count]),
+            from: SocketAddress(ipv4: 0x0a00_0001, port: UInt16(40_000 + index)), at: now, into: &batch)
+        cost += Int64(ProcessorTime.thread - start)
+    }
+}

@@ -1,0 +1,56 @@
+/// How a member's messages are written on its data channels. Rooms knows its name and its channels only; whoever speaks it encodes and decodes
+/// (`RoomService.MessageCodec`).
+public struct DataProtocol: Sendable, Hashable {
+    public var name: String
+    /// Labels of the channels for reliable and for lossy messages.
+    public var reliableLabel: String
+    public var lossyLabel: String
+
+    /// A protocol with these channels.
+    public init(name: String, reliableLabel: String, lossyLabel: String) {
+        self.name = name
+        self.reliableLabel = reliableLabel
+        self.lossyLabel = lossyLabel
+    }
+
+    /// Protocol.md section 11.
+    public static let martlet = DataProtocol(name: "martlet.v1", reliableLabel: "reliable", lossyLabel: "lossy")
+}
+
+/// A message between members, or from the API to members.
+public struct RoomMessage: Sendable, Hashable {
+    /// What is in it.
+    public enum Content: Sendable, Hashable {
+        case text(String)
+        case binary([UInt8])
+        /// What only one protocol understands, as it is on its wire; only members that speak the protocol with this name receive it.
+        case foreign(String, [UInt8])
+    }
+
+    /// What it is about; chosen by the application.
+    public var topic: String
+    public var content: Content
+    /// Lossy ones may be dropped on the way, and are better late than blocked by others.
+    public var isReliable: Bool
+    /// Identities or sids of its receivers; nil: everybody else in the room.
+    public var to: [String]?
+    /// sid and identity of the sender; nil: the API. The room sets them.
+    public var participant: String?
+    public var identity: String?
+
+    /// A message that nobody has sent yet.
+    public init(topic: String, content: Content, isReliable: Bool = true, to: [String]? = nil) {
+        self.topic = topic
+        self.content = content
+        self.isReliable = isReliable
+        self.to = to
+    }
+
+    /// Bytes of its content.
+    public var byteCount: Int {
+        switch content {
+        case .text(let text): text.utf8.count
+        case .binary(let bytes), .foreign(_, let bytes): bytes.count
+        }
+    }
+}

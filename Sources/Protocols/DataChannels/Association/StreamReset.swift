@@ -1,0 +1,157 @@
+import Primitives
+
+/// Closing of streams (RFC 6525): one request outstanding per side, and nothing stored for the peer's.
+struct StreamReset {
+    private enum Parameter {
+        static let outgoing: UInt16 = 13, incoming: UInt16 = 14, everything: UInt16 = 15, response: UInt16 = 16
+        static let addOutgoing: UInt16 = 17, addIncoming: UInt16 = 18
+    }
+
+    /// Results of RFC 6525 section 4.4.
+    private enum Result: UInt32 {
+        case nothingToDo = 0, performed = 1, denied = 2, badSequence = 5, inProgress = 6
+    }
+
+    private struct Request {
+        var sequence: UInt32
+        var streams: [UInt16]
+        var lastTSN: UInt32
+        var sendAt: MonotonicTime
+    }
+
+    /// What a RE-CONFIG chunk led to.
+    struct Outcome {
+        /// Streams that the peer starts again; an empty list means all.
+        var peerReset: [UInt16]?
+        /// Streams of this side that may be used again.
+        var completed: [UInt16] = []
+        /// The value of the answering chunk.
+        var answer: [UInt8] = []
+    }
+
+    /// Streams in one request: as many as there are channels, and they fit one packet.
+    private static let mostStreams = 64
+
+    /// Streams that wait until everything on them is acknowledged.
+    private var waiting: [UInt16] = []
+    private var request: Request?
+    private var nextSequence: UInt32
+    private var peerSequence: UInt32
+    private var lastResult: Result = .nothingToDo
+
+    /// Request numbers start at the first TSNs (RFC 6525 section 5.1).
+    init(firstTSN: UInt32, peerFirstTSN: UInt32) {
+        nextSequence = firstTSN
+        peerSequence = peerFirstTSN
+    }
+
+    var nextDeadline: MonotonicTime { request?.sendAt ?? .distantFuture }
+
+    /// Closes a stream of this side once it is drained.
+    mutating func close(_ stream: UInt16) {
+        guard !waiting.contains(stream), !(request?.streams.contains(stream) ?? false) else { return }
+        waiting.append(stream)
+    }
+
+    /// Whether no stream is being closed.
+    var isIdle: Bool { waiting.isEmpty && request == nil }
+
+    /// The peer uses the stream again, so it has processed the request; its answer was lost or is late. Returns whether one was open.
+    mutating func forget(_ stream: UInt16) -> Bool {
+        guard var request, let index = request.streams.firstIndex(of: stream) else { return false }
+        request.streams.remove(at: index)
+        self.request = request
+        return true
+    }
+
+    /// Whether a request must be written now.
+    func isDue(at now: MonotonicTime, isDrained: (UInt16) -> Bool) -> Bool {
+        if let request { return request.sendAt <= now }
+        return waiting.contains(where: isDrained)
+    }
+
+    /// Appends the request that is due; `last` is the highest number sent.
+    mutating func write(
+        into packet: inout PacketWriter, last: Int64, timeout: TimeInterval, at now: MonotonicTime,
+        isDrained: (UInt16) -> Bool
+    ) {
+        if request == nil {
+            let ready = Array(waiting.filter(isDrained).prefix(Self.mostStreams))
+            guard !ready.isEmpty else { return }
+            waiting.removeAll { ready.contains($0) }
+            request = Request(
+                sequence: nextSequence, streams: ready, lastTSN: Serial.wire(last), sendAt: now)
+            nextSequence &+= 1
+        }
+        guard var request, request.sendAt <= now else { return }
+        var value: [UInt8] = []
+        value.append(number: request.sequence)
+        value.append(number: peerSequence &- 1)
+        value.append(number: request.lastTSN)
+        for stream in request.streams { value.append(number: stream) }
+        var bytes: [UInt8] = []
+        bytes.append(parameter: Parameter.outgoing, value)
+        guard packet.chunk(.reconfiguration, bytes) else { return }
+        request.sendAt = now + timeout
+        self.request = request
+    }
+
+    /// Processes a RE-CONFIG chunk; `cumulative`: everything up to there has arrived.
+    mutating func receive(_ value: UnsafeRawBufferPointer, cumulative: Int64, at now: MonotonicTime) -> Outcome {
+        var outcome = Outcome(), parameters = ParameterReader(value)
+        // At most two parameters are allowed (RFC 6525 section 3.1).
+        for _ in 0..<2 {
+            guard let (type, value) = parameters.next(), value.count >= 4 else { break }
+            let sequence = value.bytes.readUInt32(0)
+            switch type {
+            case Parameter.outgoing: receiveRequest(value, sequence, cumulative, &outcome)
+            case Parameter.incoming, Parameter.everything, Parameter.addOutgoing, Parameter.addIncoming:
+                answer(sequence, isNext(sequence) ? .denied : .badSequence, &outcome)
+            case Parameter.response:
+                guard value.count >= 8 else { break }
+                receiveResponse(sequence, value.bytes.readUInt32(4), at: now, &outcome)
+            default: break
+            }
+        }
+        return outcome
+    }
+
+    private func isNext(_ sequence: UInt32) -> Bool { sequence == peerSequence }
+
+    private mutating func receiveRequest(
+        _ value: UnsafeRawBufferPointer, _ sequence: UInt32, _ cumulative: Int64, _ outcome: inout Outcome
+    ) {
+        guard value.count >= 12 else { return }
+        if sequence == peerSequence &- 1 { return answer(sequence, lastResult, repeated: true, &outcome) }
+        guard isNext(sequence) else { return answer(sequence, .badSequence, &outcome) }
+        // Data before the reset is still missing: the peer asks again.
+        guard Serial.unwrap(value.bytes.readUInt32(8), near: cumulative) <= cumulative else {
+            return answer(sequence, .inProgress, &outcome)
+        }
+        outcome.peerReset = stride(from: 12, to: value.count - 1, by: 2).map { value.bytes.readUInt16($0) }
+        answer(sequence, .performed, &outcome)
+    }
+
+    private mutating func answer(
+        _ sequence: UInt32, _ result: Result, repeated: Bool = false, _ outcome: inout Outcome
+    ) {
+        if !repeated, isNext(sequence), result != .inProgress {
+            peerSequence &+= 1
+            lastResult = result
+        }
+        var value: [UInt8] = []
+        value.append(number: sequence)
+        value.append(number: result.rawValue)
+        outcome.answer.append(parameter: Parameter.response, value)
+    }
+
+    private mutating func receiveResponse(
+        _ sequence: UInt32, _ result: UInt32, at now: MonotonicTime, _ outcome: inout Outcome
+    ) {
+        guard let request, request.sequence == sequence else { return }
+        // The peer has not everything yet: the same request again, when its timer expires.
+        guard result != Result.inProgress.rawValue else { return }
+        self.request = nil
+        outcome.completed += request.streams
+    }
+}

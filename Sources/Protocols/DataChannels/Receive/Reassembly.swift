@@ -1,0 +1,198 @@
+import Primitives
+
+/// A message as SCTP delivers it.
+struct ReceivedMessage: Equatable {
+    var stream: UInt16
+    /// The payload protocol identifier (RFC 8831 section 8).
+    var identifier: UInt32
+    var payload: [UInt8]
+}
+
+/// Puts fragments together and messages in order (RFC 9260 sections 6.5, 6.6, 6.9).
+///
+/// The fragments of a message have consecutive numbers, so what has arrived is a list of runs; a run from a first to a last fragment is a message.
+/// An ordered message waits for those before it on its stream.
+struct Reassembly {
+    /// Counted beside the bytes of each stored fragment and message, so that tiny ones use the window too.
+    static let overhead = 64
+    /// Streams with a sequence number. A peer has 64 channels at most; streams that were used without being opened count as well.
+    static let maximumStreams = 256
+
+    /// Consecutive fragments of one message.
+    private struct Run {
+        var first: Int64, last: Int64
+        var stream: UInt16, sequence: UInt16
+        var identifier: UInt32
+        var isUnordered: Bool, hasFirst: Bool, hasLast: Bool
+        var bytes: [UInt8]
+
+        var cost: Int { bytes.count + Int(last - first + 1) * Reassembly.overhead }
+        var isWhole: Bool { hasFirst && hasLast }
+
+        func precedes(_ next: Run) -> Bool {
+            last + 1 == next.first && !hasLast && !next.hasFirst && stream == next.stream
+                && sequence == next.sequence && isUnordered == next.isUnordered
+        }
+    }
+
+    /// A whole message that waits for an earlier one of its stream.
+    private struct Waiting {
+        var sequence: UInt16
+        var message: ReceivedMessage
+        var cost: Int { message.payload.count + Reassembly.overhead }
+    }
+
+    private let longestMessage: Int
+    /// In the order of their numbers.
+    private var runs: [Run] = []
+    private var waiting: [Waiting] = []
+    /// The next sequence number of each stream that was used.
+    private var expected: [UInt16: UInt16] = [:]
+    /// Whole messages in order, not yet taken.
+    private var whole: [ReceivedMessage] = []
+    private var nextWhole = 0
+    /// What all of this costs, in bytes of the receive window.
+    private(set) var cost = 0
+    /// Messages that were dropped because their stream has no place in the table.
+    private(set) var refused = 0
+
+    init(longestMessage: Int) { self.longestMessage = longestMessage }
+
+    /// Stores a fragment that has not arrived before; false when its message exceeds the announced length, which ends the association.
+    mutating func insert(_ chunk: DataChunk, tsn: Int64) -> Bool {
+        let run = Run(
+            first: tsn, last: tsn, stream: chunk.stream, sequence: chunk.sequence, identifier: chunk.identifier,
+            isUnordered: chunk.isUnordered, hasFirst: chunk.isFirst, hasLast: chunk.isLast, bytes: Array(chunk.payload))
+        cost += run.cost
+        guard !run.isWhole else {
+            guard run.bytes.count <= longestMessage else { return false }
+            cost -= run.cost
+            deliver(run)
+            return true
+        }
+        var index = runs.endIndex
+        while index > 0, runs[index - 1].first > tsn { index -= 1 }
+        if index > 0, runs[index - 1].precedes(run) {
+            index -= 1
+            join(run, to: index)
+        } else {
+            runs.insert(run, at: index)
+        }
+        if index + 1 < runs.count, runs[index].precedes(runs[index + 1]) {
+            join(runs.remove(at: index + 1), to: index)
+        }
+        guard runs[index].bytes.count <= longestMessage else { return false }
+        if runs[index].isWhole {
+            cost -= runs[index].cost
+            deliver(runs.remove(at: index))
+        }
+        return true
+    }
+
+    private mutating func join(_ run: Run, to index: Int) {
+        runs[index].bytes.append(contentsOf: run.bytes)
+        runs[index].last = run.last
+        runs[index].hasLast = run.hasLast
+    }
+
+    private mutating func deliver(_ run: Run) {
+        let message = ReceivedMessage(stream: run.stream, identifier: run.identifier, payload: run.bytes)
+        guard !run.isUnordered else { return append(message) }
+        guard let next = sequence(of: run.stream) else {
+            refused += 1
+            return
+        }
+        if run.sequence == next {
+            expected[run.stream] = next &+ 1
+            append(message)
+            deliverWaiting(of: run.stream)
+        } else if Int16(bitPattern: run.sequence &- next) > 0 {
+            let entry = Waiting(sequence: run.sequence, message: message)
+            cost += entry.cost
+            waiting.append(entry)
+        }
+    }
+
+    /// The next sequence number of a stream, which gets a place in the table; nil when that is full.
+    private mutating func sequence(of stream: UInt16) -> UInt16? {
+        if let next = expected[stream] { return next }
+        guard expected.count < Self.maximumStreams else { return nil }
+        expected[stream] = 0
+        return 0
+    }
+
+    private mutating func deliverWaiting(of stream: UInt16) {
+        while let next = expected[stream],
+            let index = waiting.firstIndex(where: { $0.message.stream == stream && $0.sequence == next })
+        {
+            let entry = waiting.remove(at: index)
+            cost -= entry.cost
+            expected[stream] = next &+ 1
+            append(entry.message)
+        }
+    }
+
+    private mutating func append(_ message: ReceivedMessage) {
+        cost += message.payload.count + Self.overhead
+        whole.append(message)
+    }
+
+    /// The oldest whole message, without taking it.
+    var first: ReceivedMessage? { nextWhole < whole.count ? whole[nextWhole] : nil }
+
+    /// Removes the oldest whole message.
+    mutating func removeFirst() -> ReceivedMessage? {
+        guard nextWhole < whole.count else { return nil }
+        let message = whole[nextWhole]
+        cost -= message.payload.count + Self.overhead
+        nextWhole += 1
+        if nextWhole == whole.count {
+            whole = []
+            nextWhole = 0
+        } else if nextWhole >= 64 {
+            whole.removeFirst(nextWhole)
+            nextWhole = 0
+        }
+        return message
+    }
+
+    /// The sender has abandoned everything up to `tsn`: unfinished messages there never become whole.
+    mutating func discard(to tsn: Int64) {
+        while let run = runs.first, run.first <= tsn {
+            cost -= run.cost
+            runs.removeFirst()
+        }
+    }
+
+    /// The sender has abandoned the ordered messages of a stream up to `sequence` (RFC 3758 section 3.6). A stream that was never used gets no place.
+    mutating func skip(stream: UInt16, to sequence: UInt16) {
+        guard let next = expected[stream], Int16(bitPattern: sequence &- next) >= 0 else { return }
+        // Those that did arrive are delivered first.
+        let passed = waiting.filter {
+            $0.message.stream == stream && Int16(bitPattern: $0.sequence &- sequence) <= 0
+        }.sorted { Int16(bitPattern: $0.sequence &- $1.sequence) < 0 }
+        waiting.removeAll {
+            $0.message.stream == stream && Int16(bitPattern: $0.sequence &- sequence) <= 0
+        }
+        for entry in passed {
+            cost -= entry.cost
+            append(entry.message)
+        }
+        expected[stream] = sequence &+ 1
+        deliverWaiting(of: stream)
+    }
+
+    /// The sender starts the stream again with sequence number 0 (RFC 6525 section 5.2.2).
+    mutating func reset(stream: UInt16) {
+        expected[stream] = nil
+        for entry in waiting where entry.message.stream == stream { cost -= entry.cost }
+        waiting.removeAll { $0.message.stream == stream }
+    }
+
+    /// The sender starts all streams again.
+    mutating func resetAll() {
+        expected = [:]
+        for entry in waiting { cost -= entry.cost }
+        waiting = []
+    }
+}

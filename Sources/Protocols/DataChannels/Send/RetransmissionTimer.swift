@@ -1,0 +1,41 @@
+import Primitives
+
+/// The retransmission timeout (RFC 9260 section 6.3) and the timer that runs by it.
+struct RetransmissionTimer {
+    /// Values of real-time peers instead of RFC 9260 section 16: recovery after an outage must not wait for a minute.
+    static let initial = TimeInterval.milliseconds(500)
+    static let minimum = TimeInterval.milliseconds(200)
+    static let maximum = TimeInterval.seconds(3)
+
+    private var smoothed: TimeInterval?
+    private var variation = TimeInterval.zero
+    private(set) var timeout = RetransmissionTimer.initial
+    private(set) var deadline = MonotonicTime.distantFuture
+
+    var isRunning: Bool { deadline != .distantFuture }
+
+    /// A round trip was measured.
+    mutating func measured(_ trip: TimeInterval) {
+        if let previous = smoothed {
+            let difference = TimeInterval(nanoseconds: abs((previous - trip).nanoseconds))
+            variation = (variation * 3 + difference) / 4
+            smoothed = (previous * 7 + trip) / 8
+        } else {
+            smoothed = trip
+            variation = trip / 2
+        }
+        timeout = min(max((smoothed ?? trip) + variation * 4, Self.minimum), Self.maximum)
+    }
+
+    /// The smoothed round-trip time.
+    var roundTrip: TimeInterval? { smoothed }
+
+    mutating func start(at now: MonotonicTime) { deadline = now + timeout }
+    mutating func stop() { deadline = .distantFuture }
+
+    /// It has expired: the next timeout is twice as long.
+    mutating func backOff(at now: MonotonicTime) {
+        timeout = min(timeout * 2, Self.maximum)
+        start(at: now)
+    }
+}

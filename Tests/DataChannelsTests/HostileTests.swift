@@ -1,0 +1,190 @@
+import Primitives
+import Testing
+
+@testable import DataChannels
+
+/// What a hand-made peer does to an association. The peer is authenticated, but any participant is one.
+@Suite struct HostileTests {
+    /// A server's association with a peer whose packets the test writes.
+    private final class Victim {
+        var association = SCTPAssociation(settings: .init(), remotePort: 5_000, random: RandomSource(seed: 5))
+        var now = MonotonicTime(milliseconds: 1_000)
+        private(set) var tag: UInt32 = 0
+        /// The first number of the server.
+        private(set) var firstNumber: UInt32 = 0
+        private var tsn: UInt32 = 100
+
+        init() { connect(tag: 77) }
+
+        func connect(tag peerTag: UInt32) {
+            send(.initiation, Initiation(tag: peerTag, window: 100_000, streams: 10, firstTSN: 100).bytes, tag: 0)
+            guard let reply = output().last, reply.count > 32 else { return }
+            let answer = reply.withUnsafeBytes { Initiation(UnsafeRawBufferPointer(rebasing: $0[16...])) }
+            guard let answer else { return }
+            tag = answer.tag
+            firstNumber = answer.firstTSN
+            tsn = 100
+            send(.cookieEcho, answer.cookie)
+        }
+
+        @discardableResult
+        func send(_ type: ChunkType, flags: UInt8 = 0, _ value: [UInt8], tag: UInt32? = nil) -> Bool {
+            var buffer = [UInt8](repeating: 0, count: 1_160)
+            let length = buffer.withUnsafeMutableBytes {
+                var packet = PacketWriter($0, from: 5_000, to: 5_000, tag: tag ?? self.tag)
+                let fits = packet.chunk(type, flags: flags, value)
+                #expect(fits)
+                return packet.finish(withChecksum: true)
+            }
+            return buffer[..<length].withUnsafeBytes { association.receive($0, at: now) }
+        }
+
+        /// Sends one DATA chunk; `ahead` leaves so many numbers out before it.
+        func data(flags: UInt8, stream: UInt16 = 0, sequence: UInt16 = 0, length: Int, ahead: UInt32 = 0) {
+            tsn &+= ahead
+            var value: [UInt8] = []
+            value.append(number: tsn)
+            value.append(number: stream)
+            value.append(number: sequence)
+            value.append(number: UInt32(53))
+            send(.data, flags: flags, value + [UInt8](repeating: 1, count: length))
+            tsn &+= 1
+        }
+
+        func output() -> [[UInt8]] {
+            var packets: [[UInt8]] = [], buffer = [UInt8](repeating: 0, count: 1_160)
+            while true {
+                let length = buffer.withUnsafeMutableBytes { association.write(into: $0, at: now, allowsData: true) }
+                guard length > 0 else { return packets }
+                packets.append(Array(buffer[..<length]))
+            }
+        }
+    }
+
+    @Test("A message without end ends the association at the announced length")
+    func endlessMessage() {
+        let victim = Victim()
+        victim.data(flags: DataChunk.beginFlag, length: 1_000)
+        for _ in 0..<65 { victim.data(flags: 0, length: 1_000) }
+        #expect(victim.association.hasEnded)
+        #expect(victim.output().last?[12] == ChunkType.abort.rawValue)
+    }
+
+    @Test("Tiny fragments and held messages use the window up: 256 kB at most are stored")
+    func tinyFragments() {
+        let victim = Victim()
+        for number in 0..<20_000 {
+            victim.data(flags: 3, sequence: UInt16(truncatingIfNeeded: number + 1), length: 1)
+        }
+        #expect(!victim.association.hasEnded)
+        let report = victim.output().last { $0[12] == ChunkType.sack.rawValue }
+        #expect(
+            report?[20..<24].elementsEqual([0, 0, 0, 0]) == true || (report?[22] ?? 1) == 0, "the window is closed")
+    }
+
+    @Test("Numbers beyond the window are ignored")
+    func farNumbers() {
+        let victim = Victim()
+        victim.data(flags: 3, length: 10, ahead: 9_000)
+        #expect(victim.association.firstMessage == nil)
+    }
+
+    @Test("A SACK for what was never sent, and one with disordered gaps, end the association")
+    func wrongAcknowledgements() {
+        for gaps: [UInt16] in [[], [5, 3], [1, 1]] {
+            let victim = Victim()
+            var value: [UInt8] = []
+            // The number before the server's first is unknown here: half a turn away from any is certainly not sent.
+            value.append(number: UInt32(gaps.isEmpty ? 0x4000_0000 : 0) &+ victim.firstNumber &- 1)
+            value.append(number: UInt32(1_000))
+            value.append(number: UInt16(gaps.count / 2))
+            value.append(number: UInt16(0))
+            for gap in gaps { value.append(number: gap) }
+            victim.send(.sack, value)
+            #expect(victim.association.hasEnded)
+        }
+    }
+
+    @Test("A live association answers one new INIT per second, and survives a restart")
+    func restarts() {
+        let victim = Victim()
+        _ = victim.output()
+        for tag in 200..<260 {
+            victim.send(
+                .initiation, Initiation(tag: UInt32(tag), window: 1_000, streams: 1, firstTSN: 1).bytes, tag: 0)
+        }
+        #expect(victim.output().count == 1)
+        victim.now = victim.now + .seconds(2)
+        victim.connect(tag: 500)
+        #expect(victim.association.takeEvents().last == .restarted)
+        victim.data(flags: 3, length: 10)
+        #expect(victim.association.firstMessage?.payload.count == 10)
+    }
+
+    @Test("Lengths of zero, unknown chunks and wrong tags, ports and checksums change nothing")
+    func malformedPackets() {
+        let victim = Victim()
+        _ = victim.output()
+        #expect(!victim.send(.data, [], tag: 1))
+        var packet = [UInt8](repeating: 0, count: 400)
+        packet.withUnsafeMutableBytes {
+            $0.write(UInt16(5_000), at: 0)
+            $0.write(UInt16(5_000), at: 2)
+            $0.write(victim.tag, at: 4)
+        }
+        // Without a checksum, which is announced as accepted; a chunk of length 0.
+        #expect(packet.withUnsafeBytes { victim.association.receive($0, at: victim.now) })
+        packet[8] = 1
+        #expect(!packet.withUnsafeBytes { victim.association.receive($0, at: victim.now) })
+        packet[8] = 0
+        for offset in stride(from: 12, to: 400, by: 4) { (packet[offset], packet[offset + 3]) = (0xff, 4) }
+        #expect(packet.withUnsafeBytes { victim.association.receive($0, at: victim.now) })
+        packet[1] = 1
+        #expect(!packet.withUnsafeBytes { victim.association.receive($0, at: victim.now) })
+        #expect(victim.output().isEmpty && !victim.association.hasEnded)
+    }
+
+    @Test("FORWARD TSN with streams that were never used, and resets of them, create nothing")
+    func forwardTSN() {
+        let victim = Victim()
+        var value: [UInt8] = []
+        value.append(number: UInt32(105))
+        for stream in 0..<200 {
+            value.append(number: UInt16(stream))
+            value.append(number: UInt16(9))
+        }
+        victim.send(.forwardTSN, value)
+        victim.data(flags: 3, stream: 3, sequence: 0, length: 10, ahead: 6)
+        #expect(victim.association.firstMessage?.stream == 3, "stream 3 starts at 0 still")
+    }
+
+    @Test("Messages on a thousand streams: 256 get a sequence number, the others are refused")
+    func manyStreams() {
+        let victim = Victim()
+        var count = 0
+        for stream in 0..<1_000 {
+            victim.data(flags: 3, stream: UInt16(stream), length: 10)
+            while victim.association.takeMessage() != nil { count += 1 }
+        }
+        #expect(count == 256)
+    }
+
+    @Test("Random bytes in the place of chunks never crash", arguments: 1...20)
+    func noise(seed: Int) {
+        print("seed \(seed)")
+        var random = RandomSource(seed: UInt64(seed))
+        let victim = Victim()
+        for _ in 0..<2_000 {
+            let types: [ChunkType] = [
+                .data, .sack, .forwardTSN, .reconfiguration, .initiationAck, .heartbeat, .cookieEcho,
+            ]
+            let value = (0..<Int(random.next() % 60)).map { _ in UInt8(truncatingIfNeeded: random.next() % 4) }
+            victim.send(types[Int(random.next() % 7)], flags: UInt8(random.next() % 16), value)
+            if random.next() % 50 == 0 {
+                victim.now = victim.now + .milliseconds(100); victim.association.advance(to: victim.now)
+            }
+            _ = victim.output()
+            if victim.association.hasEnded { return }
+        }
+    }
+}

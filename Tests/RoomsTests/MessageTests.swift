@@ -1,0 +1,130 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Messages")
+struct MessageTests {
+    private static let text = RoomMessage(topic: "chat", content: .text("hi"))
+
+    /// A client's offer with a section of data channels only.
+    private static func dataOffer(_ ufrag: String = "clnt", size: String = "a=max-message-size:262144") -> String {
+        let offer = ClientDescriptions(ufrag: ufrag).offer([.audio("0")])
+        let audio = offer.firstRange(of: "m=audio")
+        let head = offer[..<(audio?.lowerBound ?? offer.endIndex)]
+        let section = [
+            "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", "a=ice-ufrag:\(ufrag)",
+            "a=ice-pwd:0123456789abcdefghijklmn", "a=fingerprint:sha-256 \(ClientDescriptions.fingerprint)",
+            "a=setup:actpass", "a=mid:0", "a=sctp-port:5000", size,
+        ]
+        return head + section.joined(separator: "\r\n") + "\r\n"
+    }
+
+    /// A member with open channels.
+    private static func open(_ labels: [String], _ session: SessionID, _ bench: inout RoomBench) throws -> PeerID {
+        let sdp = dataOffer("u\(session.rawValue.suffix(6))")
+        let answer = try bench.step { (room, turn) throws(RoomError) in
+            try room.offer(session, connection: "pub", sdp: sdp, turn: &turn)
+        }
+        #expect(answer.sdp.contains("a=sctp-port:5000") && answer.sdp.contains("a=max-message-size:65536"))
+        let accepted = bench.takeCommands().compactMap { command -> (PeerID, DataTransport)? in
+            if case .acceptData(let peer, let transport) = command { (peer, transport) } else { nil }
+        }
+        let (peer, transport) = try #require(accepted.first)
+        #expect(transport == DataTransport(port: 5_000, longestMessage: 262_144) && accepted.count == 1)
+        for label in labels {
+            try bench.step { (room, turn) throws(RoomError) in
+                room.receive(.dataChannelOpened(peer, DataChannelTerms(label: label)), turn: &turn)
+            }
+        }
+        return peer
+    }
+
+    private static func received(_ session: SessionID, _ bench: inout RoomBench) -> [RoomMessage] {
+        bench.takeEvents(session).compactMap { if case .messageReceived(let message) = $0 { message } else { nil } }
+    }
+
+    @Test("A message goes over a channel to whom has one, over the socket to others, and not to its sender")
+    func ways() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob"), cleo = try bench.join("cleo")
+        let caster = try bench.join("caster") { $0.profile = .publishOnly }
+        let peer = try Self.open(["reliable"], bob, &bench)
+        try bench.perform(.send(Self.text), ada)
+        #expect(bench.messages.count == 1)
+        #expect(bench.messages.first?.receivers == [MessageReceiver(peer: peer, label: "reliable", protocol: .martlet)])
+        #expect(bench.messages.first?.message.identity == "ada")
+        #expect(Self.received(cleo, &bench).map(\.content) == [.text("hi")])
+        #expect(Self.received(ada, &bench).isEmpty && Self.received(bob, &bench).isEmpty)
+        #expect(Self.received(caster, &bench).isEmpty, "who only publishes gets none unless it asks")
+        // A channel that was closed is not used any more.
+        try bench.step { (room, turn) throws(RoomError) in
+            room.receive(.dataChannelClosed(peer, label: "reliable", .receiverTooSlow), turn: &turn)
+        }
+        #expect(
+            bench.takeEvents(bob) == [.channelClosed(connection: "pub", label: "reliable", reason: "receiverTooSlow")])
+        try bench.perform(.send(Self.text), ada)
+        #expect(bench.messages.count == 1 && Self.received(bob, &bench).count == 1)
+    }
+
+    @Test("A lossy message takes the lossy channel, or the reliable one where there is no other")
+    func labels() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob"), cleo = try bench.join("cleo")
+        _ = try Self.open(["reliable", "lossy"], bob, &bench)
+        _ = try Self.open(["reliable"], cleo, &bench)
+        try bench.perform(.send(RoomMessage(topic: "", content: .binary([1]), isReliable: false)), ada)
+        #expect(bench.messages.first?.receivers.map(\.label) == ["lossy", "reliable"])
+    }
+
+    @Test("Refusals: permission, policy, size, receivers, rate; each with its reason")
+    func refusals() throws {
+        var limits = RoomLimits()
+        limits.messagesPerSecond = 10
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        func code(_ message: RoomMessage) -> RoomError.Code? {
+            do throws(RoomError) {
+                try bench.perform(.send(message), ada)
+                return nil
+            } catch { return error.code }
+        }
+        #expect(code(RoomMessage(topic: "t", content: .text("x"), to: ["nobody"])) == .participantNotFound)
+        #expect(code(RoomMessage(topic: "t", content: .text("x"), to: ["nobody", "bob"])) == nil)
+        #expect(Self.received(bob, &bench).count == 1)
+        #expect(code(RoomMessage(topic: String(repeating: "t", count: 257), content: .text("x"))) == .tooLarge)
+        #expect(
+            code(RoomMessage(topic: "t", content: .binary([UInt8](repeating: 0, count: 262_145)))) == .tooLarge)
+        for _ in 0..<19 { #expect(code(Self.text) == nil) }
+        #expect(code(Self.text) == .rateLimited)
+        bench.now = bench.now + .seconds(10)
+        var permissions = Permissions()
+        permissions.canPublishData = false
+        try bench.setPermissions(permissions, try #require(bench.info(ada)).sid)
+        #expect(code(Self.text) == .permissionDenied)
+        permissions.canPublishData = true
+        try bench.setPermissions(permissions, try #require(bench.info(ada)).sid)
+        var policy = bench.room.policy
+        policy.allowsMessages = false
+        try bench.setPolicy(policy)
+        #expect(code(Self.text) == .permissionDenied)
+        // The API may.
+        _ = bench.takeEvents(bob)
+        try bench.step { (room, turn) throws(RoomError) in try room.sendFromServer(Self.text, turn: &turn) }
+        #expect(Self.received(bob, &bench).map(\.identity) == [nil])
+    }
+
+    @Test("What one protocol alone understands reaches only members that speak it")
+    func foreign() throws {
+        var bench = RoomBench()
+        let other = DataProtocol(name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy")
+        let ada = try bench.join("ada") { $0.dataProtocol = other }
+        let bob = try bench.join("bob"), cleo = try bench.join("cleo") { $0.dataProtocol = other }
+        let peer = try Self.open(["_reliable"], cleo, &bench)
+        _ = try Self.open(["reliable"], bob, &bench)
+        try bench.perform(.send(RoomMessage(topic: "", content: .foreign("other", [1, 2]))), ada)
+        #expect(bench.messages.first?.receivers.map(\.peer) == [peer])
+    }
+}
