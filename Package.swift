@@ -51,6 +51,11 @@ let systemTargets: [Target] = [
     system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
     .target(name: "CHTTPClient", dependencies: ["CCurl"], path: "Sources/System/CHTTPClient"),
+    system("CProtobuf", pkgConfig: "libprotobuf-c", apt: "libprotobuf-c-dev"),
+    .target(
+        name: "CLiveKitProtocol", dependencies: ["CProtobuf"], path: "Sources/System/CLiveKitProtocol",
+        exclude: ["livekit.proto"]),
+    system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 ]
 
@@ -101,6 +106,12 @@ let modules: [Target] = [
         "Edges", "WHIP",
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module(
+        "Edges", "LiveKit",
+        [
+            "CLiveKitProtocol", "CZlib", "EdgeSupport", "RoomService", "Rooms", "AccessTokens",
+            "HTTPServing", "MediaControl", "Logging",
+        ]),
+    module(
         "Edges", "ControlAPI",
         [
             "EdgeSupport", "Webhooks", "SessionStore", "Storage", "RoomService", "Rooms", "AccessTokens", "HTTPServing",
@@ -130,6 +141,7 @@ let martlet: [Target] = [
             "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport",
             "Signalling",
             "WHIP",
+            "LiveKit",
             "ControlAPI",
             "Telemetry",
             "Console", "Logging",
@@ -223,6 +235,12 @@ let testTargets: [Target] = [
         ]),
     tests(of: "WHIP", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms"]),
     tests(
+        of: "LiveKit",
+        also: [
+            "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
+            "CLiveKitProtocol",
+        ]),
+    tests(
         of: "ControlAPI",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
@@ -254,7 +272,7 @@ let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "CongestionControl",
     "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
-    "Signalling", "WHIP", "ControlAPI", "TestSupport",
+    "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

@@ -4,6 +4,7 @@ import ControlAPI
 import Cryptography
 import EdgeSupport
 import HTTPServing
+import LiveKit
 import Logging
 import MediaWorkers
 import NetworkIO
@@ -167,7 +168,8 @@ struct Server {
 
     private func listen(_ context: EdgeContext) async throws(CommandError) {
         let signalling = SignallingEdge(context: context, limits: configuration.publicHTTP.webSocket)
-        let publicRouter = publicRoutes(context, signalling)
+        let liveKit = LiveKitEdge(context: context)
+        let publicRouter = publicRoutes(context, signalling, liveKit)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
             rooms: rooms, webhooks: webhooks, workers: workers, listener: publicListener, health: health,
@@ -175,7 +177,7 @@ struct Server {
         ).register(on: &privateRouter)
         let privateRoutes = privateRouter
         try await start(privateListener, .privateOne, privateRoutes)
-        try await start(publicListener, .publicOne, publicRouter, [signalling.webSocketRoute])
+        try await start(publicListener, .publicOne, publicRouter, [signalling.webSocketRoute] + liveKit.webSocketRoutes)
     }
 
     private func start(
@@ -190,11 +192,15 @@ struct Server {
         }
     }
 
-    private func publicRoutes(_ context: EdgeContext, _ signalling: SignallingEdge) -> Router {
+    private func publicRoutes(
+        _ context: EdgeContext, _ signalling: SignallingEdge, _ liveKit: LiveKitEdge
+    ) -> Router {
         let crossOrigin = CrossOrigin(allowedOrigins: configuration.allowedOrigins)
         var router = Router(refuse: { Problem($0).response }, finish: { crossOrigin.apply($0, &$1) })
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
+        liveKit.register(on: &router)
+        TwirpEdge(context: context, callsPerSecond: configuration.apiCallsPerSecond).register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         ControlAPIEdge(
             context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,

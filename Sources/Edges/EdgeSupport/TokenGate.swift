@@ -43,6 +43,15 @@ public struct TokenGate: Sendable {
         return claims
     }
 
+    /// A token with the same grants that is good for `seconds` from now: for a client that must show one again during its stay.
+    public func renewed(_ claims: AccessClaims, seconds: Int64) throws(AccessTokenError) -> String {
+        var claims = claims
+        claims.notBefore = nil
+        claims.issuedAt = clock()
+        claims.expiresAt = clock() + seconds
+        return try verifier.mint(claims)
+    }
+
     /// The claims of a token that is good for `room`, where one is asked for.
     public func claims(of request: HTTPRequest, room: String?) throws(Problem) -> AccessClaims {
         let claims = try claims(of: request)

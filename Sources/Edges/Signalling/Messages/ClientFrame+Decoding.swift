@@ -80,7 +80,7 @@ extension ClientRequest {
         case "metadata": [.setMetadata(name: try fields.text("name"), metadata: try fields.text("metadata"))]
         case "keyframe": [.requestKeyframe(track: try fields.track())]
         case "speakers": [.wantSpeakers(try fields.requiredFlag("enabled"))]
-        case "audience": [.setAudience(try fields.texts("identities").map(Set.init))]
+        case "audience": [.setAudience(try fields.texts("identities").map { Audience($0) })]
         case "roster": [.requestRoster]
         case "requestUnmute": [.requestUnmute(track: try fields.track())]
         case "letIn": [.letIn(identity: try fields.requiredText("identity"))]
@@ -124,6 +124,8 @@ extension JoinFields {
         encrypted = try fields.flag("encrypted") ?? false
         roster = try fields.flag("roster")
         speakers = try fields.flag("speakers") ?? false
+        let offers: OfferingSide = try fields.word("offers") ?? .server
+        makesAllOffers = offers == .client
         if try fields.text("receivingConnection") != nil {
             receivingConnection = try fields.connection("receivingConnection")
         }
@@ -151,7 +153,11 @@ extension JoinFields {
         request.wantsRoster = roster
         request.wantsSpeakers = speakers
         request.receivingConnection = receivingConnection
+        if makesAllOffers { request.offering = .client }
         request.bandwidth = bandwidth
         return request
     }
 }
+
+/// Who makes the offers for what a client receives.
+private enum OfferingSide: String, CaseIterable { case server, client }

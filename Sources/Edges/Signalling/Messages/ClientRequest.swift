@@ -44,6 +44,8 @@ struct JoinFields: Sendable, Hashable {
     var roster: Bool?
     var speakers = false
     var receivingConnection: String?
+    /// Only the client makes offers, also for what it receives.
+    var makesAllOffers = false
     var bandwidth = BandwidthProfile()
 }
 
