@@ -49,7 +49,7 @@ public struct TokenGate: Sendable {
         claims.notBefore = nil
         claims.issuedAt = clock()
         claims.expiresAt = clock() + seconds
-        return try verifier.mint(claims)
+        return try verifier.value.mint(claims)
     }
 
     /// The claims of a token that is good for `room`, where one is asked for.
