@@ -45,7 +45,7 @@ async def qualities(url, single):
     eye = await bob.sees("ada")
     publication = next(iter(bob.room.remote_participants["ada"].track_publications.values()))
     sizes = []
-    for quality, width in [(rtc.VideoQuality.LOW, 320), (rtc.VideoQuality.HIGH, 1280), (rtc.VideoQuality.MEDIUM, 640)]:
+    for quality, width in [(rtc.VideoQuality.VIDEO_QUALITY_LOW, 320), (rtc.VideoQuality.VIDEO_QUALITY_HIGH, 1280), (rtc.VideoQuality.VIDEO_QUALITY_MEDIUM, 640)]:
         publication.set_video_quality(quality)
         await livekit_sdk.until(lambda: eye.size and eye.size[0] == width, f"{width} pixels, not {eye.size}", 15)
         sizes.append(eye.size)
@@ -85,8 +85,10 @@ async def changes(url, single):
     await livekit_sdk.until(
         lambda: (remote.name, remote.metadata, remote.attributes) == ("Ada Lovelace", "notes", {"seat": "4"}),
         "bob learns of name, metadata and attributes")
-    with pytest.raises(Exception):
-        await bob.room.local_participant.set_metadata("not permitted")
+    # The SDK does not raise where the server refuses; nobody learns of it.
+    await bob.room.local_participant.set_metadata("not permitted")
+    await asyncio.sleep(0.5)
+    assert ada.room.remote_participants["bob"].metadata == ""
 
     seen = next(iter(remote.track_publications.values()))
     seen.set_subscribed(False)
@@ -152,7 +154,7 @@ async def rights(url):
     await mute.sees("ada")
     with pytest.raises(Exception):
         await mute.publish_video(GREEN, size=(640, 360))
-    blind = await Client(url, "blind", single=False, canSubscribe=False).connect()
+    blind = await Client(url, "blind", canSubscribe=False).connect()
     await blind.publish_video(BLUE, size=(640, 360))
     await ada.sees("blind", BLUE)
     assert not blind.eyes
@@ -239,7 +241,7 @@ async def mixed(url):
     await encoder.publish(f"{url}/whip/r", token("wim", "r"), aiortc_client.MovingPicture())
     async with chromium.chromium() as browser:
         page = await chromium.open_room(browser, types.SimpleNamespace(url=url), "r", "paul")
-        videos = await chromium.wait_for_video(page, count=2)
+        await chromium.wait_for_video(page, count=2)
         await player.play(f"{url}/whep/r/ada", token("eva", "r"))
         await player.wait_for_frames(video=15)
         for identity in ("paul", "wim"):
@@ -247,12 +249,12 @@ async def mixed(url):
             await ada.eye_of(identity).more(15, 15)
         await livekit_sdk.until(lambda: any(who == "paul" for who, _ in ada.ears), "ada is subscribed to paul's audio")
         assert not page.problems
+    size = ada.eye_of("wim").size
     await encoder.close()
     await player.close()
     await ada.close()
-    return sorted((video["width"], video["height"]) for video in videos)
+    return size
 
 
 def test_livekit_page_whip_and_whep_meet_in_one_room(server):
-    sizes = livekit_sdk.run(mixed, server.url, seconds=90)
-    assert (640, 360) in sizes
+    assert livekit_sdk.run(mixed, server.url, seconds=90) == (640, 360)
