@@ -51,6 +51,11 @@ let systemTargets: [Target] = [
     system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
     system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
     .target(name: "CHTTPClient", dependencies: ["CCurl"], path: "Sources/System/CHTTPClient"),
+    system("CProtobuf", pkgConfig: "libprotobuf-c", apt: "libprotobuf-c-dev"),
+    .target(
+        name: "CLiveKitProtocol", dependencies: ["CProtobuf"], path: "Sources/System/CLiveKitProtocol",
+        exclude: ["livekit.proto"]),
+    system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
     system("CYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev"),
 ]
 
@@ -109,6 +114,12 @@ let modules: [Target] = [
         "Edges", "WHIP",
         ["EdgeSupport", "RoomService", "Rooms", "AccessTokens", "HTTPServing", "MediaControl", "Logging"]),
     module(
+        "Edges", "LiveKit",
+        [
+            "CLiveKitProtocol", "CZlib", "EdgeSupport", "RoomService", "Rooms", "AccessTokens",
+            "HTTPServing", "MediaControl", "Logging",
+        ]),
+    module(
         "Edges", "ControlAPI",
         [
             "EdgeSupport", "Webhooks", "SessionStore", "Storage", "RoomService", "Rooms", "AccessTokens", "HTTPServing",
@@ -143,6 +154,7 @@ let martlet: [Target] = [
             "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "Tracing", "HTTPServing", "EdgeSupport",
             "Signalling",
             "WHIP",
+            "LiveKit",
             "ControlAPI",
             "Telemetry",
             "Console", "Logging",
@@ -245,6 +257,12 @@ let testTargets: [Target] = [
         ]),
     tests(of: "WHIP", also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms"]),
     tests(
+        of: "LiveKit",
+        also: [
+            "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
+            "CLiveKitProtocol",
+        ]),
+    tests(
         of: "ControlAPI",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
@@ -278,7 +296,7 @@ let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
     "CongestionControl",
     "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
-    "Signalling", "WHIP", "ControlAPI", "TestSupport",
+    "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

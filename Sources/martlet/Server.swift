@@ -4,6 +4,7 @@ import ControlAPI
 import Cryptography
 import EdgeSupport
 import HTTPServing
+import LiveKit
 import Logging
 import MediaControl
 import MediaEngine
@@ -200,8 +201,9 @@ struct Server {
 
     private func listen(_ context: EdgeContext) async throws(CommandError) {
         let signalling = SignallingEdge(context: context, limits: configuration.publicHTTP.webSocket)
+        let liveKit = LiveKitEdge(context: context)
         let api = controlAPI(context)
-        let publicRouter = publicRoutes(context, signalling, api)
+        let publicRouter = publicRoutes(context, signalling, liveKit, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
             rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, listener: publicListener,
@@ -210,7 +212,7 @@ struct Server {
         let isPrivate = configuration.apiListener == .privateOne
         if isPrivate { api.register(on: &privateRouter) }
         let privateRoutes = privateRouter
-        let (apiSockets, publicSockets) = (api.webSocketRoutes, [signalling.webSocketRoute])
+        let (apiSockets, publicSockets) = (api.webSocketRoutes, [signalling.webSocketRoute] + liveKit.webSocketRoutes)
         try await start(privateListener, .privateOne, privateRoutes, isPrivate ? apiSockets : [])
         try await start(
             publicListener, .publicOne, publicRouter, isPrivate ? publicSockets : publicSockets + apiSockets)
@@ -235,12 +237,14 @@ struct Server {
     }
 
     private func publicRoutes(
-        _ context: EdgeContext, _ signalling: SignallingEdge, _ api: ControlAPIEdge
+        _ context: EdgeContext, _ signalling: SignallingEdge, _ liveKit: LiveKitEdge, _ api: ControlAPIEdge
     ) -> Router {
         let crossOrigin = CrossOrigin(allowedOrigins: configuration.allowedOrigins)
         var router = Router(refuse: { Problem($0).response }, finish: { crossOrigin.apply($0, &$1) })
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
+        liveKit.register(on: &router)
+        TwirpEdge(context: context, callsPerSecond: configuration.apiCallsPerSecond).register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         if configuration.apiListener == .publicOne {
             api.register(on: &router)

@@ -1,3 +1,4 @@
+import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
 import Primitives

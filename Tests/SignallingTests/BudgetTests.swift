@@ -1,3 +1,4 @@
+import EdgeSupport
 import Primitives
 import Testing
 

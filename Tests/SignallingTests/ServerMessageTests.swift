@@ -96,6 +96,8 @@ struct ServerMessageTests {
             (7, .subscriptionStarted(subscription: "SU_1", track: "TR_1")),
             (17, .subscriptionsWaiting(limit: 250, waiting: 62)),
             (18, .publicationRefused(connection: "pub", mid: "32", track: "b2f1", code: .limitExceeded)),
+            (20, .trackSubscribed(track: "TR_5")),
+            (21, .sectionsNeeded(connection: "main", audio: 1, video: 2)),
             (8, .connectionChanged(connection: "pub", state: .closed, reason: "consentExpired")),
             (9, .speakersChanged([SpeakerInfo(participant: "PA_1", track: "TR_1", loudness: 92)])),
             (10, .dominantSpeakerChanged(participant: "PA_1")),

@@ -1,4 +1,5 @@
 import AccessTokens
+import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
 import Primitives

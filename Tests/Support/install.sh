@@ -9,11 +9,11 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libjansson-dev libyaml-dev libsqlite3-dev
-    libcurl4-openssl-dev pkg-config)
+    libcurl4-openssl-dev libprotobuf-c-dev zlib1g-dev pkg-config)
 load_packages=(libsoup-3.0-dev libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2 jq)
 package_packages=(dpkg-dev binutils python3)
-test_packages=(debootstrap curl tshark chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+test_packages=(protobuf-c-compiler debootstrap curl tshark chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 nftables gcc libc6-dev)
 
@@ -25,6 +25,7 @@ fail() {
 # What pkg-config calls the libraries, for systems without Debian's packages.
 declare -A modules=([libssl-dev]=openssl [libsrtp2-dev]=libsrtp2 [libnice-dev]=nice [libsoup-3.0-dev]=libsoup-3.0 [libjwt-dev]=libjwt
     [libjansson-dev]=jansson [libsqlite3-dev]=sqlite3 [libcurl4-openssl-dev]=libcurl
+    [libprotobuf-c-dev]=libprotobuf-c [zlib1g-dev]=zlib
     [libyaml-dev]=yaml-0.1 [libvpx-dev]=vpx [libopus-dev]=opus [libopenh264-dev]=openh264)
 
 is_installed() {

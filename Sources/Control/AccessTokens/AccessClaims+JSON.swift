@@ -8,6 +8,9 @@ extension AccessClaims {
             metadata: try token.string("metadata", limit: AccessTokenLimits.metadataBytes), expiresAt: expiresAt,
             notBefore: try token.integer("nbf"), issuedAt: try token.integer("iat"),
             tokenID: try token.string("jti", limit: AccessTokenLimits.tokenIDBytes))
+        attributes =
+            try token.texts(
+                "attributes", limit: AccessTokenLimits.attributeCount, bytes: AccessTokenLimits.metadataBytes) ?? [:]
         if let members = try token.object("video") { video = try VideoGrant(members) }
     }
 
@@ -16,6 +19,8 @@ extension AccessClaims {
         (identity?.utf8.count ?? 0) <= AccessTokenLimits.identityBytes
             && (name?.utf8.count ?? 0) <= AccessTokenLimits.nameBytes
             && (metadata?.utf8.count ?? 0) <= AccessTokenLimits.metadataBytes
+            && attributes.count <= AccessTokenLimits.attributeCount
+            && attributes.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= AccessTokenLimits.metadataBytes
             && (tokenID?.utf8.count ?? 0) <= AccessTokenLimits.tokenIDBytes
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
             && (video.preset?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
@@ -32,6 +37,11 @@ extension AccessClaims {
         if let identity, !token.set("sub", identity) { return false }
         if let name, !token.set("name", name) { return false }
         if let metadata, !token.set("metadata", metadata) { return false }
+        if !attributes.isEmpty {
+            guard let members = JSONObject() else { return false }
+            for (name, text) in attributes where !members.set(name, text) { return false }
+            guard token.set("attributes", members) else { return false }
+        }
         guard let members = JSONObject(), video.write(into: members) else { return false }
         return token.set("video", members)
     }
@@ -48,6 +58,7 @@ extension VideoGrant {
         canPublish = try members.bool("canPublish")
         canSubscribe = try members.bool("canSubscribe")
         canPublishData = try members.bool("canPublishData")
+        canUpdateOwnMetadata = try members.bool("canUpdateOwnMetadata") ?? false
         hidden = try members.bool("hidden") ?? false
         recorder = try members.bool("recorder") ?? false
         canPublishSources = try Self.sources(of: members)
@@ -71,7 +82,7 @@ extension VideoGrant {
         if let preset, !members.set("preset", preset) { return false }
         let flags = [
             ("roomJoin", roomJoin), ("roomCreate", roomCreate), ("roomList", roomList), ("roomAdmin", roomAdmin),
-            ("hidden", hidden), ("recorder", recorder),
+            ("hidden", hidden), ("recorder", recorder), ("canUpdateOwnMetadata", canUpdateOwnMetadata),
         ]
         for (name, value) in flags where value {
             if !members.set(name, value) { return false }

@@ -8,6 +8,8 @@ public struct AccessClaims: Sendable, Hashable {
     public var name: String?
     /// `metadata`: opaque text that others are told.
     public var metadata: String?
+    /// `attributes`: named texts that others are told.
+    public var attributes: [String: String] = [:]
     /// `exp`, in seconds since 1970.
     public var expiresAt: Int64
     /// `nbf`, in seconds since 1970.
@@ -54,6 +56,8 @@ public struct VideoGrant: Sendable, Hashable {
     public var canSubscribe: Bool?
     /// May send data; nil means the same as `canPublish`.
     public var canPublishData: Bool?
+    /// May change its own name, metadata and attributes, where the protocol asks for that grant.
+    public var canUpdateOwnMetadata = false
     /// The sources that may be published; nil means any.
     public var canPublishSources: Set<GrantedSource>?
     /// Which tracks the bearer may receive, in place of the room's rules; nil: as the room says. No rules: none.

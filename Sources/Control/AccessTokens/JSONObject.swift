@@ -106,6 +106,26 @@ struct JSONObject: ~Copyable {
     /// How many members it has.
     var count: Int { json_object_size(handle) }
 
+    /// The texts of an object of at most `limit` members, whose names and texts have at most `bytes` bytes together.
+    func texts(_ name: String, limit: Int, bytes: Int) throws(AccessTokenError) -> [String: String]? {
+        guard let value = member(name) else { return nil }
+        guard value.pointee.type == JSON_OBJECT, json_object_size(value) <= limit else { throw .badClaim }
+        var texts: [String: String] = [:]
+        var left = bytes
+        var iterator = json_object_iter(value)
+        while let current = iterator {
+            guard let rawKey = json_object_iter_key(current),
+                let rawText = json_string_value(json_object_iter_value(current))
+            else { throw .badClaim }
+            let (key, text) = (String(cString: rawKey), String(cString: rawText))
+            left -= key.utf8.count + text.utf8.count
+            guard left >= 0 else { throw .badClaim }
+            texts[key] = text
+            iterator = json_object_iter_next(value, current)
+        }
+        return texts
+    }
+
     // MARK: - Writing
 
     // Each tells whether it went well: it fails for want of memory, or for text that JSON cannot carry.

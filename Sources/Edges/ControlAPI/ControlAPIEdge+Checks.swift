@@ -16,9 +16,10 @@ extension ControlAPIEdge {
             grant.canPublish = publishes
             grant.canSubscribe = !publishes
             grant.canPublishData = false
-            return try context.gate.mint(
-                AccessClaims(apiKey: claims.apiKey, identity: identity, expiresAt: 0, video: grant),
-                secondsValid: seconds)
+            let granted = AccessClaims(apiKey: claims.apiKey, identity: identity, expiresAt: 0, video: grant)
+            do throws(AccessTokenError) {
+                return try context.gate.mint(granted, seconds: seconds)
+            } catch { throw Problem(error) }
         }
         // The ICE servers of the calls that the client may join, not those of the room of the check.
         let servers = context.iceServers.servers(for: claims, room: nil, origin: request.headers["Origin"])

@@ -43,16 +43,13 @@ public struct TokenGate: Sendable {
         return claims
     }
 
-    /// A token with `claims`, signed with the key that they name; `secondsValid` from now.
-    public func mint(_ claims: AccessClaims, secondsValid: Int64) throws(Problem) -> String {
+    /// A token with `claims` that is good for `seconds` from now, signed with the key that they name.
+    public func mint(_ claims: AccessClaims, seconds: Int64) throws(AccessTokenError) -> String {
         var claims = claims
+        claims.notBefore = nil
         claims.issuedAt = clock()
-        claims.expiresAt = clock() + secondsValid
-        do {
-            return try verifier.value.mint(claims)
-        } catch {
-            throw Problem(error)
-        }
+        claims.expiresAt = clock() + seconds
+        return try verifier.value.mint(claims)
     }
 
     /// The claims of a token that is good for `room`, where one is asked for.

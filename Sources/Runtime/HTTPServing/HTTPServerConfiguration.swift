@@ -29,8 +29,9 @@ public struct HTTPServerConfiguration: Sendable {
 
     /// The largest body: an SDP of a large room is below 200 kB.
     public var maximumBodyBytes = 1 << 20
-    /// The longest path with query: access tokens travel in it.
-    public var maximumTargetBytes = 8_192
+    /// The longest path with query: access tokens travel in it, and LiveKit's clients put their first session description there, uncompressed 10 kB
+    /// and more.
+    public var maximumTargetBytes = 65_536
     /// All header fields together.
     public var maximumHeaderBytes = 32_768
     /// Requests before a connection is closed behind its response: what a client leaves behind in memory ends with it.

@@ -113,6 +113,8 @@ extension RoomService {
     public struct ParticipantChange: Sendable, Hashable {
         public var name: String?
         public var metadata: String?
+        /// Named texts; an empty one removes the name, others stay as they are.
+        public var attributes: [String: String]?
         public var permissions: Permissions?
 
         /// Changes nothing.
@@ -124,14 +126,28 @@ extension RoomService {
         _ participant: String, in name: String, _ change: ParticipantChange
     ) async throws(RoomError) -> ParticipantDetail {
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
-            if change.name != nil || change.metadata != nil {
-                try room.setParticipant(participant, name: change.name, metadata: change.metadata, turn: &turn)
+            if change.name != nil || change.metadata != nil || change.attributes != nil {
+                try room.setParticipant(
+                    participant, name: change.name, metadata: change.metadata, attributes: change.attributes ?? [:],
+                    turn: &turn)
             }
             if let permissions = change.permissions {
                 try room.setPermissions(permissions, of: participant, turn: &turn)
             }
         }
         return try self.participant(participant, in: name)
+    }
+
+    /// Carries out for a participant, named by sid or identity, what it could request itself.
+    public func perform(
+        _ request: SessionRequest, as participant: String, in name: String
+    ) async throws(RoomError) {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            guard let session = room.find(participant) else {
+                throw RoomError(.participantNotFound, "there is no such participant")
+            }
+            try room.perform(request, session: session, turn: &turn)
+        }
     }
 
     /// What a participant may receive from now on; nil: everything.

@@ -196,6 +196,16 @@ extension RoomService {
         }
     }
 
+    /// Says what a track is; it is told as it will be, with its sid, before it is offered.
+    public func announce(
+        _ announcement: TrackAnnouncement, in session: SessionID
+    ) async throws(RoomError) -> TrackInfo {
+        try await step(try hosted(of: session)) { (room, turn) throws(RoomError) -> TrackInfo in
+            room.touch(session, turn: &turn)
+            return try room.announce(announcement, session: session, turn: &turn)
+        }
+    }
+
     private func openMailbox(_ session: SessionID, _ room: String) -> SessionEvents {
         var mailbox = SessionMailbox(maxQueued: configuration.maxQueuedEvents, maxPast: configuration.maxReplayEvents)
         let events = mailbox.open(after: 0)

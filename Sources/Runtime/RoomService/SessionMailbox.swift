@@ -35,6 +35,14 @@ struct SessionMailbox {
         return stream
     }
 
+    /// Who left, as far as the events are kept.
+    var departed: [(participant: String, identity: String)] {
+        past.compactMap { event in
+            guard case .participantLeft(let participant, let identity, _) = event.event else { return nil }
+            return (participant, identity)
+        }
+    }
+
     /// Whether the reader keeps up; false: its stream has ended, and it may resume on another.
     mutating func deliver(_ event: SequencedEvent) -> Bool {
         last = event.sequence

@@ -45,6 +45,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("SendPath", fuzzSendPath, seeds: Seeds.answers),
         FuzzTarget("Engine", start: EngineTarget.start, seeds: Seeds.engine),
         FuzzTarget("Signalling", fuzzSignalling, seeds: Seeds.signalling),
+        FuzzTarget("LiveKit", fuzzLiveKit, seeds: Seeds.liveKit),
         FuzzTarget("Bodies", fuzzBodies, seeds: Seeds.bodies),
         FuzzTarget("Token", start: TokenTarget.start, seeds: Seeds.tokens),
         FuzzTarget("Request", fuzzRequest, seeds: Seeds.requests),

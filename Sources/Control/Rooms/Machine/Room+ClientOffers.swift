@@ -142,6 +142,7 @@ extension Room {
         let kept = Set(placed.values)
         // The client's own offer tells anew what is sent, so no offer of the server's is due for this connection.
         connection.needsOffer = false
+        connection.requestedSections = nil
         for id in connection.subscriptionByMid.values.sorted() where !kept.contains(id) {
             if routing[id]?.description != nil { turn.media(.unsubscribe(id)) }
             routing.update(id) { $0.unbind() }

@@ -4,7 +4,7 @@ import SDP
 
 extension Room {
     /// The connection that the server opens by itself when a member named none for receiving.
-    static let serverConnection = "sub"
+    public static let serverConnection = "sub"
 
     /// A connection that is not yet part of the member.
     mutating func makeConnection(

@@ -29,6 +29,7 @@ extension Room {
             let track = routing.track(of: subscription)?.info.sid
             roster.notify(
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
+            tellPublisher(of: subscription, &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
         case .dataChannelOpened(let peer, let terms): channelOpened(peer, terms.label)
@@ -38,6 +39,13 @@ extension Room {
         case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { routing[$0]?.publisher }, &turn)
         }
         makeOffers(&turn)
+    }
+
+    /// The publisher learns that somebody receives its track, the first time.
+    private mutating func tellPublisher(of subscription: RoomSubscription, _ turn: inout RoomTurn) {
+        guard let track = routing.track(of: subscription), !track.hasSubscriber else { return }
+        routing.update(track.id) { $0.hasSubscriber = true }
+        roster.notify(track.publisher, .trackSubscribed(track: track.info.sid), &turn)
     }
 
     /// Notes what a stay reaches, the first time.

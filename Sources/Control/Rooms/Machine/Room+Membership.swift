@@ -24,7 +24,7 @@ extension Room {
         }
         let session = turn.sessionID()
         let isPublishOnly = request.profile == .publishOnly
-        let options = MemberOptions(
+        var options = MemberOptions(
             autoSubscribe: request.autoSubscribe && request.profile == .full
                 || request.profile == .viewer && isSignalled,
             audioOnly: request.audioOnly,
@@ -33,6 +33,8 @@ extension Room {
             grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
             isSignalled: isSignalled, wantsMessages: request.wantsMessages ?? !isPublishOnly,
             dataProtocol: request.dataProtocol, follow: follow)
+        options.offering = request.offering
+        options.streamNames = request.streamNames
         roster.insert(
             Member(
                 session: session, apiKey: request.claims.apiKey, granted: info.permissions,
@@ -45,6 +47,7 @@ extension Room {
         turn.log(.participantJoined(info))
         roster.notify(about: session, .participantJoined(info), includingSubject: false, &turn)
         subscribeToAll(session, quietly: true, &turn)
+        if request.offering == .serverAtOnce { outdated.insert(session) }
         return session
     }
 
@@ -143,7 +146,10 @@ extension Room {
             sid: turn.sid("PA_"), identity: identity, name: name, metadata: metadata, profile: request.profile,
             permissions: permissions, joinedAt: turn.wallClock)
         info.encrypts = request.encrypts
+        info.attributes = claims.attributes
+        if permissions.canUpdateMetadata { info.attributes = try Self.merged(info.attributes, request.attributes) }
         info.client = request.client
+        info.clientTraits = request.clientTraits
         return info
     }
 

@@ -97,11 +97,15 @@ extension Room {
         announcement.becomesDue()
     }
 
-    /// Another name or other metadata of a participant; nil leaves it.
+    /// Another name or other metadata of a participant, where nil leaves it; `attributes` are merged into its own.
     public mutating func setParticipant(
-        _ participant: String, name: String?, metadata: String?, turn: inout RoomTurn
+        _ participant: String, name: String?, metadata: String?, attributes: [String: String] = [:],
+        turn: inout RoomTurn
     ) throws(RoomError) {
         let session = try session(named: participant)
+        let merged = try Self.merged(try member(session).info.attributes, attributes)
+        try checkTexts(name, metadata)
+        roster.update(session) { $0.info.attributes = merged }
         try rename(session, name, metadata, &turn)
     }
 

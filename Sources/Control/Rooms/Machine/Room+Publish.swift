@@ -10,7 +10,7 @@ extension Room {
     func permittedSource(
         _ kind: MediaKind, _ sending: RemoteSending, mid: String, member: Member
     ) -> TrackSource? {
-        if let announced = announcement(sending.trackID, mid, member) {
+        if let announced = announcement(sending.trackID, mid, kind, member)?.announcement {
             return announced.source.fits(kind) && mayPublish(announced.source, member)
                 ? announced.source : nil
         }
@@ -19,9 +19,12 @@ extension Room {
         return guesses.first { mayPublish($0, member) }
     }
 
-    func announcement(_ trackID: String?, _ mid: String, _ member: Member) -> TrackAnnouncement? {
-        member.announcements.first { $0.clientTrackID == trackID }
-            ?? member.announcements.first { $0.clientTrackID == mid }
+    private func announcement(
+        _ trackID: String?, _ mid: String, _ kind: MediaKind, _ member: Member
+    ) -> AnnouncedTrack? {
+        member.announcements.first { $0.announcement.clientTrackID == trackID }
+            ?? member.announcements.first { $0.announcement.clientTrackID == mid }
+            ?? member.announcements.first { $0.announcement.kind == kind }
     }
 
     /// Something comes in on a section: a new track, or one that goes on under new terms.
@@ -32,11 +35,14 @@ extension Room {
         guard let kind = MediaKind(section.kind), let connection = try? connection(name, of: session),
             let member = roster[session]
         else { return }
-        let announced = announcement(sending.trackID, section.mid, member)
-        if let announced {
-            roster.update(session) { member in
-                member.announcements.removeAll { $0.clientTrackID == announced.clientTrackID }
-            }
+        // A section that goes on under its own track's id is not what was announced under another.
+        let isKnown = connection.trackByMid[section.mid].flatMap { routing[$0] }.map { track in
+            track.info.clientTrackID != nil && track.info.clientTrackID == sending.trackID
+        }
+        let pending = isKnown == true ? nil : announcement(sending.trackID, section.mid, kind, member)
+        let announced = pending?.announcement
+        if let pending {
+            roster.update(session) { member in member.announcements.removeAll { $0.sid == pending.sid } }
         }
         if let id = connection.trackByMid[section.mid], let track = routing[id] {
             // Another track of the client in the same section (replaceTrack), which may have been announced as something else.
@@ -47,7 +53,7 @@ extension Room {
         guard let source = permittedSource(kind, sending, mid: section.mid, member: member) else { return }
         let id = TrackID(nextNumber())
         var info = TrackInfo(
-            sid: turn.sid("TR_"), participant: member.info.sid, identity: member.info.identity,
+            sid: pending?.sid ?? turn.sid("TR_"), participant: member.info.sid, identity: member.info.identity,
             name: announced?.name ?? "", kind: kind, source: source, mid: section.mid,
             clientTrackID: sending.shownTrackID)
         info.muted = announced?.muted ?? false
@@ -55,6 +61,7 @@ extension Room {
         info.height = announced?.height
         info.hint = announced?.hint
         info.priority = announced?.priority ?? .standard
+        info.details = announced?.details ?? TrackDetails()
         info.simulcast = sending.encodings.count > 1
         let description = TrackDescription(
             id: id, peer: connection.peer, kind: kind, source: source, mid: section.mid,
@@ -156,13 +163,24 @@ extension Room {
 // MARK: Announcing and muting
 
 extension Room {
+    /// The client says what a track is, before or after the offer that has it; the track as it is or will be.
+    public mutating func announce(
+        _ announcement: TrackAnnouncement, session: SessionID, turn: inout RoomTurn
+    ) throws(RoomError) -> TrackInfo {
+        let info = try announce(announcement, try member(session), &turn)
+        makeOffers(&turn)
+        return info
+    }
+
     /// The client says what a track is, before or after the offer that has it.
+    @discardableResult
     mutating func announce(
         _ announcement: TrackAnnouncement, _ member: Member, _ turn: inout RoomTurn
-    ) throws(RoomError) {
+    ) throws(RoomError) -> TrackInfo {
         guard !announcement.clientTrackID.isEmpty else { throw RoomError(.invalidRequest, "the track id is empty") }
         try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
         try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
+        try announcement.details?.check()
         guard mayPublish(announcement.source, member) else {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
@@ -175,13 +193,16 @@ extension Room {
                     .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
             }
             update(track, announcement, &turn)
-            return
+            return routing[track.id]?.info ?? track.info
         }
-        roster.update(member.session) { member in member.announcements.removeAll { $0.clientTrackID == id } }
+        let earlier = member.announcements.first { $0.announcement.clientTrackID == id }
+        roster.update(member.session) { $0.announcements.removeAll { $0.sid == earlier?.sid } }
         guard (roster[member.session]?.announcements.count ?? 0) < context.limits.announcementsPerParticipant else {
             throw RoomError(.limitExceeded, "limit of announced tracks reached")
         }
-        roster.update(member.session) { $0.announcements.append(announcement) }
+        let announced = AnnouncedTrack(sid: earlier?.sid ?? turn.sid("TR_"), announcement: announcement)
+        roster.update(member.session) { $0.announcements.append(announced) }
+        return announced.info(of: member)
     }
 
     /// The announcement came after the offer, or its track took over a section that had another.
@@ -193,6 +214,7 @@ extension Room {
         info.height = announcement.height ?? info.height
         info.hint = announcement.hint ?? info.hint
         info.priority = announcement.priority ?? info.priority
+        info.details = announcement.details ?? info.details
         if info != track.info {
             routing.update(track.id) { $0.info = info }
             if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
@@ -211,6 +233,13 @@ extension Room {
     mutating func setMuted(
         _ sid: String, _ muted: Bool, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
+        if routing.track(sid: sid) == nil, member.announcements.contains(where: { $0.sid == sid }) {
+            roster.update(member.session) { member in
+                guard let index = member.announcements.firstIndex(where: { $0.sid == sid }) else { return }
+                member.announcements[index].announcement.muted = muted
+            }
+            return
+        }
         let track = try track(sid)
         if track.publisher == member.session {
             setMuted(track.id, muted, &turn)
@@ -244,6 +273,22 @@ extension Room {
         let track = try track(sid)
         if track.info.muted { roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
         return track.info
+    }
+}
+
+extension AnnouncedTrack {
+    /// The track as it will be, as far as that is known before it is offered.
+    fileprivate func info(of member: Member) -> TrackInfo {
+        var info = TrackInfo(
+            sid: sid, participant: member.info.sid, identity: member.info.identity, name: announcement.name ?? "",
+            kind: announcement.kind ?? (announcement.source.fits(.audio) ? .audio : .video),
+            source: announcement.source, mid: "", clientTrackID: announcement.clientTrackID)
+        info.muted = announcement.muted ?? false
+        info.width = announcement.width
+        info.height = announcement.height
+        info.details = announcement.details ?? TrackDetails()
+        info.simulcast = info.details.layers.count > 1
+        return info
     }
 }
 

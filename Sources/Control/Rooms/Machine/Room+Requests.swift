@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 
@@ -20,6 +21,7 @@ extension Room {
             .pauseAllVideo, .setAudioOnly, .requestKeyframe:
             try performSubscribing(request, member, &turn)
         case .setMetadata(let name, let metadata): try rename(session, name, metadata, &turn)
+        case .setAttributes(let attributes): try setAttributes(attributes, of: session, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
         case .requestUnmute(let track):
             try checkModerates(member)
@@ -29,7 +31,7 @@ extension Room {
         case .remove(let participant):
             try checkModerates(member)
             remove(try self.session(named: participant), reason: .removed, turn: &turn)
-        case .setAudience(let identities): try setAudience(identities, of: session, &turn)
+        case .setAudience(let audience): try setAudience(audience, of: session, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .send(let message): try send(message, from: session, turn: &turn)
         case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
@@ -64,14 +66,43 @@ extension Room {
     mutating func rename(
         _ session: SessionID, _ name: String?, _ metadata: String?, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        try TextRule.label.check(name ?? "", "the name")
-        try TextRule.metadata.check(metadata ?? "", "the metadata")
+        try checkTexts(name, metadata)
         roster.update(session) { member in
             member.info.name = name ?? member.info.name
             member.info.metadata = metadata ?? member.info.metadata
         }
         participantChanged(session, &turn)
         if let info = participant(session) { turn.log(.participantUpdated(info)) }
+    }
+
+    func checkTexts(_ name: String?, _ metadata: String?) throws(RoomError) {
+        try TextRule.label.check(name ?? "", "the name")
+        try TextRule.metadata.check(metadata ?? "", "the metadata")
+    }
+
+    /// Named texts of a participant; an empty one removes the name.
+    mutating func setAttributes(
+        _ changes: [String: String], of session: SessionID, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        let attributes = try Self.merged(try member(session).info.attributes, changes)
+        roster.update(session) { $0.info.attributes = attributes }
+        participantChanged(session, &turn)
+        if let info = participant(session) { turn.log(.participantUpdated(info)) }
+    }
+
+    /// As many as a token may have, together as long as metadata.
+    static func merged(
+        _ attributes: [String: String], _ changes: [String: String]
+    ) throws(RoomError) -> [String: String] {
+        let merged = attributes.merging(changes) { $1 }.filter { !$0.value.isEmpty }
+        guard merged.count <= AccessTokenLimits.attributeCount,
+            merged.reduce(0, { $0 + $1.key.utf8.count + $1.value.utf8.count }) <= AccessTokenLimits.metadataBytes
+        else { throw RoomError(.tooLarge, "the attributes are too many or too long") }
+        for (name, text) in changes {
+            try TextRule.label.check(name, "an attribute's name")
+            try TextRule.metadata.check(text, "an attribute's text")
+        }
+        return merged
     }
 
     private mutating func relay(

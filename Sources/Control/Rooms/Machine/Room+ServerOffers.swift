@@ -9,7 +9,11 @@ extension Room {
     mutating func makeOffers(_ turn: inout RoomTurn) {
         admitWaiting(&turn)
         for session in outdated.take() {
-            guard let member = roster[session], member.options.takesOffers else { continue }
+            guard let member = roster[session], member.options.isSignalled else { continue }
+            guard member.options.takesOffers else {
+                requestSections(session, &turn)
+                continue
+            }
             openReceivingConnection(session, &turn)
             for connection in roster[session]?.connections ?? [] where connection.negotiation.state == .stable {
                 if connection.needsOffer || hasUnplaced(connection, member) { makeOffer(connection, session, &turn) }
@@ -19,11 +23,15 @@ extension Room {
 
     /// Makes the connection "sub" where there is something to send and the client named no connection for it.
     private mutating func openReceivingConnection(_ session: SessionID, _ turn: inout RoomTurn) {
-        guard let member = roster[session], routing.subscriptionCount(of: session) > 0 else { return }
+        guard let member = roster[session],
+            routing.subscriptionCount(of: session) > 0 || member.options.offering == .serverAtOnce,
+            member.profile != .publishOnly
+        else { return }
         let name = member.options.receivingConnection ?? Self.serverConnection
         roster.update(session) { $0.options.receivingConnection = name }
         guard name == Self.serverConnection, member.connectionIndex(name) == nil,
-            routing.subscriptions(of: member.session).contains(where: { routing[$0]?.state == .pending })
+            member.options.offering == .serverAtOnce
+                || routing.subscriptions(of: member.session).contains(where: { routing[$0]?.state == .pending })
         else { return }
         guard var connection = try? makeConnection(name, for: member, &turn) else {
             // Tried again with the next change of what the member is to receive.
@@ -34,6 +42,22 @@ extension Room {
         openOrUpdate(&connection, facts: nil, member: member, iceRestarted: false, &turn)
         connection.needsOffer = true
         roster.store(connection, of: session)
+    }
+
+    /// Asks a client that makes all offers itself for one, and for the sections that it lacks.
+    private mutating func requestSections(_ session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = roster[session] else { return }
+        for connection in member.connections where connection.negotiation.state == .stable {
+            guard connection.needsOffer || hasUnplaced(connection, member) else { continue }
+            let wanted = wanted(on: connection, of: session).map(\.sending)
+            let missing = connection.negotiation.missingSections(for: wanted)
+            let need = SectionNeed(
+                audio: missing.count { $0.kind == .audio }, video: missing.count { $0.kind == .video })
+            guard connection.requestedSections != need else { continue }
+            roster.updateConnection(connection.id, of: session) { $0.requestedSections = need }
+            roster.notify(
+                session, .sectionsNeeded(connection: connection.id, audio: need.audio, video: need.video), &turn)
+        }
     }
 
     private func hasUnplaced(_ connection: Connection, _ member: Member) -> Bool {
@@ -49,6 +73,8 @@ extension Room {
         let wanted = wanted(on: connection, of: session)
         connection.needsOffer = false
         do {
+            // A transport can be set up before there is anything to send on it.
+            if wanted.isEmpty { connection.negotiation.reserveSection(.audio) }
             let offer = try connection.negotiation.makeOffer(sending: wanted.map(\.sending))
             connection.subscriptionByMid = [:]
             for (mid, (id, _)) in zip(offer.mids, wanted) {
@@ -74,11 +100,11 @@ extension Room {
             guard let subscription = routing[id], subscription.state != .noCommonCodec,
                 subscription.connection == connection.id || subscription.connection == nil && isReceiving
             else { return nil }
-            return (id, sending(of: subscription))
+            return (id, sending(of: subscription, names: member.options.streamNames))
         }
     }
 
-    private func sending(of subscription: RoomSubscription) -> LocalSending {
+    private func sending(of subscription: RoomSubscription, names: StreamNames) -> LocalSending {
         if let slot = subscription.slot {
             // Voice keeps the parameters of whoever is followed first; pictures may change codec with the person.
             let track = subscription.kind == .audio ? routing.track(of: subscription) : nil
@@ -89,11 +115,33 @@ extension Room {
         }
         let track = routing.track(of: subscription)
         let publisher = track?.info.participant ?? sid
+        let trackID = track?.info.sid ?? subscription.sid
         let isScreen = track?.info.source == .screen || track?.info.source == .screenAudio
+        let streamID =
+            switch names {
+            case .publisher: isScreen ? publisher + "-screen" : publisher
+            case .publisherAndTrack: "\(publisher)|\(trackID)"
+            }
         return LocalSending(
             kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
-            cname: publisher, streamID: isScreen ? publisher + "-screen" : publisher,
-            trackID: track?.info.sid ?? subscription.sid, formats: track?.formats, packetTime: track?.packetTime)
+            cname: publisher, streamID: streamID, trackID: trackID, formats: track?.formats,
+            packetTime: track?.packetTime)
+    }
+
+    /// The server offers anew on the connection of its own, with other ICE credentials: its client has lost the socket on
+    /// which it got the last offer, or its network.
+    public mutating func restartReceiving(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
+        let member = try member(session)
+        guard member.options.takesOffers, let index = member.connectionIndex(Self.serverConnection) else { return }
+        var connection = member.connections[index]
+        connection.negotiation.rollback()
+        connection.ice = turn.iceCredentials()
+        connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
+        openOrUpdate(&connection, facts: nil, member: member, iceRestarted: true, &turn)
+        connection.needsOffer = true
+        roster.store(connection, of: session)
+        outdated.insert(session)
+        makeOffers(&turn)
     }
 
     /// Takes a client's answer to the server's offer.

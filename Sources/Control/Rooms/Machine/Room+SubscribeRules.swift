@@ -17,15 +17,15 @@ extension Room {
         makeOffers(&turn)
     }
 
-    /// Which identities may receive the tracks of `session`; nil: everybody.
+    /// Who may receive the tracks of `session`; nil: everybody.
     mutating func setAudience(
-        _ identities: Set<String>?, of session: SessionID, _ turn: inout RoomTurn
+        _ audience: Audience?, of session: SessionID, _ turn: inout RoomTurn
     ) throws(RoomError) {
         // As many as there can be members; one more can be nobody.
-        guard (identities?.count ?? 0) <= context.limits.participants else {
+        guard (audience?.count ?? 0) <= context.limits.participants else {
             throw RoomError(.tooLarge, "the audience has more identities than a room can have participants")
         }
-        roster.update(session) { $0.audience = identities }
+        roster.update(session) { $0.audience = audience }
         for other in roster.sessions where other != session { followRules(of: other, &turn) }
     }
 
@@ -36,7 +36,7 @@ extension Room {
     func permits(_ track: RoomTrack, for member: Member) -> Bool {
         // Of the two layers of rules, the participant's own stand in the place of the room's.
         guard (member.subscribeRules ?? policy.subscribeRules)?.permit(track.info) ?? true else { return false }
-        return roster[track.publisher]?.audience?.contains(member.info.identity) ?? true
+        return roster[track.publisher]?.audience?.permits(track.info.sid, for: member.info.identity) ?? true
     }
 
     mutating func followRules(of session: SessionID, _ turn: inout RoomTurn) {

@@ -28,8 +28,16 @@ struct Connection: Sendable {
     var channels: Set<String> = []
     /// What is sent has changed since the last description.
     var needsOffer = false
+    /// Sections that a client which makes all offers itself was last asked for, since its last offer.
+    var requestedSections: SectionNeed?
     /// The track that comes in on each section.
     var trackByMid: [String: TrackID] = [:]
     /// The subscription that goes out, or is offered to go out, on each section.
     var subscriptionByMid: [String: SubscriptionID] = [:]
+}
+
+/// How many receiving sections a connection lacks.
+struct SectionNeed: Sendable, Hashable {
+    var audio = 0
+    var video = 0
 }

@@ -27,8 +27,8 @@ struct Member: Sendable {
     /// What an operator lets it receive; nil: as the token says.
     var operatorRules: [SubscribeRule]?
     /// Whom it lets receive its tracks; nil: everybody.
-    var audience: Set<String>?
-    var announcements: [TrackAnnouncement] = []
+    var audience: Audience?
+    var announcements: [AnnouncedTrack] = []
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0
     var allVideoPaused = false
@@ -52,6 +52,13 @@ struct Member: Sendable {
     func connectionIndex(_ id: String) -> Int? { connections.firstIndex { $0.id == id } }
 }
 
+/// A track that a member has announced and not offered yet.
+struct AnnouncedTrack: Sendable {
+    /// The sid that it will have.
+    let sid: String
+    var announcement: TrackAnnouncement
+}
+
 /// How a member wants to be served.
 struct MemberOptions: Sendable {
     var autoSubscribe: Bool
@@ -61,6 +68,8 @@ struct MemberOptions: Sendable {
     var wantsSpeakers: Bool
     /// The connection on which subscriptions are put; nil until one is known.
     var receivingConnection: String?
+    var offering = Offering.server
+    var streamNames = StreamNames.publisher
     /// What the token and the member itself say about its bandwidth.
     var grantedBandwidth: BandwidthProfile
     var bandwidth: BandwidthProfile
@@ -74,5 +83,5 @@ struct MemberOptions: Sendable {
     var follow: FollowTarget?
 
     /// Whether the server may make offers to it.
-    var takesOffers: Bool { isSignalled }
+    var takesOffers: Bool { isSignalled && offering != .client }
 }

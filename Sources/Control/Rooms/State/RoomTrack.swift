@@ -13,6 +13,8 @@ struct RoomTrack: Sendable {
     /// The publisher's formats with their parameters, which subscribers' sections repeat.
     var formats: [NegotiatedFormat]
     var packetTime: Int?
+    /// Somebody has received it.
+    var hasSubscriber = false
     /// Size of each layer as it arrives.
     var layerSizes: [Int: Size] = [:]
 

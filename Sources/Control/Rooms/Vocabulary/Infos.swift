@@ -26,6 +26,8 @@ public struct TrackInfo: Sendable, Hashable {
     /// What the publisher says of it.
     public var hint: ContentHint?
     public var priority = TrackPriority.standard
+    /// What else its publisher announced, for subscribers' clients; the server acts on none of it.
+    public var details = TrackDetails()
 
     /// A track that has just been published.
     public init(
@@ -60,6 +62,10 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var encrypts = false
     /// What its client calls itself; for operators, not told to others.
     public var client: String?
+    /// Named texts, from its token and as it changes them.
+    public var attributes: [String: String] = [:]
+    /// What its client can do, as it says itself.
+    public var clientTraits = ClientTraits()
     /// Grows with each change of this participant.
     public var version: UInt32 = 1
     /// How well its network does, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.

@@ -6,6 +6,8 @@ public struct Permissions: Sendable, Hashable {
     public var canPublish = true
     public var canSubscribe = true
     public var canPublishData = true
+    /// May change its own name, metadata and attributes, where the protocol asks for that permission.
+    public var canUpdateMetadata = false
     /// Sources that may be published; nil means any.
     public var publishSources: Set<TrackSource>?
     /// Others are not told about this participant.
@@ -22,6 +24,7 @@ public struct Permissions: Sendable, Hashable {
         canPublish = grant.canPublish ?? true
         canSubscribe = grant.canSubscribe ?? true
         canPublishData = grant.canPublishData ?? canPublish
+        canUpdateMetadata = grant.canUpdateOwnMetadata
         publishSources = grant.canPublishSources.map { granted in
             var sources = Set<TrackSource>()
             for source in granted {

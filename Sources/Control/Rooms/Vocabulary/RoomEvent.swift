@@ -23,6 +23,11 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case subscriptionStarted(subscription: String, track: String?)
     /// The server offers on one's own connection; `tracks` tells which track each mid shows.
     case offer(connection: String, sdp: String, tracks: [String: String])
+    /// Tracks wait for a client that makes all offers itself: it must offer so many more receiving sections on its connection, or with none missing just
+    /// offer again.
+    case sectionsNeeded(connection: String, audio: Int, video: Int)
+    /// Somebody receives one's own track for the first time.
+    case trackSubscribed(track: String)
     /// A transport of one's own came up, moved or ended. `reason` is a `PeerEndReason` word.
     case connectionChanged(connection: String, state: ConnectionState, reason: String?)
     /// Loudest first; only to sessions that asked.

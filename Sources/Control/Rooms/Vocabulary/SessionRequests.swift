@@ -44,6 +44,14 @@ public struct JoinRequest: Sendable, Hashable {
     public var receivingConnection: String?
     /// What the client calls itself; nil: nothing is known of it.
     public var client: String?
+    /// Who opens connections and makes offers for what the client receives.
+    public var offering = Offering.server
+    /// How the media streams of what the client receives are called.
+    public var streamNames = StreamNames.publisher
+    /// Beside those of the token, where the token permits changing them.
+    public var attributes: [String: String] = [:]
+    /// What its client says about itself.
+    public var clientTraits = ClientTraits()
     /// Its media is encrypted end to end.
     public var encrypts = false
     /// Its preferences for its bandwidth; they make the room's and the token's limits only tighter.
@@ -54,6 +62,24 @@ public struct JoinRequest: Sendable, Hashable {
         self.claims = claims
         self.room = room
     }
+}
+
+/// Who makes the offers for what a client receives.
+public enum Offering: Sendable, Hashable {
+    /// The server, on whichever connection it is, once there is something to send.
+    case server
+    /// The server, on a connection of its own that it opens at once.
+    case serverAtOnce
+    /// The client only: it is told of sections that are missing (``RoomEvent/sectionsNeeded(connection:audio:video:)``) and offers them.
+    case client
+}
+
+/// How the media streams (RFC 8830) of what a client receives are called.
+public enum StreamNames: Sendable, Hashable {
+    /// The publisher's sid; screens have a stream of their own.
+    case publisher
+    /// `PA_…|TR_…`: one a track, so that a client whose browser renames tracks knows which one it is.
+    case publisherAndTrack
 }
 
 /// What a session asks for that needs no description exchange. Participants and tracks are named by sid.
@@ -79,11 +105,13 @@ public enum SessionRequest: Sendable, Hashable {
     case setAudioOnly(Bool)
     /// nil leaves a field as it is.
     case setMetadata(name: String?, metadata: String?)
+    /// Named texts; an empty one removes the name, others stay as they are.
+    case setAttributes([String: String])
     /// To one other member, named by sid or identity.
     case relay(to: String, payload: String)
     case requestKeyframe(track: String)
-    /// Which identities may receive one's own tracks; nil: everybody.
-    case setAudience(Set<String>?)
+    /// Who may receive one's own tracks; nil: everybody.
+    case setAudience(Audience?)
     /// Moderators only.
     case remove(participant: String)
     /// Asks a publisher to unmute a track; it may or may not do so.
@@ -113,6 +141,11 @@ public struct TrackAnnouncement: Sendable, Hashable {
     public var hint: ContentHint?
     /// How much it matters to its viewers, as far as they do not say otherwise.
     public var priority: TrackPriority?
+    /// What its kind is, where the client may offer it under another id than the announced one (Firefox renames tracks): then the oldest announcement of the kind
+    /// is meant. nil: by the id only.
+    public var kind: MediaKind?
+    /// What subscribers' clients are to know; nil: as before.
+    public var details: TrackDetails?
 
     /// A track from `source`.
     public init(

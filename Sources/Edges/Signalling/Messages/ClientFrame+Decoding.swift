@@ -80,7 +80,7 @@ extension ClientRequest {
         case "metadata": [.setMetadata(name: try fields.text("name"), metadata: try fields.text("metadata"))]
         case "keyframe": [.requestKeyframe(track: try fields.track())]
         case "speakers": [.wantSpeakers(try fields.requiredFlag("enabled"))]
-        case "audience": [.setAudience(try fields.texts("identities").map(Set.init))]
+        case "audience": [.setAudience(try fields.texts("identities").map { Audience($0) })]
         case "roster": [.requestRoster]
         case "requestUnmute": [.requestUnmute(track: try fields.track())]
         case "letIn": [.letIn(identity: try fields.requiredText("identity"))]
@@ -142,6 +142,8 @@ extension JoinFields {
         client = try fields.text("client")
         trace = try fields.text("traceparent").flatMap { TraceContext(traceparent: $0) }
         data = try fields.flag("data")
+        let offers: OfferingSide = try fields.word("offers") ?? .server
+        makesAllOffers = offers == .client
         if try fields.text("receivingConnection") != nil {
             receivingConnection = try fields.connection("receivingConnection")
         }
@@ -172,7 +174,11 @@ extension JoinFields {
         request.wantsSpeakers = speakers
         request.wantsMessages = data
         request.receivingConnection = receivingConnection
+        if makesAllOffers { request.offering = .client }
         request.bandwidth = bandwidth
         return request
     }
 }
+
+/// Who makes the offers for what a client receives.
+private enum OfferingSide: String, CaseIterable { case server, client }

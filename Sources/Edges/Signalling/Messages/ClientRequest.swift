@@ -47,6 +47,8 @@ struct JoinFields: Sendable, Hashable {
     var trace: TraceContext?
     var data: Bool?
     var receivingConnection: String?
+    /// Only the client makes offers, also for what it receives.
+    var makesAllOffers = false
     var bandwidth = BandwidthProfile()
 }
 

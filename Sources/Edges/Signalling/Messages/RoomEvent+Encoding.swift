@@ -34,6 +34,11 @@ extension RoomEvent {
             try fields.set("connection", connection)
             try fields.set("sdp", sdp)
             try fields.set("tracks", tracks)
+        case .sectionsNeeded(let connection, let audio, let video):
+            try fields.set("connection", connection)
+            try fields.set("audio", audio)
+            try fields.set("video", video)
+        case .trackSubscribed(let track): try fields.set("track", track)
         case .connectionChanged(let connection, let state, let reason):
             try fields.set("connection", connection)
             try fields.set("state", state.rawValue)
@@ -95,6 +100,8 @@ extension RoomEvent {
         case .subscriptionsWaiting: "subscriptionsWaiting"
         case .publicationRefused: "publicationRefused"
         case .offer: "offer"
+        case .sectionsNeeded: "sectionsNeeded"
+        case .trackSubscribed: "trackSubscribed"
         case .connectionChanged: "connection"
         case .speakersChanged: "speakers"
         case .dominantSpeakerChanged: "dominantSpeaker"

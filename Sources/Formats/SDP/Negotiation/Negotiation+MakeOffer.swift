@@ -9,13 +9,38 @@ extension Negotiation {
         guard !next.lines.isEmpty else { throw NegotiationError(.noSections) }
         for index in next.lines.indices where !next.lines[index].isRejected {
             // What goes on unchanged keeps its lines to the letter, payload types included.
-            if index < book.lines.count, book.lines[index].sending == next.lines[index].sending { continue }
+            if index < book.lines.count, book.lines[index].sending == next.lines[index].sending,
+                !next.lines[index].formats.isEmpty
+            {
+                continue
+            }
             describe(&next.lines[index], &next.payloadTypes, &next.extensionIDs)
         }
         next.localICE = (transport.iceUfrag, transport.icePassword)
         let text = offerText(next)
         pending = .local(next)
         return LocalOffer(text: text, mids: homes.map { next.lines[$0].mid })
+    }
+
+    /// What of `wanted` has no section, and finds none that is free: for a client that makes all offers itself.
+    public func missingSections(for wanted: [LocalSending]) -> [LocalSending] {
+        var free = book.lines.filter { $0.sending == nil && $0.remoteReceives && !$0.isRejected }
+        return wanted.filter { sending in
+            if book.lines.contains(where: { $0.sending.map { sending.isSameStream(as: $0) } ?? false }) { return false }
+            guard let index = free.firstIndex(where: { $0.isFree(for: sending) }) else { return true }
+            free.remove(at: index)
+            return false
+        }
+    }
+
+    /// Adds a section of `kind` on which nothing is sent yet, where the connection has none at all: an offer needs one to set up a transport.
+    public mutating func reserveSection(_ kind: SectionKind) {
+        guard case .none = pending, book.lines.isEmpty else { return }
+        var line = MediaLine(
+            mid: book.inventMid(), media: kind.rawValue, kind: kind, proto: "UDP/TLS/RTP/SAVPF")
+        line.isLocal = true
+        line.hasReducedSizeRTCP = true
+        book.lines.append(line)
     }
 
     /// Puts each thing to send on a line; returns the lines' indices.
@@ -59,7 +84,8 @@ extension Negotiation {
     private func describe(
         _ line: inout MediaLine, _ types: inout PayloadTypeRegistry, _ ids: inout ExtensionRegistry
     ) {
-        guard let sending = line.sending else { return }
+        guard line.sending != nil || line.formats.isEmpty, let kind = line.kind, kind != .application else { return }
+        let sending = line.sending ?? LocalSending(kind: kind, ssrc: 0, cname: "", streamID: "", trackID: "")
         let formats = OfferFormats(policy: policy).formats(for: sending, registry: &types)
         line.formats = line.receives ? LineAnswer.union(line.formats, formats) : formats
         if line.extensions.isEmpty {

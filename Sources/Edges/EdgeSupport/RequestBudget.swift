@@ -1,24 +1,28 @@
-import Primitives
+public import Primitives
 
 /// How many requests one socket may send.
-struct RequestBudget: Sendable {
+public struct RequestBudget: Sendable {
     /// 200 in a second, far above the churn of a large call …
     private static let interval = TimeInterval.milliseconds(5)
     /// … and so many at once.
-    static let burst = 400
+    public static let burst = 400
     /// A client that goes on this long after being told is not listening; each request that was in time counts for one that was not.
-    static let patience = 400
+    public static let patience = 400
 
     private var limit = RateLimit()
     private var refused = 0
 
-    enum Verdict: Sendable, Hashable { case go, refuse, close }
+    /// A full budget.
+    public init() {}
+
+    /// What to do with a request: carry it out, refuse it, or close the socket.
+    public enum Verdict: Sendable, Hashable { case go, refuse, close }
 
     /// What a request of this many bytes counts: a description of 256 KiB costs the room service as much as 65 pings.
     private static func cost(_ bytes: Int) -> Int { 1 + bytes / 4_096 }
 
     /// Takes one request of `bytes` bytes off the budget.
-    mutating func take(_ bytes: Int, at now: MonotonicTime) -> Verdict {
+    public mutating func take(_ bytes: Int, at now: MonotonicTime) -> Verdict {
         guard limit.take(Self.cost(bytes), every: Self.interval, atOnce: Self.burst, at: now) else {
             refused += 1
             return refused > Self.patience ? .close : .refuse

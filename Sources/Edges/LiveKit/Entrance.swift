@@ -1,0 +1,102 @@
+import AccessTokens
+import EdgeSupport
+import MediaControl
+import RoomService
+import Rooms
+
+/// Lets a client in, or lets it go on, before its socket opens: a refusal is told in HTTP.
+struct Entrance: Sendable {
+    let context: EdgeContext
+    let claims: AccessClaims
+    let parameters: JoinParameters
+    /// Where the client is; for limits only.
+    let address: String
+    let origin: String?
+
+    /// A stay that begins or goes on with the socket that is about to open.
+    func enter() async throws(Problem) -> LiveKitSession {
+        do throws(RoomError) {
+            guard let participant = parameters.resumes else { return try await join() }
+            return try await resume(participant)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    private func join() async throws(RoomError) -> LiveKitSession {
+        let joined = try await context.rooms.join(request)
+        let snapshot = joined.snapshot
+        let reply = JoinReply(
+            room: snapshot.room, participant: snapshot.participant, others: snapshot.others, iceServers: iceServers,
+            isSubscriberPrimary: request.offering == .serverAtOnce, server: context.server)
+        return session(
+            joined.session, joined.events, joined.attachment, greeting: [.join(reply)],
+            people: [snapshot.participant] + snapshot.others)
+    }
+
+    /// A participant that is not known any more begins anew: it is told so on the socket, as its client expects.
+    private func resume(_ participant: String) async throws(RoomError) -> LiveKitSession {
+        let returned: ReturnedSession
+        do throws(RoomError) {
+            returned = try await context.rooms.resume(participant: participant, claims: claims)
+        } catch {
+            guard [.sessionNotFound, .resumeTooLate, .grantsChanged].contains(error.code) else { throw error }
+            return LiveKitSession(
+                context: context, claims: claims, parameters: parameters,
+                greeting: [.leave(.stateMismatch, .reconnect)], stay: nil)
+        }
+        let snapshot = returned.snapshot
+        let people = [snapshot.participant] + snapshot.others
+        var greeting: [ServerSignal] = [.reconnect(iceServers), .update(people)]
+        for gone in returned.departed where !people.contains(where: { $0.sid == gone.participant }) {
+            greeting.append(.left(participant: gone.participant, identity: gone.identity, .left))
+        }
+        greeting.append(.room(snapshot.room))
+        return session(
+            returned.session, returned.events, returned.attachment, greeting: greeting, people: people)
+    }
+
+    private func session(
+        _ session: SessionID, _ events: SessionEvents, _ attachment: UInt64, greeting: [ServerSignal],
+        people: [ParticipantInfo]
+    ) -> LiveKitSession {
+        LiveKitSession(
+            context: context, claims: claims, parameters: parameters, greeting: greeting,
+            stay: LiveKitSession.Stay(
+                session: session, events: events, attachment: attachment, people: people))
+    }
+
+    private var iceServers: [ICEServer] {
+        context.iceServers.servers(for: claims, room: claims.video.room, origin: origin)
+    }
+
+    private var request: JoinRequest {
+        var request = JoinRequest(claims: claims)
+        request.address = address
+        request.autoSubscribe = parameters.autoSubscribe
+        request.wantsRoster = true
+        request.wantsSpeakers = true
+        request.streamNames = .publisherAndTrack
+        request.receivingConnection = parameters.receivingConnection
+        request.offering = offering
+        request.clientTraits = parameters.client
+        if claims.video.canUpdateOwnMetadata {
+            request.metadata = parameters.metadata
+            request.attributes = parameters.attributes
+        }
+        return request
+    }
+
+    /// With two connections the one for receiving comes first and at once, unless the client is too old for that or receives nothing.
+    private var offering: Offering {
+        guard parameters.generation == .dual else { return .client }
+        return parameters.protocolVersion > 2 && claims.video.canSubscribe != false ? .serverAtOnce : .server
+    }
+}
+
+extension JoinParameters {
+    /// The name of the connection on which the client offers.
+    var offeringConnection: String { generation == .single ? "main" : "publisher" }
+    /// The name of the connection on which it receives.
+    var receivingConnection: String { generation == .single ? "main" : Room.serverConnection }
+}

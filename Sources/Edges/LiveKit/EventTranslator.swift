@@ -1,0 +1,115 @@
+import Primitives
+import RoomService
+import Rooms
+
+/// Turns a room's events into LiveKit's messages: these always show a participant as a whole, so the people are kept here.
+struct EventTranslator: Sendable {
+    private var people: [String: ParticipantInfo] = [:]
+    /// What was last told of each speaker; the protocol tells differences.
+    private var levels: [String: Float] = [:]
+
+    /// `people`: who is there before the first event, oneself included.
+    init(people: [ParticipantInfo]) {
+        for person in people { self.people[person.sid] = person }
+    }
+
+    /// What a client is told of `event`.
+    mutating func signals(for sequenced: SequencedEvent) -> [ServerSignal] {
+        switch sequenced.event {
+        case .participantJoined(let info), .participantUpdated(let info):
+            people[info.sid] = info
+            return [.update([info])]
+        case .participantLeft(let participant, let identity, let reason):
+            people[participant] = nil
+            return [.left(participant: participant, identity: identity, reason)]
+        case .trackPublished(let track), .trackUpdated(let track): return update(track)
+        case .trackUnpublished(let participant, let track):
+            return change(participant) { $0.tracks.removeAll { $0.sid == track } }
+        case .offer(_, let sdp, _):
+            // Numbers must grow, also over a change of the socket: those of events do.
+            return [.offer(sdp: sdp, id: UInt32(truncatingIfNeeded: sequenced.sequence))]
+        case .sectionsNeeded(_, let audio, let video): return [.sectionsNeeded(audio: audio, video: video)]
+        case .trackSubscribed(let track): return [.trackSubscribed(track: track)]
+        case .connectionChanged(_, .closed, _):
+            // Both sides have to forget it: the client cannot restart what is not there any more.
+            return [.leave(.connectionTimeout, .reconnect)]
+        case .publicationRefused(_, _, let track, let code):
+            var request = TrackRequest()
+            request.clientID = track ?? ""
+            return [.trackRefused(request, ServerSignal.Refusal(code), "the track is not published")]
+        case .speakersChanged(let speakers): return tell(speakers)
+        case .qualityChanged(let list): return [.quality(list)]
+        case .layersWanted(let track, let layers):
+            let codec = people.values.lazy.flatMap(\.tracks).first { $0.sid == track }?.codec
+            return [.subscribedQuality(track: track, codec: codec, Self.demands(layers))]
+        case .trackMutedByOther(let track, _): return [.mute(track: track, true)]
+        case .unmuteRequested(let track, _): return [.mute(track: track, false)]
+        case .roomUpdated(let info): return [.room(info)]
+        // A client that said goodbye needs none.
+        case .ended(.left, _): return []
+        case .ended(let reason, _):
+            return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
+        case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
+            .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged:
+            return []
+        }
+    }
+
+    private mutating func update(_ track: TrackInfo) -> [ServerSignal] {
+        change(track.participant) { person in
+            if let index = person.tracks.firstIndex(where: { $0.sid == track.sid }) {
+                person.tracks[index] = track
+            } else {
+                person.tracks.append(track)
+            }
+        }
+    }
+
+    /// Clients skip what has no higher version than what they know.
+    private mutating func change(
+        _ participant: String, _ change: (inout ParticipantInfo) -> Void
+    ) -> [ServerSignal] {
+        guard var person = people[participant] else { return [] }
+        change(&person)
+        person.version += 1
+        people[participant] = person
+        return [.update([person])]
+    }
+
+    /// Loudness in eighths; whoever is not among the speakers any more is silent.
+    private mutating func tell(_ speakers: [SpeakerInfo]) -> [ServerSignal] {
+        var now: [String: Float] = [:]
+        for speaker in speakers {
+            let level = (Float(speaker.loudness) / 127 * 8).rounded(.up) / 8
+            now[speaker.participant] = max(now[speaker.participant] ?? 0, level)
+        }
+        let news = Set(now.keys).union(levels.keys).sorted().compactMap { participant -> ServerSignal.Speaker? in
+            guard now[participant] != levels[participant] else { return nil }
+            let level = now[participant] ?? 0
+            return ServerSignal.Speaker(participant: participant, level: level, isActive: level > 0)
+        }
+        levels = now
+        return news.isEmpty ? [] : [.speakers(news)]
+    }
+
+    /// Which of three qualities somebody receives. A track with fewer layers has its highest for all above.
+    static func demands(_ layers: [WantedLayer]) -> [ServerSignal.QualityDemand] {
+        var wanted: [Int: Bool] = [:]
+        for (index, layer) in layers.enumerated() { wanted[rank(layer) ?? index] = layer.isWanted }
+        let highest = wanted.keys.max() ?? 0
+        return ServerSignal.Quality.allCases.map { quality in
+            let rank = min(Int(quality.rawValue), highest)
+            return ServerSignal.QualityDemand(quality: quality, isEnabled: wanted[rank] ?? false)
+        }
+    }
+
+    /// LiveKit's names of layers, from the lowest; a few clients count from the highest.
+    private static func rank(_ layer: WantedLayer) -> Int? {
+        switch layer.rid {
+        case "q", "2": 0
+        case "h", "1": 1
+        case "f", "0": 2
+        default: layer.spatial
+        }
+    }
+}

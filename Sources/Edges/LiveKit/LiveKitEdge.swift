@@ -1,0 +1,103 @@
+import AccessTokens
+public import EdgeSupport
+public import HTTPServing
+import Logging
+import RoomService
+import Rooms
+
+/// LiveKit's signalling, for its SDKs as they are: `/rtc` (two peer connections) and `/rtc/v1` (one).
+public struct LiveKitEdge: Sendable {
+    private static let signalling: [(path: String, generation: JoinParameters.Generation)] = [
+        ("/rtc", .dual), ("/rtc/v1", .single),
+    ]
+
+    private let context: EdgeContext
+
+    /// An edge for `context`.
+    public init(context: EdgeContext) { self.context = context }
+
+    /// The upgrade routes for `HTTPServer.start`.
+    public var webSocketRoutes: [WebSocketRoute] {
+        Self.signalling.flatMap { path, generation in
+            Self.spellings(of: path).map { path in
+                WebSocketRoute(path, protocols: []) { await decide($0, generation) }
+            }
+        }
+    }
+
+    /// Adds the calls by which a client asks why its socket was refused.
+    public func register(on router: inout Router) {
+        for (path, generation) in Self.signalling {
+            for spelling in Self.spellings(of: path + "/validate") {
+                router.on(.get, spelling) { request in await validate(request, generation) }
+            }
+        }
+    }
+
+    /// Clients put the path behind the slash with which their URL ends, so that there are two.
+    private static func spellings(of path: String) -> [String] { [path, "/" + path] }
+
+    private func validate(
+        _ request: HTTPRequest, _ generation: JoinParameters.Generation
+    ) async -> HTTPResponse {
+        do throws(Problem) {
+            let claims = try joinClaims(of: request)
+            _ = try parameters(of: request, generation)
+            if !context.rooms.configuration.autoCreateRooms, let room = claims.video.room {
+                do throws(RoomError) { _ = try await context.rooms.room(named: room) } catch { throw Problem(error) }
+            }
+            return HTTPResponse(text: "success")
+        } catch {
+            return error.text
+        }
+    }
+
+    private func decide(
+        _ request: HTTPRequest, _ generation: JoinParameters.Generation
+    ) async -> WebSocketDecision {
+        do throws(Problem) {
+            let claims = try joinClaims(of: request)
+            let parameters = try parameters(of: request, generation)
+            let entrance = Entrance(
+                context: context, claims: claims, parameters: parameters, address: request.remoteAddress,
+                origin: request.headers["Origin"])
+            let stay = try await entrance.enter()
+            return .accept { await stay.run(on: $0) }
+        } catch {
+            return .refuse(error.text)
+        }
+    }
+
+    /// The claims of a token that lets somebody join a room: what LiveKit's clients take as a token that is no good is 401.
+    private func joinClaims(of request: HTTPRequest) throws(Problem) -> AccessClaims {
+        let claims = try context.gate.claims(of: request)
+        guard claims.video.roomJoin else {
+            throw Problem(401, "permission_denied", "The token does not permit joining.")
+        }
+        guard claims.identity?.isEmpty == false else {
+            throw Problem(400, "identity_required", "The token has no identity (`sub`).")
+        }
+        guard claims.video.room?.isEmpty == false else {
+            throw Problem(400, "invalid_request", "The token names no room (`video.room`).")
+        }
+        return claims
+    }
+
+    private func parameters(
+        of request: HTTPRequest, _ generation: JoinParameters.Generation
+    ) throws(Problem) -> JoinParameters {
+        guard generation == .single else { return JoinParameters(dual: request.query) }
+        guard let parameters = JoinParameters(single: request.query["join_request"]) else {
+            throw Problem(400, "invalid_request", "`join_request` is missing or not a join request.")
+        }
+        return parameters
+    }
+}
+
+extension Problem {
+    /// As these clients show it to people: a text.
+    var text: HTTPResponse {
+        let code = status == 409 ? 503 : status
+        return HTTPResponse(status: code, text: detail.isEmpty ? self.code : detail)
+    }
+}

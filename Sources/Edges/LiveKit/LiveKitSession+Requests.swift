@@ -1,0 +1,207 @@
+import EdgeSupport
+import Logging
+import MediaControl
+import RoomService
+import Rooms
+
+extension LiveKitSession {
+    /// Carries one request out.
+    func handle(_ signal: ClientSignal, _ session: SessionID, _ socket: some LiveKitSocket) async {
+        switch signal {
+        case .offer(let offer): await answer(offer, session, socket)
+        case .answer(let answer):
+            await tolerating { () async throws(RoomError) in
+                try await context.rooms.answer(session, connection: Room.serverConnection, sdp: answer.sdp)
+            }
+        case .trickle(let candidate, let target):
+            let connection =
+                target == .subscriber ? parameters.receivingConnection : parameters.offeringConnection
+            await tolerating { () async throws(RoomError) in
+                try await context.rooms.candidate(
+                    session, connection: connection, candidate: candidate, mid: nil)
+            }
+        case .addTrack(let request): await announce(request, session, socket)
+        case .mute(let track, let muted): await perform(.setMuted(track: track, muted), session)
+        case .subscription(let tracks, let subscribes):
+            for track in tracks { await subscribe(track, subscribes, session, socket) }
+        case .trackSettings(let tracks, let settings):
+            for track in tracks { await perform(.setView(track: track, TrackView(settings)), session) }
+        case .leave: await context.rooms.leave(session)
+        case .subscriptionPermission(let grants): await restrict(grants, session)
+        case .syncState(let publishes): await compare(publishes, session, socket)
+        case .simulate(.leave(let action)):
+            socket.send(.leave(.unknown, action))
+            if action == .disconnect { await context.rooms.leave(session) }
+        case .ping: socket.send(.pong(context.rooms.wallClockMilliseconds))
+        case .pingRequest(let timestamp):
+            socket.send(.pongResponse(last: timestamp, now: context.rooms.wallClockMilliseconds))
+        case .updateMetadata(let update): await apply(update, session, socket)
+        case .updateTrack(let sid, let update): await apply(update, to: sid, session, socket)
+        case .unsupported(let id): socket.send(.response(requestID: id, .unsupportedType, "not available"))
+        case .publishDataTrack:
+            socket.send(.response(requestID: 0, .unsupportedType, "data tracks are not available"))
+        case .simulate(.other), .unknown: break
+        }
+    }
+
+    private func answer(
+        _ offer: ClientSignal.Description, _ session: SessionID, _ socket: some LiveKitSocket
+    ) async {
+        do throws(RoomError) {
+            let answer = try await context.rooms.offer(
+                session, connection: parameters.offeringConnection, sdp: offer.sdp)
+            socket.send(
+                .answer(
+                    sdp: answer.sdp, id: offer.id, tracks: parameters.generation == .single ? answer.tracks : [:]))
+        } catch {
+            note(error)
+            // There is no word for a refused description; without an answer the client would wait for one.
+            socket.send(.leave(.joinFailure, .disconnect))
+            await context.rooms.leave(session)
+        }
+    }
+
+    /// The sid of the track is told before its offer, which the client makes when it knows it.
+    private func announce(_ request: TrackRequest, _ session: SessionID, _ socket: some LiveKitSocket) async {
+        guard request.sid.isEmpty else {
+            return socket.send(.trackRefused(request, .unsupportedType, "a track has one codec"))
+        }
+        do throws(RoomError) {
+            let info = try await context.rooms.announce(TrackAnnouncement(request), in: session)
+            socket.send(.trackPublished(clientID: request.clientID, info))
+        } catch {
+            note(error)
+            socket.send(.trackRefused(request, ServerSignal.Refusal(error.code), error.sentence))
+        }
+    }
+
+    private func subscribe(
+        _ track: String, _ subscribes: Bool, _ session: SessionID, _ socket: some LiveKitSocket
+    ) async {
+        do throws(RoomError) {
+            try await context.rooms.perform(
+                subscribes ? .subscribe(track: track) : .unsubscribe(track: track), in: session)
+        } catch {
+            note(error)
+            if subscribes, error.code == .trackNotFound { socket.send(.subscriptionFailed(track: track)) }
+        }
+    }
+
+    /// Grants name participants by sid or by identity.
+    private func restrict(_ grants: [ClientSignal.TrackGrant]?, _ session: SessionID) async {
+        guard let grants else { return await perform(.setAudience(nil), session) }
+        let people = (try? await context.rooms.snapshot(session).others) ?? []
+        var audience = Audience()
+        for grant in grants {
+            let identity =
+                grant.identity.isEmpty
+                ? people.first { $0.sid == grant.participant }?.identity : grant.identity
+            if let identity { audience.grant(grant.tracks.map { Set($0) }, to: identity) }
+        }
+        await perform(.setAudience(audience), session)
+    }
+
+    /// A client that publishes what is not known here begins anew.
+    private func compare(_ publishes: [String], _ session: SessionID, _ socket: some LiveKitSocket) async {
+        guard let mine = try? await context.rooms.snapshot(session).participant.tracks else { return }
+        if !Set(publishes).subtracting([""]).isSubset(of: mine.map(\.sid)) {
+            socket.send(.leave(.stateMismatch, .reconnect))
+        }
+    }
+
+    private func apply(
+        _ update: ClientSignal.MetadataUpdate, _ session: SessionID, _ socket: some LiveKitSocket
+    ) async {
+        do throws(RoomError) {
+            guard try await context.rooms.snapshot(session).participant.permissions.canUpdateMetadata else {
+                throw RoomError(.permissionDenied, "the token does not permit changing one's own metadata")
+            }
+            if !update.name.isEmpty || !update.metadata.isEmpty {
+                try await context.rooms.perform(
+                    .setMetadata(
+                        name: update.name.isEmpty ? nil : update.name,
+                        metadata: update.metadata.isEmpty ? nil : update.metadata), in: session)
+            }
+            if !update.attributes.isEmpty {
+                try await context.rooms.perform(.setAttributes(update.attributes), in: session)
+            }
+            // Older clients know refusals only.
+            if parameters.protocolVersion > 14 { socket.send(.response(requestID: update.requestID, nil, "")) }
+        } catch {
+            note(error)
+            socket.send(
+                .response(requestID: update.requestID, ServerSignal.Refusal(error.code), error.sentence))
+        }
+    }
+
+    private func apply(
+        _ update: ClientSignal.TrackUpdate, to sid: String, _ session: SessionID, _ socket: some LiveKitSocket
+    ) async {
+        guard
+            let track = try? await context.rooms.snapshot(session).participant.tracks.first(where: { $0.sid == sid })
+        else {
+            return socket.send(.response(requestID: 0, .notFound, "there is no such track"))
+        }
+        var announcement = TrackAnnouncement(track.clientTrackID ?? track.mid, source: track.source)
+        switch update {
+        case .size(let width, let height):
+            announcement.width = width
+            announcement.height = height
+        case .audioFeatures(let features):
+            announcement.details = track.details
+            announcement.details?.audioFeatures = features
+        }
+        await tolerating { () async throws(RoomError) in
+            _ = try await context.rooms.announce(announcement, in: session)
+        }
+    }
+
+    private func perform(_ request: SessionRequest, _ session: SessionID) async {
+        await tolerating { () async throws(RoomError) in try await context.rooms.perform(request, in: session) }
+    }
+
+    /// The protocol has no reply to these requests: what cannot be done is only noted.
+    private func tolerating(_ body: () async throws(RoomError) -> Void) async {
+        do throws(RoomError) { try await body() } catch { note(error) }
+    }
+
+    private func note(_ error: RoomError) {
+        context.logger.debug("request refused", ["code": .text(error.code.rawValue)])
+    }
+}
+
+extension ServerSignal.Refusal {
+    init(_ code: RoomError.Code) {
+        switch code {
+        case .permissionDenied: self = .notAllowed
+        case .limitExceeded, .tooLarge, .rateLimited: self = .limitExceeded
+        case .trackNotFound, .participantNotFound, .sessionNotFound: self = .notFound
+        case .invalidRequest: self = .invalidRequest
+        default: self = .unclassified
+        }
+    }
+}
+
+extension TrackAnnouncement {
+    init(_ request: TrackRequest) {
+        self.init(request.clientID, source: request.source, name: request.name, muted: request.isMuted)
+        kind = request.kind
+        if request.width > 0 { width = request.width }
+        if request.height > 0 { height = request.height }
+        details = request.details
+    }
+}
+
+extension TrackView {
+    /// Sizes win over the quality, whose lowest is also what a message without it says.
+    init(_ settings: ClientSignal.TrackSettings) {
+        self.init()
+        isPaused = settings.isDisabled || settings.quality == 3
+        if settings.height > 0 {
+            preference = .height(min(settings.height, 16_384))
+        } else if settings.quality < 2 {
+            preference = .spatial(settings.quality)
+        }
+        if settings.framesPerSecond > 0 { display.framesPerSecond = Double(min(settings.framesPerSecond, 1_000)) }
+    }
+}

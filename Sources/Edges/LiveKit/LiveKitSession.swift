@@ -1,0 +1,108 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import Logging
+import Primitives
+import RoomService
+import Rooms
+
+/// One socket of a participant that is in the room already. Requests are carried out one after the other; events are sent beside them.
+struct LiveKitSession: Sendable {
+    let context: EdgeContext
+    let claims: AccessClaims
+    let parameters: JoinParameters
+    /// What the client is told first.
+    let greeting: [ServerSignal]
+    /// nil: the client is only told to begin anew.
+    let stay: Stay?
+
+    /// The session with its events.
+    struct Stay: Sendable {
+        let session: SessionID
+        let events: SessionEvents
+        /// Which stream of events it is, so that a socket that dies late does not detach its successor.
+        let attachment: UInt64
+        /// Who is in the room, oneself included, before the first event.
+        let people: [ParticipantInfo]
+    }
+
+    /// A token that the client can show for as long as it takes to come back; LiveKit's own server gives ten minutes.
+    private static let tokenSeconds: Int64 = 600
+    /// Half of that: a client that is late has a good one.
+    private static let tokenInterval = Duration.seconds(300)
+
+    /// Serves the socket until it closes. Media goes on: the session is detached, not left.
+    func run(on socket: some LiveKitSocket) async {
+        for signal in greeting { socket.send(signal) }
+        guard let stay else { return socket.close(code: 1000, reason: "join again") }
+        await publishFirst(stay.session, socket)
+        let pump = Task { await self.pump(stay, to: socket) }
+        let tokens = Task { await refreshTokens(of: stay.session, socket) }
+        var budget = RequestBudget()
+        for await message in socket.messages {
+            // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours.
+            let before = budget
+            budget = await Task { await serve(message, before, stay.session, socket) }.value
+        }
+        tokens.cancel()
+        pump.cancel()
+        await context.rooms.detach(stay.session, attachment: stay.attachment)
+    }
+
+    /// What the join itself brought: tracks, and the offer of the only connection.
+    private func publishFirst(_ session: SessionID, _ socket: some LiveKitSocket) async {
+        guard parameters.resumes == nil else { return }
+        for track in parameters.tracks { await handle(.addTrack(track), session, socket) }
+        if let offer = parameters.offer { await handle(.offer(offer), session, socket) }
+    }
+
+    private func serve(
+        _ message: WebSocketMessage, _ budget: RequestBudget, _ session: SessionID, _ socket: some LiveKitSocket
+    ) async -> RequestBudget {
+        var budget = budget
+        guard case .binary(let bytes) = message else {
+            socket.close(code: 1003, reason: "binary frames only")
+            return budget
+        }
+        switch budget.take(bytes.count, at: context.now()) {
+        case .go:
+            guard let signal = ClientSignal(frame: bytes) else {
+                socket.close(code: 1007, reason: "not a SignalRequest")
+                return budget
+            }
+            await context.rooms.keepAlive(session)
+            await handle(signal, session, socket)
+        // The protocol has no word for it; a client that goes on is closed.
+        case .refuse: break
+        case .close: socket.close(code: 1008, reason: "too many requests")
+        }
+        return budget
+    }
+
+    /// Takes the events to the socket, in order, and closes it when there are no more.
+    private func pump(_ stay: Stay, to socket: some LiveKitSocket) async {
+        var translator = EventTranslator(people: stay.people)
+        for await event in stay.events {
+            for signal in translator.signals(for: event) { socket.send(signal) }
+            guard case .ended = event.event else { continue }
+            return socket.close(code: 1000, reason: "")
+        }
+        guard !Task.isCancelled else { return }
+        // The session goes on without this socket: another has it, or the client did not keep up.
+        if await context.rooms.detach(stay.session, attachment: stay.attachment) {
+            socket.close(code: 1013, reason: "the client reads too slowly")
+        } else {
+            socket.close(code: 1000, reason: "resumed on another socket")
+        }
+    }
+
+    /// A client shows its token again when it comes back, by which time the first may have expired.
+    private func refreshTokens(of session: SessionID, _ socket: some LiveKitSocket) async {
+        while await context.rooms.mayOutlastToken(session),
+            let token = try? context.gate.mint(claims, seconds: Self.tokenSeconds)
+        {
+            socket.send(.refreshToken(token))
+            guard (try? await Task.sleep(for: Self.tokenInterval)) != nil else { return }
+        }
+    }
+}

@@ -1,0 +1,280 @@
+import AccessTokens
+import CLiveKitProtocol
+import EdgeSupport
+import HTTPServing
+import MediaControl
+import Primitives
+import RoomService
+import Rooms
+
+/// One call of `livekit.RoomService`, on what the control API is on, too.
+struct RoomServiceCalls: Sendable {
+    let context: EdgeContext
+    let claims: AccessClaims
+    let request: HTTPRequest
+
+    private var rooms: RoomService { context.rooms }
+    private var body: TwirpBody { TwirpBody(request: request) }
+
+    func perform(_ method: String) async throws(TwirpError) -> HTTPResponse {
+        switch method {
+        case "CreateRoom": try await createRoom()
+        case "ListRooms": try await listRooms()
+        case "DeleteRoom": try await deleteRoom()
+        case "UpdateRoomMetadata": try await updateRoomMetadata()
+        case "ListParticipants": try await listParticipants()
+        case "GetParticipant": try await getParticipant()
+        case "RemoveParticipant": try await removeParticipant()
+        case "MutePublishedTrack": try await mutePublishedTrack()
+        case "UpdateParticipant": try await updateParticipant()
+        case "UpdateSubscriptions": try await updateSubscriptions()
+        case "SendData", "ForwardParticipant", "MoveParticipant", "PerformRpc":
+            throw TwirpError(.unimplemented, "\(method) is not available on this server")
+        default: throw TwirpError(.badRoute, "livekit.RoomService has no method \(method)")
+        }
+    }
+
+    // MARK: Who may
+
+    /// A missing grant is "unauthenticated" in LiveKit's API.
+    private func check(_ permits: Bool) throws(TwirpError) {
+        guard permits else { throw TwirpError(.unauthenticated, "permissions denied: the token lacks the grant") }
+    }
+
+    private func checkModerates(_ room: String) throws(TwirpError) {
+        let granted = claims.video.room ?? ""
+        try check(claims.video.roomAdmin && (granted.isEmpty || granted == room))
+    }
+
+    private func asking<Value: Sendable>(
+        _ body: () async throws(RoomError) -> Value
+    ) async throws(TwirpError) -> Value {
+        do throws(RoomError) { return try await body() } catch { throw TwirpError(error) }
+    }
+
+    // MARK: Rooms
+
+    /// Makes a room, or changes the settings of one that is there.
+    private func createRoom() async throws(TwirpError) -> HTTPResponse {
+        try check(claims.video.roomCreate)
+        let (name, metadata, document) = try body.read(
+            livekit__create_room_request__init, livekit__create_room_request__unpack
+        ) { message in
+            var document = PolicyDocument()
+            if message.empty_timeout > 0 { document.emptyTimeout = .seconds(Int64(message.empty_timeout)) }
+            if message.departure_timeout > 0 { document.departureTimeout = .seconds(Int64(message.departure_timeout)) }
+            if message.max_participants > 0 { document.maxParticipants = Int(message.max_participants) }
+            if message.min_playout_delay > 0 {
+                document.minPlayoutDelay = .milliseconds(Int64(message.min_playout_delay))
+            }
+            if message.max_playout_delay > 0 {
+                document.maxPlayoutDelay = .milliseconds(Int64(message.max_playout_delay))
+            }
+            return (String(message.name), String(message.metadata), document)
+        }
+        let info = try await asking { () async throws(RoomError) -> RoomInfo in
+            do throws(RoomError) {
+                return try await rooms.createRoom(
+                    named: name.isEmpty ? nil : name, policy: document, metadata: metadata)
+            } catch {
+                guard error.code == .roomExists else { throw error }
+            }
+            let old = try await rooms.rules(ofRoom: name).document
+            _ = try await rooms.setPolicy(old.overlaid(by: document), ofRoom: name, ifRevision: nil)
+            return try await metadata.isEmpty
+                ? rooms.room(named: name).info : rooms.setMetadata(metadata, ofRoom: name)
+        }
+        return try await reply(room: info)
+    }
+
+    private func listRooms() async throws(TwirpError) -> HTTPResponse {
+        try check(claims.video.roomList)
+        let names = try body.read(livekit__list_rooms_request__init, livekit__list_rooms_request__unpack) {
+            Set([String](texts: $0.names, $0.n_names))
+        }
+        let granted = claims.video.room ?? ""
+        let shown = await rooms.listRooms().filter { room in
+            (names.isEmpty || names.contains(room.name)) && (granted.isEmpty || granted == room.name)
+        }
+        let arena = MessageArena()
+        return body.reply(
+            arena,
+            arena.make(livekit__list_rooms_response__init) { message in
+                message.n_rooms = shown.count
+                message.rooms = arena.list(shown.map(arena.room))
+            })
+    }
+
+    private func deleteRoom() async throws(TwirpError) -> HTTPResponse {
+        let name = try body.read(livekit__delete_room_request__init, livekit__delete_room_request__unpack) {
+            String($0.room)
+        }
+        let granted = claims.video.room ?? ""
+        try check(claims.video.roomCreate && (granted.isEmpty || granted == name))
+        try await asking { () async throws(RoomError) in _ = try await rooms.deleteRoom(named: name) }
+        return body.empty
+    }
+
+    private func updateRoomMetadata() async throws(TwirpError) -> HTTPResponse {
+        let (name, metadata) = try body.read(
+            livekit__update_room_metadata_request__init, livekit__update_room_metadata_request__unpack
+        ) { (String($0.room), String($0.metadata)) }
+        try checkModerates(name)
+        return try await reply(
+            room: asking { () async throws(RoomError) in try await rooms.setMetadata(metadata, ofRoom: name) })
+    }
+
+    private func reply(room info: RoomInfo) async throws(TwirpError) -> HTTPResponse {
+        let policy = try await asking { () async throws(RoomError) in try await rooms.rules(ofRoom: info.name).policy }
+        let arena = MessageArena()
+        let message = arena.room(info)
+        message.pointee.empty_timeout = UInt32(clamping: Int(policy.emptyTimeout.seconds))
+        message.pointee.departure_timeout = UInt32(clamping: Int(policy.departureTimeout.seconds))
+        return body.reply(arena, message)
+    }
+
+    // MARK: Participants
+
+    private func listParticipants() async throws(TwirpError) -> HTTPResponse {
+        let name = try body.read(
+            livekit__list_participants_request__init, livekit__list_participants_request__unpack
+        ) { String($0.room) }
+        try checkModerates(name)
+        let people = try await asking { () async throws(RoomError) in
+            try await rooms.room(named: name).participants.map(\.info)
+        }
+        let arena = MessageArena()
+        return body.reply(
+            arena,
+            arena.make(livekit__list_participants_response__init) { message in
+                message.n_participants = people.count
+                message.participants = arena.list(people.map { arena.participant($0) })
+            })
+    }
+
+    /// Room and identity, where the token moderates the room.
+    private func subject() throws(TwirpError) -> (room: String, identity: String) {
+        let subject = try body.read(
+            livekit__room_participant_identity__init, livekit__room_participant_identity__unpack
+        ) { (String($0.room), String($0.identity)) }
+        try checkModerates(subject.0)
+        return subject
+    }
+
+    private func getParticipant() async throws(TwirpError) -> HTTPResponse {
+        let (room, identity) = try subject()
+        return reply(
+            try await asking { () async throws(RoomError) in try await rooms.participant(identity, in: room).info })
+    }
+
+    private func reply(_ info: ParticipantInfo) -> HTTPResponse {
+        let arena = MessageArena()
+        return body.reply(arena, arena.participant(info))
+    }
+
+    private func removeParticipant() async throws(TwirpError) -> HTTPResponse {
+        let (room, identity) = try subject()
+        try await asking { () async throws(RoomError) in _ = try await rooms.remove(identity, from: room) }
+        return body.empty
+    }
+
+    private func mutePublishedTrack() async throws(TwirpError) -> HTTPResponse {
+        let (room, track, muted) = try body.read(
+            livekit__mute_room_track_request__init, livekit__mute_room_track_request__unpack
+        ) { (String($0.room), String($0.track_sid), $0.muted != 0) }
+        try checkModerates(room)
+        guard muted else { throw TwirpError(.failedPrecondition, "only the publisher can unmute its track") }
+        let info = try await asking { () async throws(RoomError) in
+            try await rooms.setMuted(true, track: track, in: room)
+        }
+        let arena = MessageArena()
+        return body.reply(arena, arena.make(livekit__mute_room_track_response__init) { $0.track = arena.track(info) })
+    }
+
+    /// Empty texts leave what there is; permissions replace all.
+    private func updateParticipant() async throws(TwirpError) -> HTTPResponse {
+        let (room, identity, name, metadata, attributes, permission) = try body.read(
+            livekit__update_participant_request__init, livekit__update_participant_request__unpack
+        ) { message in
+            (
+                String(message.room), String(message.identity), String(message.name), String(message.metadata),
+                Dictionary(messages(message.attributes, message.n_attributes) { (String($0.key), String($0.value)) }) {
+                    $1
+                }, message.permission.map { PermissionChange($0.pointee) }
+            )
+        }
+        try checkModerates(room)
+        let info = try await asking { () async throws(RoomError) -> ParticipantInfo in
+            let before = try await rooms.participant(identity, in: room).info
+            var change = RoomService.ParticipantChange()
+            if !name.isEmpty { change.name = name }
+            if !metadata.isEmpty { change.metadata = metadata }
+            if !attributes.isEmpty { change.attributes = attributes }
+            change.permissions = permission?.applied(to: before.permissions)
+            return try await rooms.change(before.sid, in: room, change).info
+        }
+        return reply(info)
+    }
+
+    private func updateSubscriptions() async throws(TwirpError) -> HTTPResponse {
+        let (room, identity, tracks, subscribes) = try body.read(
+            livekit__update_subscriptions_request__init, livekit__update_subscriptions_request__unpack
+        ) { message in
+            let named = messages(message.participant_tracks, message.n_participant_tracks) {
+                [String](texts: $0.track_sids, $0.n_track_sids)
+            }.flatMap(\.self)
+            return (
+                String(message.room), String(message.identity),
+                Set([String](texts: message.track_sids, message.n_track_sids) + named), message.subscribe != 0
+            )
+        }
+        try checkModerates(room)
+        for track in tracks.sorted() {
+            try await asking { () async throws(RoomError) in
+                try await rooms.perform(
+                    subscribes ? .subscribe(track: track) : .unsubscribe(track: track), as: identity, in: room)
+            }
+        }
+        return body.empty
+    }
+}
+
+/// What a call says about permissions: all of them but those that cannot change during a stay.
+private struct PermissionChange: Sendable {
+    let canSubscribe: Bool
+    let canPublish: Bool
+    let canPublishData: Bool
+    let canUpdateMetadata: Bool
+    let sources: Set<TrackSource>
+
+    init(_ message: Livekit__ParticipantPermission) {
+        canSubscribe = message.can_subscribe != 0
+        canPublish = message.can_publish != 0
+        canPublishData = message.can_publish_data != 0
+        canUpdateMetadata = message.can_update_metadata != 0
+        sources = Set((0..<message.n_can_publish_sources).map { TrackSource(message.can_publish_sources[$0]) })
+    }
+
+    func applied(to permissions: Permissions) -> Permissions {
+        var permissions = permissions
+        permissions.canSubscribe = canSubscribe
+        permissions.canPublish = canPublish
+        permissions.canPublishData = canPublishData
+        permissions.canUpdateMetadata = canUpdateMetadata
+        permissions.publishSources = sources.isEmpty ? nil : sources
+        return permissions
+    }
+}
+
+extension PolicyDocument {
+    /// What a call to make a room says, over what the room says already.
+    fileprivate func overlaid(by other: PolicyDocument) -> PolicyDocument {
+        var document = self
+        document.emptyTimeout = other.emptyTimeout ?? emptyTimeout
+        document.departureTimeout = other.departureTimeout ?? departureTimeout
+        document.maxParticipants = other.maxParticipants ?? maxParticipants
+        document.minPlayoutDelay = other.minPlayoutDelay ?? minPlayoutDelay
+        document.maxPlayoutDelay = other.maxPlayoutDelay ?? maxPlayoutDelay
+        return document
+    }
+}

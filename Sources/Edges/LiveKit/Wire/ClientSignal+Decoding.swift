@@ -1,0 +1,167 @@
+import CLiveKitProtocol
+import MediaControl
+import Rooms
+
+extension ClientSignal {
+    /// nil where the frame is no `SignalRequest`.
+    init?(frame bytes: [UInt8]) {
+        guard let message = UnpackedMessage<Livekit__SignalRequest>(bytes, livekit__signal_request__unpack) else {
+            return nil
+        }
+        self = message.read { Self($0) }
+    }
+
+    private init(_ message: Livekit__SignalRequest) {
+        switch message.message_case {
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_OFFER: self = .offer(Description(message.offer.pointee))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_ANSWER: self = .answer(Description(message.answer.pointee))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_TRICKLE:
+            let trickle = message.trickle.pointee
+            let target: Target = trickle.target == LIVEKIT__SIGNAL_TARGET__SUBSCRIBER ? .subscriber : .publisher
+            self = .trickle(candidate: CandidateInit(String(trickle.candidateinit))?.candidate, target)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK: self = .addTrack(TrackRequest(message.add_track.pointee))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_MUTE:
+            self = .mute(track: String(message.mute.pointee.sid), message.mute.pointee.muted != 0)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION: self = Self.subscription(message.subscription.pointee)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_TRACK_SETTING:
+            let setting = message.track_setting.pointee
+            self = .trackSettings(
+                tracks: Array(texts: setting.track_sids, setting.n_track_sids), TrackSettings(setting))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_LEAVE: self = .leave
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION_PERMISSION:
+            self = Self.permission(message.subscription_permission.pointee)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SYNC_STATE:
+            let state = message.sync_state.pointee
+            self = .syncState(
+                publishes: messages(state.publish_tracks, state.n_publish_tracks) {
+                    $0.track.map { String($0.pointee.sid) } ?? ""
+                })
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SIMULATE: self = .simulate(Scenario(message.simulate.pointee))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING: self = .ping(message.ping)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING_REQ:
+            self = .pingRequest(timestamp: message.ping_req.pointee.timestamp)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_UPDATE_METADATA:
+            self = .updateMetadata(MetadataUpdate(message.update_metadata.pointee))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_UPDATE_AUDIO_TRACK:
+            let update = message.update_audio_track.pointee
+            self = .updateTrack(
+                sid: String(update.track_sid),
+                .audioFeatures((0..<update.n_features).map { Int(update.features[$0].rawValue) }))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_UPDATE_VIDEO_TRACK:
+            let update = message.update_video_track.pointee
+            self = .updateTrack(
+                sid: String(update.track_sid), .size(width: Int(update.width), height: Int(update.height)))
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_PUBLISH_DATA_TRACK_REQUEST:
+            self = .publishDataTrack(handle: message.publish_data_track_request.pointee.pub_handle)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_STORE_DATA_BLOB_REQUEST:
+            self = .unsupported(requestID: message.store_data_blob_request.pointee.request_id)
+        case LIVEKIT__SIGNAL_REQUEST__MESSAGE_GET_DATA_BLOB_REQUEST:
+            self = .unsupported(requestID: message.get_data_blob_request.pointee.request_id)
+        default: self = .unknown
+        }
+    }
+
+    /// The same track may be named twice, in both lists.
+    private static func subscription(_ update: Livekit__UpdateSubscription) -> ClientSignal {
+        var tracks = [String](texts: update.track_sids, update.n_track_sids)
+        tracks += messages(update.participant_tracks, update.n_participant_tracks) {
+            [String](texts: $0.track_sids, $0.n_track_sids)
+        }.flatMap(\.self)
+        var seen = Set<String>()
+        return .subscription(tracks: tracks.filter { seen.insert($0).inserted }, subscribes: update.subscribe != 0)
+    }
+
+    private static func permission(_ permission: Livekit__SubscriptionPermission) -> ClientSignal {
+        guard permission.all_participants == 0 else { return .subscriptionPermission(nil) }
+        return .subscriptionPermission(
+            messages(permission.track_permissions, permission.n_track_permissions) { grant in
+                TrackGrant(
+                    participant: String(grant.participant_sid), identity: String(grant.participant_identity),
+                    tracks: grant.all_tracks != 0 ? nil : Array(texts: grant.track_sids, grant.n_track_sids))
+            })
+    }
+}
+
+extension ClientSignal.Description {
+    init(_ description: Livekit__SessionDescription) {
+        self.init(sdp: String(description.sdp), id: description.id)
+    }
+}
+
+extension ClientSignal.TrackSettings {
+    init(_ setting: Livekit__UpdateTrackSettings) {
+        self.init(
+            isDisabled: setting.disabled != 0, quality: Int(setting.quality.rawValue), width: Int(setting.width),
+            height: Int(setting.height), framesPerSecond: Int(setting.fps), priority: Int(setting.priority))
+    }
+}
+
+extension ClientSignal.MetadataUpdate {
+    init(_ update: Livekit__UpdateParticipantMetadata) {
+        self.init(
+            requestID: update.request_id, name: String(update.name), metadata: String(update.metadata),
+            attributes: Dictionary(
+                messages(update.attributes, update.n_attributes) { (String($0.key), String($0.value)) }
+            ) { $1 })
+    }
+}
+
+extension ClientSignal.Scenario {
+    init(_ scenario: Livekit__SimulateScenario) {
+        switch scenario.scenario_case {
+        case LIVEKIT__SIMULATE_SCENARIO__SCENARIO_NODE_FAILURE,
+            LIVEKIT__SIMULATE_SCENARIO__SCENARIO_LEAVE_REQUEST_FULL_RECONNECT:
+            self = .leave(.reconnect)
+        case LIVEKIT__SIMULATE_SCENARIO__SCENARIO_MIGRATION: self = .leave(.resume)
+        case LIVEKIT__SIMULATE_SCENARIO__SCENARIO_SERVER_LEAVE: self = .leave(.disconnect)
+        default: self = .other
+        }
+    }
+}
+
+extension TrackRequest {
+    init(_ request: Livekit__AddTrackRequest) {
+        clientID = String(request.cid)
+        name = String(request.name)
+        kind = request.type == LIVEKIT__TRACK_TYPE__VIDEO ? .video : .audio
+        source = TrackSource(request.source)
+        isMuted = request.muted != 0
+        width = Int(request.width)
+        height = Int(request.height)
+        sid = String(request.sid)
+        codecs = messages(request.simulcast_codecs, request.n_simulcast_codecs) { String($0.codec) }
+        details.encryption = TrackDetails.Encryption(rawValue: Int(request.encryption.rawValue)) ?? .none
+        details.stream = String(request.stream)
+        details.isStereo = request.stereo != 0
+        details.disablesDTX = request.disable_dtx != 0
+        details.disablesRED = request.disable_red != 0
+        details.audioFeatures = (0..<request.n_audio_features).map { Int(request.audio_features[$0].rawValue) }
+        details.layers = messages(request.layers, request.n_layers) { layer in
+            TrackDetails.Layer(
+                quality: Int(layer.quality.rawValue), width: Int(layer.width), height: Int(layer.height),
+                bitrate: Int(layer.bitrate))
+        }
+    }
+}
+
+extension TrackSource {
+    init(_ source: Livekit__TrackSource) {
+        switch source {
+        case LIVEKIT__TRACK_SOURCE__CAMERA: self = .camera
+        case LIVEKIT__TRACK_SOURCE__MICROPHONE: self = .microphone
+        case LIVEKIT__TRACK_SOURCE__SCREEN_SHARE: self = .screen
+        case LIVEKIT__TRACK_SOURCE__SCREEN_SHARE_AUDIO: self = .screenAudio
+        default: self = .unknown
+        }
+    }
+
+    var number: Livekit__TrackSource {
+        switch self {
+        case .camera: LIVEKIT__TRACK_SOURCE__CAMERA
+        case .microphone: LIVEKIT__TRACK_SOURCE__MICROPHONE
+        case .screen: LIVEKIT__TRACK_SOURCE__SCREEN_SHARE
+        case .screenAudio: LIVEKIT__TRACK_SOURCE__SCREEN_SHARE_AUDIO
+        case .unknown: LIVEKIT__TRACK_SOURCE__UNKNOWN
+        }
+    }
+}

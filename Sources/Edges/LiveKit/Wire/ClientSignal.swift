@@ -1,0 +1,101 @@
+import MediaControl
+import Rooms
+
+/// What a client sends on the signalling socket (`SignalRequest`).
+enum ClientSignal: Sendable, Hashable {
+    case offer(Description)
+    case answer(Description)
+    /// nil: not a candidate that can be read; the server learns addresses from checks anyway.
+    case trickle(candidate: String?, Target)
+    case addTrack(TrackRequest)
+    case mute(track: String, Bool)
+    case subscription(tracks: [String], subscribes: Bool)
+    case trackSettings(tracks: [String], TrackSettings)
+    case leave
+    /// nil: everybody may receive everything.
+    case subscriptionPermission([TrackGrant]?)
+    /// The sids of one's own tracks, as the client knows them.
+    case syncState(publishes: [String])
+    case simulate(Scenario)
+    case ping(Int64)
+    case pingRequest(timestamp: Int64)
+    case updateMetadata(MetadataUpdate)
+    case updateTrack(sid: String, TrackUpdate)
+    /// Requests about things that are not there: answered so that nobody waits.
+    case unsupported(requestID: UInt32)
+    case publishDataTrack(handle: UInt32)
+    /// A member that is not known here.
+    case unknown
+
+    /// Which of a client's two connections is meant.
+    enum Target: Sendable, Hashable { case publisher, subscriber }
+
+    /// A session description with its number.
+    struct Description: Sendable, Hashable {
+        var sdp: String
+        var id: UInt32
+    }
+
+    /// What a viewer says about a track.
+    struct TrackSettings: Sendable, Hashable {
+        var isDisabled = false
+        /// 0 low, 1 medium, 2 high, 3 off.
+        var quality = 0
+        var width = 0
+        var height = 0
+        var framesPerSecond = 0
+        var priority = 0
+    }
+
+    /// What one participant may receive.
+    struct TrackGrant: Sendable, Hashable {
+        var participant: String
+        var identity: String
+        /// nil: all.
+        var tracks: [String]?
+    }
+
+    /// Texts about oneself.
+    struct MetadataUpdate: Sendable, Hashable {
+        var requestID: UInt32
+        var name: String
+        var metadata: String
+        var attributes: [String: String]
+    }
+
+    /// What changes about one's own track.
+    enum TrackUpdate: Sendable, Hashable {
+        case audioFeatures([Int])
+        case size(width: Int, height: Int)
+    }
+
+    /// What a test suite asks the server to do.
+    enum Scenario: Sendable, Hashable {
+        case leave(LeaveAction)
+        case other
+    }
+}
+
+/// What a client does when it is told to leave.
+enum LeaveAction: UInt32, Sendable, Hashable {
+    case disconnect = 0
+    case resume = 1
+    case reconnect = 2
+}
+
+/// A track that a client is about to publish (`AddTrackRequest`).
+struct TrackRequest: Sendable, Hashable {
+    /// The client's id of the track; the msid track id in its offer, where its browser lets it be.
+    var clientID = ""
+    var name = ""
+    var kind = MediaKind.audio
+    var source = TrackSource.unknown
+    var isMuted = false
+    var width = 0
+    var height = 0
+    var details = TrackDetails()
+    /// Codec names, the first choice first.
+    var codecs: [String] = []
+    /// Of a track that is there already: another codec of it.
+    var sid = ""
+}

@@ -1,0 +1,248 @@
+import CLiveKitProtocol
+import EdgeSupport
+import MediaControl
+import Rooms
+
+/// What the server sends on the signalling socket (`SignalResponse`).
+enum ServerSignal: Sendable {
+    case join(JoinReply)
+    case reconnect([ICEServer])
+    case offer(sdp: String, id: UInt32)
+    /// `tracks`: mid -> sid, for a client whose sections do not tell which track they carry.
+    case answer(sdp: String, id: UInt32, tracks: [String: String])
+    case update([ParticipantInfo])
+    case left(participant: String, identity: String, LeaveReason)
+    case trackPublished(clientID: String, TrackInfo)
+    case trackUnpublished(track: String)
+    case trackSubscribed(track: String)
+    case mute(track: String, Bool)
+    case speakers([Speaker])
+    case quality([ParticipantQuality])
+    case subscribedQuality(track: String, codec: Codec?, [QualityDemand])
+    case subscriptionPermission(participant: String, track: String, allowed: Bool)
+    case room(RoomInfo)
+    case refreshToken(String)
+    case pong(Int64)
+    case pongResponse(last: Int64, now: Int64)
+    case subscriptionFailed(track: String)
+    case response(requestID: UInt32, Refusal?, String)
+    case trackRefused(TrackRequest, Refusal, String)
+    case sectionsNeeded(audio: Int, video: Int)
+    case leave(DisconnectReason, LeaveAction)
+
+    /// How loud somebody is; silent and not active: not any more.
+    struct Speaker: Sendable, Hashable {
+        var participant: String
+        /// 0 to 1.
+        var level: Float
+        var isActive: Bool
+    }
+
+    /// Whether somebody receives one quality of a track.
+    struct QualityDemand: Sendable, Hashable {
+        var quality: Quality
+        var isEnabled: Bool
+    }
+
+    /// Numbers of `VideoQuality`.
+    enum Quality: UInt32, Sendable, Hashable, CaseIterable { case low, medium, high }
+
+    /// Numbers of `RequestResponse.Reason`.
+    enum Refusal: UInt32, Sendable, Hashable {
+        case notFound = 1
+        case notAllowed = 2
+        case limitExceeded = 3
+        case unsupportedType = 5
+        case unclassified = 6
+        case invalidRequest = 11
+    }
+
+    /// Numbers of `DisconnectReason`.
+    enum DisconnectReason: UInt32, Sendable, Hashable {
+        case unknown = 0
+        case clientInitiated = 1
+        case duplicateIdentity = 2
+        case serverShutdown = 3
+        case participantRemoved = 4
+        case roomDeleted = 5
+        case stateMismatch = 6
+        case joinFailure = 7
+        case signalClose = 9
+        case connectionTimeout = 14
+    }
+}
+
+/// The first message of a socket that joins.
+struct JoinReply: Sendable {
+    var room: RoomInfo
+    var participant: ParticipantInfo
+    var others: [ParticipantInfo]
+    var iceServers: [ICEServer]
+    var isSubscriberPrimary: Bool
+    /// The server's name and version, for people.
+    var server: String
+}
+
+extension ServerSignal {
+    /// The bytes of the binary frame.
+    var frame: [UInt8] {
+        let arena = MessageArena()
+        let response = arena.make(livekit__signal_response__init) { write(into: &$0, arena) }
+        return arena.packed(response)
+    }
+
+    private func write(into response: inout Livekit__SignalResponse, _ arena: MessageArena) {
+        switch self {
+        case .join(let reply):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_JOIN
+            response.join = arena.joinResponse(reply)
+        case .reconnect(let servers):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_RECONNECT
+            response.reconnect = arena.make(livekit__reconnect_response__init) { reply in
+                reply.n_ice_servers = servers.count
+                reply.ice_servers = arena.list(servers.map(arena.iceServer))
+                reply.server_info = arena.serverInfo()
+            }
+        case .offer(let sdp, let id):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_OFFER
+            response.offer = arena.description("offer", sdp, id, [:])
+        case .answer(let sdp, let id, let tracks):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ANSWER
+            response.answer = arena.description("answer", sdp, id, tracks)
+        case .pong(let moment):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_PONG
+            response.pong = moment
+        case .pongResponse(let last, let now):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_PONG_RESP
+            response.pong_resp = arena.make(livekit__pong__init) { pong in
+                pong.last_ping_timestamp = last
+                pong.timestamp = now
+            }
+        case .refreshToken(let token):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REFRESH_TOKEN
+            response.refresh_token = arena.text(token)
+        case .leave(let reason, let action):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_LEAVE
+            response.leave = arena.make(livekit__leave_request__init) { leave in
+                leave.reason = Livekit__DisconnectReason(reason.rawValue)
+                leave.action = Livekit__LeaveRequest__Action(action.rawValue)
+                leave.can_reconnect = action == .disconnect ? 0 : 1
+            }
+        case .update, .left, .room, .speakers, .quality: writeRoster(into: &response, arena)
+        default: writeTracks(into: &response, arena)
+        }
+    }
+
+    /// Who is there, and how they do.
+    private func writeRoster(into response: inout Livekit__SignalResponse, _ arena: MessageArena) {
+        switch self {
+        case .update(let participants):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_UPDATE
+            response.update = arena.update(participants.map { arena.participant($0) })
+        case .left(let participant, let identity, let reason):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_UPDATE
+            let gone = arena.make(livekit__participant_info__init) { info in
+                info.sid = arena.text(participant)
+                info.identity = arena.text(identity)
+                info.state = LIVEKIT__PARTICIPANT_INFO__STATE__DISCONNECTED
+                // Nothing comes after it.
+                info.version = .max
+                info.disconnect_reason = Livekit__DisconnectReason(DisconnectReason(reason).rawValue)
+            }
+            response.update = arena.update([gone])
+        case .room(let info):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_UPDATE
+            response.room_update = arena.make(livekit__room_update__init) { $0.room = arena.room(info) }
+        case .speakers(let speakers):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SPEAKERS_CHANGED
+            response.speakers_changed = arena.make(livekit__speakers_changed__init) { changed in
+                changed.n_speakers = speakers.count
+                changed.speakers = arena.list(
+                    speakers.map { speaker in
+                        arena.make(livekit__speaker_info__init) { info in
+                            info.sid = arena.text(speaker.participant)
+                            info.level = speaker.level
+                            info.active = speaker.isActive ? 1 : 0
+                        }
+                    })
+            }
+        case .quality(let list):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_CONNECTION_QUALITY
+            response.connection_quality = arena.make(livekit__connection_quality_update__init) { update in
+                update.n_updates = list.count
+                update.updates = arena.list(list.map(arena.quality))
+            }
+        default: break
+        }
+    }
+
+    /// What happens to tracks and requests.
+    private func writeTracks(into response: inout Livekit__SignalResponse, _ arena: MessageArena) {
+        switch self {
+        case .trackPublished(let clientID, let info):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_TRACK_PUBLISHED
+            response.track_published = arena.make(livekit__track_published_response__init) { published in
+                published.cid = arena.text(clientID)
+                published.track = arena.track(info)
+            }
+        case .trackUnpublished(let track):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_TRACK_UNPUBLISHED
+            response.track_unpublished = arena.make(livekit__track_unpublished_response__init) {
+                $0.track_sid = arena.text(track)
+            }
+        case .trackSubscribed(let track):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_TRACK_SUBSCRIBED
+            response.track_subscribed = arena.make(livekit__track_subscribed__init) { $0.track_sid = arena.text(track) }
+        case .mute(let track, let muted):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_MUTE
+            response.mute = arena.make(livekit__mute_track_request__init) { mute in
+                mute.sid = arena.text(track)
+                mute.muted = muted ? 1 : 0
+            }
+        case .subscribedQuality(let track, let codec, let demands):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIBED_QUALITY_UPDATE
+            response.subscribed_quality_update = arena.subscribedQuality(track, codec, demands)
+        case .subscriptionPermission(let participant, let track, let allowed):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_PERMISSION_UPDATE
+            response.subscription_permission_update = arena.make(livekit__subscription_permission_update__init) {
+                $0.participant_sid = arena.text(participant)
+                $0.track_sid = arena.text(track)
+                $0.allowed = allowed ? 1 : 0
+            }
+        case .subscriptionFailed(let track):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE
+            response.subscription_response = arena.make(livekit__subscription_response__init) {
+                $0.track_sid = arena.text(track)
+                $0.err = LIVEKIT__SUBSCRIPTION_ERROR__SE_TRACK_NOTFOUND
+            }
+        case .response(let id, let refusal, let message):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
+            response.request_response = arena.response(id, refusal, message)
+        case .trackRefused(let request, let refusal, let message):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE
+            response.request_response = arena.response(request, refusal, message)
+        case .sectionsNeeded(let audio, let video):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_MEDIA_SECTIONS_REQUIREMENT
+            response.media_sections_requirement = arena.make(livekit__media_sections_requirement__init) {
+                $0.num_audios = UInt32(clamping: audio)
+                $0.num_videos = UInt32(clamping: video)
+            }
+        default: break
+        }
+    }
+}
+
+extension ServerSignal.DisconnectReason {
+    /// What a room's reason is called here.
+    init(_ reason: LeaveReason) {
+        switch reason {
+        case .left: self = .clientInitiated
+        case .duplicateIdentity: self = .duplicateIdentity
+        case .serverShutdown: self = .serverShutdown
+        case .removed, .policyChanged, .tokenRevoked, .tokenExpired, .stayDurationReached: self = .participantRemoved
+        case .roomDeleted, .roomDurationReached: self = .roomDeleted
+        case .timeout, .connectionLost: self = .connectionTimeout
+        case .tooSlow: self = .signalClose
+        }
+    }
+}

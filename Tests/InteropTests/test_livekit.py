@@ -1,0 +1,260 @@
+"""LiveKit's SDKs as they are, against the real server; each scenario is judged at the media."""
+import asyncio
+import json
+import time
+import types
+
+import pytest
+
+from support import livekit_sdk
+from support.livekit_sdk import BLUE, GREEN, RED, Client
+from support.tokens import KEY, SECRET, admin_token, token
+from support.wire import Wire
+
+
+async def meeting(url, single):
+    ada = await Client(url, "ada", single=single).connect()
+    await ada.publish_video(RED)
+    await ada.publish_audio()
+    bob = await Client(url, "bob", single=single).connect()
+    await bob.publish_video(GREEN)
+    await bob.publish_audio()
+    eye = await bob.sees("ada", RED)
+    await eye.more(15)
+    await (await ada.sees("bob", GREEN)).more(15)
+    await bob.hears("ada")
+    await ada.hears("bob")
+    size = eye.size
+    await ada.close()
+    await livekit_sdk.until(lambda: bob.seen("participant_disconnected"), "bob learns that ada left")
+    await bob.close()
+    return size
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
+def test_two_sdk_clients_see_and_hear_each_other(server, single):
+    width, height = livekit_sdk.run(meeting, server.url, single)
+    assert abs(width / height - 16 / 9) < 0.02
+
+
+async def qualities(url, single):
+    from livekit import rtc
+    ada = await Client(url, "ada", single=single).connect()
+    await ada.publish_video(RED, simulcast=True)
+    bob = await Client(url, "bob", single=single).connect()
+    eye = await bob.sees("ada")
+    publication = next(iter(bob.room.remote_participants["ada"].track_publications.values()))
+    sizes = []
+    for quality, width in [(rtc.VideoQuality.VIDEO_QUALITY_LOW, 320), (rtc.VideoQuality.VIDEO_QUALITY_HIGH, 1280), (rtc.VideoQuality.VIDEO_QUALITY_MEDIUM, 640)]:
+        publication.set_video_quality(quality)
+        await livekit_sdk.until(lambda: eye.size and eye.size[0] == width, f"{width} pixels, not {eye.size}", 15)
+        sizes.append(eye.size)
+        await eye.more(5)
+    assert eye.shows(RED)
+    await ada.close()
+    await bob.close()
+    return sizes
+
+
+def test_a_viewer_switches_between_simulcast_layers(server):
+    assert livekit_sdk.run(qualities, server.url, True) == [(320, 180), (1280, 720), (640, 360)]
+
+
+async def changes(url, single):
+    """What happens during a call: mute, unsubscribe, unpublish, late names."""
+    ada = await Client(url, "ada", single=single, canUpdateOwnMetadata=True).connect()
+    bob = await Client(url, "bob", single=single).connect()
+    published = await ada.publish_video(RED, size=(640, 360))
+    eye = await bob.sees("ada")
+    await asyncio.wait_for(published.wait_for_subscription(), 5)
+
+    published.track.mute()
+    await livekit_sdk.until(lambda: bob.seen("track_muted"), "bob learns of the mute")
+    await asyncio.sleep(0.5)
+    still = eye.frames
+    await asyncio.sleep(0.5)
+    assert eye.frames - still <= 1, "a muted video stands"
+    published.track.unmute()
+    await livekit_sdk.until(lambda: bob.seen("track_unmuted"), "bob learns of the unmute")
+    await eye.more(10)
+
+    await ada.room.local_participant.set_name("Ada Lovelace")
+    await ada.room.local_participant.set_metadata("notes")
+    await ada.room.local_participant.set_attributes({"seat": "4"})
+    remote = bob.room.remote_participants["ada"]
+    await livekit_sdk.until(
+        lambda: (remote.name, remote.metadata, remote.attributes) == ("Ada Lovelace", "notes", {"seat": "4"}),
+        "bob learns of name, metadata and attributes")
+    # The SDK does not raise where the server refuses; nobody learns of it.
+    await bob.room.local_participant.set_metadata("not permitted")
+    await asyncio.sleep(0.5)
+    assert ada.room.remote_participants["bob"].metadata == ""
+
+    seen = next(iter(remote.track_publications.values()))
+    seen.set_subscribed(False)
+    await livekit_sdk.until(lambda: bob.seen("track_unsubscribed"), "bob is unsubscribed")
+    bob.eyes.clear()
+    seen.set_subscribed(True)
+    await (await bob.sees("ada")).more(5)
+
+    await ada.room.local_participant.unpublish_track(published.sid)
+    await livekit_sdk.until(lambda: bob.seen("track_unpublished"), "bob learns that the track is gone")
+    bob.eyes.clear()
+    await ada.publish_video(BLUE, size=(640, 360), name="again")
+    await (await bob.sees("ada", BLUE, "again")).more(5)
+    await ada.close()
+    await bob.close()
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
+def test_a_call_changes_while_it_goes_on(server, single):
+    livekit_sdk.run(changes, server.url, single)
+
+
+async def cut(url, port, single):
+    async with Wire(port) as wire:
+        ada = await Client(url, "ada", single=single).connect()
+        await ada.publish_video(RED, size=(640, 360))
+        bob = await Client(wire.url, "bob", single=single).connect()
+        await bob.publish_video(GREEN, size=(640, 360))
+        eye = await bob.sees("ada")
+        back = await ada.sees("bob", GREEN)
+        await eye.more(10)
+        carl = await Client(url, "carl", single=single).connect()
+        await livekit_sdk.until(lambda: "carl" in bob.room.remote_participants, "bob knows carl")
+
+        before, started = eye.frames, time.monotonic()
+        wire.cut()
+        await carl.close()
+        await livekit_sdk.until(lambda: bob.seen("reconnected"), "bob's signalling is back", 20)
+        seconds = time.monotonic() - started
+        assert eye.frames - before > 5 * seconds, f"media went on: {eye.frames - before} frames in {seconds:.1f} s"
+        assert not bob.seen("track_unsubscribed") and not bob.seen("disconnected")
+        await livekit_sdk.until(lambda: "carl" not in bob.room.remote_participants, "bob learns that carl left meanwhile")
+        # Both directions, and what comes later, too.
+        await back.more(10)
+        await ada.publish_video(BLUE, size=(640, 360), name="later")
+        await bob.sees("ada", BLUE, "later")
+        await ada.close()
+        await bob.close()
+        return seconds
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
+def test_media_goes_on_while_a_killed_socket_is_resumed(server, single):
+    seconds = livekit_sdk.run(cut, server.url, server.http, single)
+    print(f"figures: back after {seconds:.2f} s")
+
+
+async def rights(url):
+    from livekit import rtc
+    ada = await Client(url, "ada").connect()
+    await ada.publish_video(RED, size=(640, 360))
+    mute = await Client(url, "mute", canPublish=False).connect()
+    await mute.sees("ada")
+    with pytest.raises(Exception):
+        await mute.publish_video(GREEN, size=(640, 360))
+    blind = await Client(url, "blind", canSubscribe=False).connect()
+    await blind.publish_video(BLUE, size=(640, 360))
+    await ada.sees("blind", BLUE)
+    assert not blind.eyes
+    again = await Client(url, "ada").connect()
+    await livekit_sdk.until(lambda: ada.seen("disconnected"), "the older session of the identity ends")
+    assert ada.seen("disconnected")[0][0] == rtc.DisconnectReason.DUPLICATE_IDENTITY
+    await again.sees("blind", BLUE)
+    for client in (again, mute, blind):
+        await client.close()
+
+
+def test_tokens_say_what_a_client_may_do(server):
+    livekit_sdk.run(rights, server.url)
+
+
+async def operated(url):
+    from livekit import api, rtc
+    lk = api.LiveKitAPI(url, KEY, SECRET)
+    made = await lk.room.create_room(api.CreateRoomRequest(name="r", metadata="first", empty_timeout=60, max_participants=9))
+    assert (made.name, made.metadata, made.empty_timeout, made.max_participants) == ("r", "first", 60, 9)
+    ada = await Client(url, "ada").connect()
+    published = await ada.publish_audio()
+    bob = await Client(url, "bob").connect()
+    await bob.hears("ada")
+    assert [room.name for room in (await lk.room.list_rooms(api.ListRoomsRequest())).rooms] == ["r"]
+    people = (await lk.room.list_participants(api.ListParticipantsRequest(room="r"))).participants
+    assert sorted(person.identity for person in people) == ["ada", "bob"]
+    assert (await lk.room.get_participant(api.RoomParticipantIdentity(room="r", identity="ada"))).tracks[0].sid == published.sid
+
+    await lk.room.update_room_metadata(api.UpdateRoomMetadataRequest(room="r", metadata="second"))
+    await livekit_sdk.until(lambda: bob.room.metadata == "second", "bob learns of the room's metadata")
+    await lk.room.update_participant(api.UpdateParticipantRequest(room="r", identity="ada", name="Ada", attributes={"a": "b"}))
+    remote = bob.room.remote_participants["ada"]
+    await livekit_sdk.until(lambda: remote.name == "Ada" and remote.attributes == {"a": "b"}, "bob learns of the change")
+    muted = await lk.room.mute_published_track(
+        api.MuteRoomTrackRequest(room="r", identity="ada", track_sid=published.sid, muted=True))
+    assert muted.track.muted
+    await livekit_sdk.until(lambda: bob.seen("track_muted"), "bob learns of the mute")
+    with pytest.raises(api.TwirpError) as refused:
+        await lk.room.mute_published_track(
+            api.MuteRoomTrackRequest(room="r", identity="ada", track_sid=published.sid, muted=False))
+    assert refused.value.code == "failed_precondition"
+    with pytest.raises(api.TwirpError) as refused:
+        await lk.egress.list_egress(api.ListEgressRequest())
+    assert refused.value.code == "unimplemented"
+    await lk.room.remove_participant(api.RoomParticipantIdentity(room="r", identity="ada"))
+    await livekit_sdk.until(lambda: ada.seen("disconnected"), "ada is removed")
+    assert ada.seen("disconnected")[0][0] == rtc.DisconnectReason.PARTICIPANT_REMOVED
+    await lk.room.delete_room(api.DeleteRoomRequest(room="r"))
+    await livekit_sdk.until(lambda: bob.seen("disconnected"), "the room is deleted")
+    assert bob.seen("disconnected")[0][0] == rtc.DisconnectReason.ROOM_DELETED
+    await lk.aclose()
+
+
+def test_livekits_server_sdk_operates_rooms(server):
+    livekit_sdk.run(operated, server.url)
+    status, _, text = server.request(
+        "POST", "/twirp/livekit.RoomService/CreateRoom", {"name": "j", "emptyTimeout": "30", "unknown": 1},
+        {"Authorization": f"Bearer {admin_token()}"})
+    assert status == 200 and json.loads(text)["empty_timeout"] == 30 and json.loads(text)["num_participants"] == 0
+    status, _, text = server.request(
+        "POST", "/twirp/livekit.RoomService/ListRooms", {}, {"Authorization": f"Bearer {token('ada', 'r')}"})
+    assert status == 401 and json.loads(text)["code"] == "unauthenticated"
+
+
+def test_a_refused_client_learns_why(server):
+    assert server.request("GET", "/rtc/validate")[0] == 401
+    assert server.request("GET", f"/rtc/validate?access_token={token('ada', 'r')}")[::2] == (200, "success")
+    assert server.request("GET", f"//rtc/validate?access_token={token('ada', 'r')}")[::2] == (200, "success")
+    assert server.request("GET", f"/rtc/v1/validate?access_token={token('ada', 'r')}")[0] == 400
+    assert server.request("GET", f"/rtc/validate?access_token={token('ada')}")[0] == 400
+    assert server.request("GET", f"/rtc/validate?access_token={token('ada', 'r', roomJoin=False)}")[0] == 401
+    assert server.request("GET", "/settings/regions")[0] == 404
+    assert server.request("GET", "/rtc")[0] == 404
+
+
+async def mixed(url):
+    """One room, four protocols: LiveKit, the page's martlet.v1, WHIP and WHEP."""
+    from support import aiortc_client, chromium
+    ada = await Client(url, "ada").connect()
+    await ada.publish_video(RED, size=(640, 360))
+    await ada.publish_audio()
+    encoder, player = aiortc_client.Client(), aiortc_client.Client()
+    await encoder.publish(f"{url}/whip/r", token("wim", "r"), aiortc_client.MovingPicture())
+    async with chromium.chromium() as browser:
+        page = await chromium.open_room(browser, types.SimpleNamespace(url=url), "r", "paul")
+        await chromium.wait_for_video(page, count=2)
+        await player.play(f"{url}/whep/r/ada", token("eva", "r"))
+        await player.wait_for_frames(video=15)
+        for identity in ("paul", "wim"):
+            await livekit_sdk.until(lambda: ada.eye_of(identity), f"ada is subscribed to {identity}", 15)
+            await ada.eye_of(identity).more(15, 15)
+        await livekit_sdk.until(lambda: any(who == "paul" for who, _ in ada.ears), "ada is subscribed to paul's audio")
+        assert not page.problems
+    size = ada.eye_of("wim").size
+    await encoder.close()
+    await player.close()
+    await ada.close()
+    return size
+
+
+def test_livekit_page_whip_and_whep_meet_in_one_room(server):
+    assert livekit_sdk.run(mixed, server.url, seconds=90) == (640, 360)

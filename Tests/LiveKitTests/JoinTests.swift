@@ -1,0 +1,79 @@
+import CLiveKitProtocol
+import Foundation
+import Testing
+
+@testable import LiveKit
+
+@Suite("What a client says when it joins")
+struct JoinTests {
+    static func wrapped(_ join: [UInt8], gzip: Bool = false) -> String {
+        let arena = MessageArena()
+        let bytes = arena.packed(
+            arena.make(livekit__wrapped_join_request__init) { message in
+                message.join_request = arena.bytes(join)
+                if gzip { message.compression = LIVEKIT__WRAPPED_JOIN_REQUEST__COMPRESSION__GZIP }
+            })
+        return Data(bytes).base64EncodedString()
+    }
+
+    static var join: [UInt8] {
+        let arena = MessageArena()
+        return arena.packed(
+            arena.make(livekit__join_request__init) { message in
+                message.connection_settings = arena.make(livekit__connection_settings__init) { $0.auto_subscribe = 1 }
+                message.client_info = arena.make(livekit__client_info__init) { $0.protocol = 18 }
+                message.publisher_offer = arena.make(livekit__session_description__init) { offer in
+                    offer.sdp = arena.text("v=0>>>???")
+                    offer.id = 7
+                }
+            })
+    }
+
+    @Test(
+        "A join request is read in either alphabet of base64, without padding, and with blanks for what was not escaped"
+    )
+    func alphabets() throws {
+        let standard = Self.wrapped(Self.join)
+        let spellings = [
+            standard, standard.replacing("+", with: "-").replacing("/", with: "_"), standard.replacing("=", with: ""),
+            standard.replacing("+", with: " "),
+        ]
+        for text in spellings {
+            let parameters = try #require(JoinParameters(single: text))
+            #expect(parameters.protocolVersion == 18)
+            #expect(parameters.autoSubscribe)
+            #expect(parameters.offer == ClientSignal.Description(sdp: "v=0>>>???", id: 7))
+        }
+    }
+
+    @Test("What is no join request is refused: nothing, no base64, a cut message, a compression that is none")
+    func refused() {
+        #expect(JoinParameters(single: nil) == nil)
+        #expect(JoinParameters(single: "!") == nil)
+        #expect(JoinParameters(single: Self.wrapped([0x0a, 0x7f])) == nil)
+        #expect(JoinParameters(single: Self.wrapped(Self.join, gzip: true)) == nil)
+    }
+
+    @Test("A compressed request inflates to at most what is allowed")
+    func gzip() throws {
+        // 300 zeros, as gzip writes them.
+        let member: [UInt8] = [
+            0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0xff, 0x63, 0x60, 0x18, 0x05, 0xc4, 0x02, 0x00, 0xd2,
+            0x8f, 0x34, 0xb5, 0x2c, 0x01, 0x00, 0x00,
+        ]
+        #expect(Gzip.inflate(member, atMost: 300) == [UInt8](repeating: 0, count: 300))
+        #expect(Gzip.inflate(member, atMost: 299) == nil)
+        #expect(Gzip.inflate([], atMost: 10) == nil)
+    }
+
+    @Test("The query of two connections: booleans as digits and words, unknown parameters skipped")
+    func query() {
+        let parameters = JoinParameters(dual: [
+            "protocol": "15", "auto_subscribe": "false", "reconnect": "1", "sid": "PA_1", "later": "x",
+        ])
+        #expect(parameters.protocolVersion == 15)
+        #expect(!parameters.autoSubscribe)
+        #expect(parameters.resumes == "PA_1")
+        #expect(JoinParameters(dual: [:]).autoSubscribe)
+    }
+}

@@ -1,0 +1,99 @@
+import CLiveKitProtocol
+import EdgeSupport
+import MediaControl
+import Rooms
+import Testing
+
+@testable import LiveKit
+
+@Suite("LiveKit's frames")
+struct WireTests {
+    /// A client's frame.
+    static func frame(_ fill: (inout Livekit__SignalRequest, MessageArena) -> Void) -> [UInt8] {
+        let arena = MessageArena()
+        return arena.packed(arena.make(livekit__signal_request__init) { fill(&$0, arena) })
+    }
+
+    /// What the server's frame says.
+    static func read<Value>(_ signal: ServerSignal, _ body: (Livekit__SignalResponse) -> Value) throws -> Value {
+        let message = UnpackedMessage<Livekit__SignalResponse>(signal.frame, livekit__signal_response__unpack)
+        guard let message else { throw Unreadable() }
+        return message.read(body)
+    }
+
+    struct Unreadable: Error {}
+
+    static let participant = ParticipantInfo(
+        sid: "PA_1", identity: "ada", name: "Ada", metadata: "", profile: .full, permissions: Permissions(),
+        joinedAt: 1_790_000_000_000)
+    static let room = RoomInfo(
+        sid: "RM_1", name: "r", metadata: "m", topology: .routed, maxParticipants: nil, createdAt: 1_790_000_000_000)
+
+    @Test("The join message has what clients end their process without: room, participant, ping interval")
+    func join() throws {
+        let reply = JoinReply(
+            room: Self.room, participant: Self.participant, others: [Self.participant], iceServers: [],
+            isSubscriberPrimary: true, server: "martlet/test")
+        try Self.read(.join(reply)) { message in
+            #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_JOIN)
+            let join = message.join.pointee
+            #expect(String(join.room.pointee.sid) == "RM_1")
+            #expect(String(join.participant.pointee.sid) == "PA_1")
+            #expect(join.participant.pointee.state == LIVEKIT__PARTICIPANT_INFO__STATE__JOINED)
+            #expect(join.ping_interval == 5 && join.ping_timeout == 15)
+            #expect(join.n_other_participants == 1)
+            #expect(join.subscriber_primary == 1)
+        }
+    }
+
+    @Test("A track that a subscription names twice is meant once")
+    func subscription() {
+        let frame = Self.frame { request, arena in
+            request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION
+            request.subscription = arena.make(livekit__update_subscription__init) { update in
+                update.subscribe = 1
+                update.n_track_sids = 1
+                update.track_sids = arena.list([arena.text("TR_1")])
+                update.n_participant_tracks = 1
+                update.participant_tracks = arena.list([
+                    arena.make(livekit__participant_tracks__init) { tracks in
+                        tracks.n_track_sids = 2
+                        tracks.track_sids = arena.list([arena.text("TR_1"), arena.text("TR_2")])
+                    }
+                ])
+            }
+        }
+        #expect(ClientSignal(frame: frame) == .subscription(tracks: ["TR_1", "TR_2"], subscribes: true))
+    }
+
+    @Test("Track settings without a quality mean the lowest; sizes win over it")
+    func settings() {
+        var settings = ClientSignal.TrackSettings()
+        #expect(TrackView(settings).preference == .spatial(0))
+        settings.quality = 2
+        #expect(TrackView(settings).preference == .best)
+        settings.height = 360
+        #expect(TrackView(settings).preference == .height(360))
+        settings.isDisabled = true
+        #expect(TrackView(settings).isPaused)
+    }
+
+    @Test("Members that are not in the schema are skipped, what is cut is refused")
+    func unknownAndCut() {
+        // Field 15, a length-delimited member of `SignalRequest` beyond those that are known: 99 of type bytes.
+        let unknown: [UInt8] = [0x9a, 0x06, 0x02, 1, 2]
+        #expect(ClientSignal(frame: unknown) == .unknown)
+        #expect(ClientSignal(frame: [0x0a, 0x20, 1]) == nil)
+    }
+
+    @Test("A frame of many small messages takes no more memory than is allowed for")
+    func amplification() {
+        // `subscription_permission` with empty `track_permissions`: two bytes each on the wire.
+        let entries = Array(repeatElement([0x12, 0x00] as [UInt8], count: 100_000).joined())
+        let length = entries.count
+        let header: [UInt8] = [
+            0x5a, UInt8(length & 0x7f | 0x80), UInt8(length >> 7 & 0x7f | 0x80), UInt8(length >> 14),
+        ]
+        #expect(ClientSignal(frame: header + entries) == nil)
+    }
+}
