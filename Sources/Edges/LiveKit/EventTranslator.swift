@@ -50,7 +50,9 @@ struct EventTranslator: Sendable {
         case .ended(let reason, _):
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
-            .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged:
+            .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
+            // Data packets have no translation yet.
+            .messageReceived, .messageRefused, .channelClosed:
             return []
         }
     }

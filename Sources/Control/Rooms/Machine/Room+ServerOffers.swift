@@ -135,7 +135,7 @@ extension Room {
         guard member.options.takesOffers, let index = member.connectionIndex(Self.serverConnection) else { return }
         var connection = member.connections[index]
         connection.negotiation.rollback()
-        connection.ice = turn.iceCredentials()
+        connection.ice = turn.iceCredentials(context)
         connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
         openOrUpdate(&connection, facts: nil, member: member, iceRestarted: true, &turn)
         connection.needsOffer = true
