@@ -60,6 +60,7 @@ let modules: [Target] = [
     module("Formats", "RTP", []),
     module("Formats", "PayloadFormats", []),
     module("Formats", "SDP", []),
+    module("Formats", "MP4", []),
     // Protocols: one peer's machines, sans-IO.
     module("Protocols", "Cryptography", ["COpenSSL"]),
     module("Protocols", "ICE", ["CNice"]),
@@ -71,6 +72,7 @@ let modules: [Target] = [
     module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP"]),
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
+    module("Media", "Recording", ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
     // Control: pure decisions.
     module("Control", "AccessTokens", ["CJWT", "CJansson"]),
     module("Control", "Rooms", ["SDP", "AccessTokens", "MediaControl"]),
@@ -173,6 +175,7 @@ let testTargets: [Target] = [
     tests(of: "RTP"),
     tests(of: "PayloadFormats", also: ["RTP"]),
     tests(of: "SDP"),
+    tests(of: "MP4"),
     tests(of: "Cryptography"),
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),
@@ -186,6 +189,7 @@ let testTargets: [Target] = [
             "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "Simulation",
             "CInstruments",
         ]),
+    tests(of: "Recording", also: ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
