@@ -88,6 +88,9 @@ let modules: [Target] = [
     module(
         "Runtime", "Webhooks",
         ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
+    module(
+        "Runtime", "Recorder",
+        ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
@@ -105,13 +108,17 @@ let modules: [Target] = [
     module(
         "Edges", "ControlAPI",
         [
-            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "RoomService", "Rooms", "AccessTokens", "HTTPServing",
+            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "RoomService", "Rooms", "AccessTokens",
+            "HTTPServing",
             "MediaControl", "Logging",
         ],
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry",
-        ["EdgeSupport", "RoomService", "Rooms", "Webhooks", "HTTPServing", "MediaControl", "MediaWorkers", "Logging"]),
+        [
+            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "HTTPServing", "MediaControl",
+            "MediaWorkers", "Logging",
+        ]),
 ].flatMap { $0 }
 
 let martlet: [Target] = [
@@ -129,7 +136,7 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport",
+            "Storage", "SessionStore", "RuleStore", "Recorder", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport",
             "Signalling",
             "WHIP",
             "ControlAPI",
@@ -200,6 +207,9 @@ let testTargets: [Target] = [
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
     tests(of: "Storage"),
     tests(of: "HTTPClient", also: ["HTTPServing", "NetworkIO", "Logging"]),
+    tests(
+        of: "Recorder",
+        also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "RuleStore",
@@ -257,7 +267,8 @@ let testTargets: [Target] = [
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "CongestionControl",
-    "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
+    "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording", "AccessTokens", "HTTPServing",
+    "EdgeSupport",
     "Signalling", "WHIP", "ControlAPI", "TestSupport",
 ]
 let fuzzTargets: [Target] = [

@@ -8,6 +8,7 @@ import Logging
 import MediaWorkers
 import NetworkIO
 import Primitives
+import Recorder
 import RoomService
 import Rooms
 import RuleStore
@@ -23,6 +24,8 @@ struct Server {
     let live: LiveConfiguration
     let workers: MediaWorkerPool
     let rooms: RoomService
+    private let recorder: Recorder?
+    private let recorderTask: Task<Void, Never>?
     let webhooks: Webhooks
     private let roomsTask: Task<Void, Never>
     private let webhooksTask: Task<Void, Never>
@@ -53,16 +56,18 @@ struct Server {
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) })
+        let recorder = try openRecorder(configuration, workers, logger)
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            keep: { await rules.keep($0, logger) }, load: load)
+            keep: { await rules.keep($0, logger) }, recorder: recorder, load: load)
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
+        let recorderTask = recorder.map { recorder in Task { await recorder.run(rooms) } }
         let webhooksTask = Task { await webhooks.run() }
         let sessionsTask = Task {
             await sessions.run {
@@ -87,7 +92,8 @@ struct Server {
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, webhooks: webhooks, roomsTask: roomsTask,
+            live: live, workers: workers, rooms: rooms, recorder: recorder, recorderTask: recorderTask,
+            webhooks: webhooks, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             addresses: addresses,
             publicListener: publicListener,
@@ -112,7 +118,7 @@ struct Server {
         do {
             let certificate = try Certificate.selfSigned()
             return try MediaWorkerPool(
-                configuration: configuration.media, certificate: certificate, logger: logger.named("media"))
+                configuration: configuration.mediaHere, certificate: certificate, logger: logger.named("media"))
         } catch {
             throw CommandError(message: "martlet: \(configuration.explain(error))", exitCode: 1)
         }
@@ -124,6 +130,27 @@ struct Server {
                 path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema + RuleStore.schema)
         } catch {
             throw databaseFailed(error)
+        }
+    }
+
+    /// Recordings of an earlier life are finished before anything else begins.
+    private static func openRecorder(
+        _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
+    ) throws(CommandError) -> Recorder? {
+        guard let settings = configuration.recorder else { return nil }
+        do throws(SystemError) {
+            return try Recorder(
+                settings, rings: workers.recordRings,
+                codec: RecordingCodec(
+                    encode: { JSONCoding.encode($0) },
+                    decode: { try? JSONCoding.decode(RecordingSummary.self, from: $0) },
+                    encodeLine: { JSONCoding.encode($0) }),
+                logger: logger.named("recorder"))
+        } catch {
+            throw CommandError(
+                message:
+                    "martlet: recordings cannot be written: \(error). Set recording.directory to a folder that the server may write.",
+                exitCode: 1)
         }
     }
 
@@ -170,8 +197,8 @@ struct Server {
         let publicRouter = publicRoutes(context, signalling)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, workers: workers, listener: publicListener, health: health,
-            version: Martlet.version
+            rooms: rooms, webhooks: webhooks, workers: workers, recorder: recorder, listener: publicListener,
+            health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let privateRoutes = privateRouter
         try await start(privateListener, .privateOne, privateRoutes)
@@ -197,7 +224,8 @@ struct Server {
         signalling.register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         ControlAPIEdge(
-            context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,
+            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder,
+            callsPerSecond: configuration.apiCallsPerSecond,
             node: nodeReporter(), drain: drainer()
         ).register(on: &router)
         if configuration.isDevelopment {
@@ -254,6 +282,9 @@ struct Server {
         roomsTask.cancel()
         // Stopping waits for each worker until it is known to hang.
         await workers.stop()
+        // No further records come: what is in the rings is written and every file finished.
+        recorder?.stop()
+        await recorderTask?.value
         for keeper in keepers {
             keeper.cancel()
             await keeper.value

@@ -21,7 +21,7 @@ struct Recorded {
         rotation: UInt8? = nil
     ) {
         var bytes: [UInt8] = [
-            rotation == nil ? 0x80 : 0x90, TrackRecorder.payloadType(of: codec) | (marker ? 0x80 : 0),
+            rotation == nil ? 0x80 : 0x90, RecordedStreamFormat.payloadType(of: codec) | (marker ? 0x80 : 0),
         ]
         bytes += [UInt8(truncatingIfNeeded: sequence >> 8), UInt8(truncatingIfNeeded: sequence)]
         for value in [timestamp, 0x1234_5678] {

@@ -19,7 +19,8 @@ import Testing
         }
     }
 
-    @Test("Frames become samples with exact times; every fragment begins with a keyframe and lasts a second at most")
+    @Test(
+        "E15: frames become samples with exact times; every fragment begins with a keyframe and lasts a second at most")
     func times() {
         var recorded = Recorded()
         video(&recorded, frames: 0..<100)
@@ -35,7 +36,8 @@ import Testing
         #expect(recorded.gaps.isEmpty)
     }
 
-    @Test("A lost packet costs its frame and those up to the next keyframe, which is asked for; the log has the gap")
+    @Test(
+        "E14: a lost packet costs its frame and those up to the next keyframe, which is asked for; the log has the gap")
     func loss() {
         var recorded = Recorded()
         video(&recorded, frames: 0..<100, lost: [40])
@@ -264,7 +266,8 @@ import Testing
     }
 
     @Test(
-        "Packets become samples of their own length; what is lost is silence of the same length, and a gap in the log")
+        "E14: packets become samples of their own length; what is lost is silence of the same length, and a gap in the log"
+    )
     func silence() {
         var recorded = Recorded()
         audio(&recorded, packets: 0..<100, lost: [30, 31, 32])

@@ -16,6 +16,7 @@ struct RoomBench {
     var events: [SessionID: [SequencedEvent]] = [:]
     var ended: [SessionID: LeaveReason] = [:]
     var log: [RoomLogEvent] = []
+    var recordings: [RecordingEffect] = []
     /// By participant sid, in the order in which they were reached.
     var steps: [String: [JoinStep]] = [:]
     var isOver = false
@@ -55,6 +56,7 @@ struct RoomBench {
             case .notify(let session, let event): events[session, default: []].append(event)
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)
+            case .recording(let effect): recordings.append(effect)
             case .joinStep(let participant, let step): steps[participant, default: []].append(step)
             case .roomEnded: isOver = true
             }

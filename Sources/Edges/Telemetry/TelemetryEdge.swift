@@ -1,6 +1,7 @@
 public import HTTPServing
 public import MediaWorkers
 import Primitives
+public import Recorder
 public import RoomService
 public import Webhooks
 
@@ -9,18 +10,21 @@ public struct TelemetryEdge: Sendable {
     private let rooms: RoomService
     private let webhooks: Webhooks
     private let workers: MediaWorkerPool
+    private let recorder: Recorder?
     private let listener: HTTPServer
     private let health: Health
     private let version: String
 
     /// Reports on these parts; `listener` is the public one.
     public init(
-        rooms: RoomService, webhooks: Webhooks, workers: MediaWorkerPool, listener: HTTPServer, health: Health,
-        version: String
+        rooms: RoomService, webhooks: Webhooks, workers: MediaWorkerPool, recorder: Recorder? = nil,
+        listener: HTTPServer,
+        health: Health, version: String
     ) {
         self.rooms = rooms
         self.webhooks = webhooks
         self.workers = workers
+        self.recorder = recorder
         self.listener = listener
         self.health = health
         self.version = version
@@ -66,6 +70,7 @@ public struct TelemetryEdge: Sendable {
         page.add(http: listener.statistics)
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
+        if let recorder { page.add(recorder: recorder.statistics) }
         page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }

@@ -34,6 +34,9 @@ public enum MediaCommand: Sendable, Hashable {
     /// Binds another track to a section without renegotiation (WHEP follow mode); nil: none.
     case switchSubscription(SubscriptionID, to: TrackID?)
     case requestKeyframe(TrackID)
+    /// Records a track, which no other stream may record.
+    case record(RecordedStreamDescription)
+    case endRecording(SubscriptionID)
     /// How to divide the peer's bandwidth.
     case setDownlinkPolicy(PeerID, DownlinkPolicy)
     /// The publisher's preferences for a track.

@@ -29,10 +29,6 @@ public struct RecordingTotals: Sendable, Hashable {
 /// ```
 /// Sans-IO: steps are appended for whoever has the files.
 public struct TrackRecorder: Sendable {
-    /// The payload type of a codec in packets for a recorder: so no description needs to come along.
-    public static func payloadType(of codec: Codec) -> UInt8 { 96 + codec.rawValue }
-    /// The id of the video orientation in packets for a recorder.
-    public static let orientationID: UInt8 = 1
     /// Whether there is a form in files for the codec.
     public static func canRecord(_ codec: Codec) -> Bool { codec != .otherAudio }
 
@@ -73,7 +69,7 @@ public struct TrackRecorder: Sendable {
 
     // MARK: - Input
 
-    /// Takes a packet as a subscriber would get it, with the payload types of `payloadType(of:)`.
+    /// Takes a packet as a subscriber would get it, with the marks of `RecordedStreamFormat`.
     public mutating func receive(_ packet: RawSpan, arrival: MonotonicTime, into steps: inout [RecordingStep]) {
         guard !hasFailed, let header = RTPHeader(packet) else { return }
         lastArrival = arrival
@@ -161,7 +157,7 @@ public struct TrackRecorder: Sendable {
     private mutating func append(
         _ packet: SequenceOrder.Packet, _ steps: inout [RecordingStep]
     ) throws(RecordingFault) {
-        guard packet.header.payloadType >= 96, let codec = Codec(rawValue: packet.header.payloadType - 96),
+        guard let codec = RecordedStreamFormat.codec(ofPayloadType: packet.header.payloadType),
             Self.canRecord(codec)
         else { throw .codecNotRecordable }
         let bytes = packet.bytes.span.bytes
@@ -240,7 +236,9 @@ public struct TrackRecorder: Sendable {
     private static func rotation(of header: RTPHeader, in packet: RawSpan) -> Rotation? {
         var elements = RTPHeaderExtensions(header)
         while let element = elements.next(in: packet) {
-            guard element.id == orientationID, let orientation = VideoOrientation(element, in: packet) else { continue }
+            guard element.id == RecordedStreamFormat.orientationID,
+                let orientation = VideoOrientation(element, in: packet)
+            else { continue }
             return Rotation(rawValue: orientation.rotation)
         }
         return nil

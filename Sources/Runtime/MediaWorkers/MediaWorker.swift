@@ -28,13 +28,16 @@ public actor MediaWorker {
     init(
         index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket,
         configuration: UDPSocketConfiguration, executor: WorkerExecutor, gatherLimit: TimeInterval,
+        records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
         self.index = index
         self.executor = executor
         self.publishEvents = publishEvents
         port = socket.port
-        core = WorkerCore(engine: engine, socket: socket, configuration: configuration, gatherLimit: gatherLimit)
+        core = WorkerCore(
+            engine: engine, socket: socket, configuration: configuration, gatherLimit: gatherLimit,
+            records: records)
     }
 
     /// Executes commands in order; returns when they are done.

@@ -26,6 +26,8 @@ public final class MediaWorkerPool: Sendable {
     public let events: AsyncStream<[MediaEvent]>
     /// SHA-256 of the certificate that every worker shows.
     public let fingerprintSHA256: [UInt8]
+    /// Each worker's records, for one recorder; empty where nothing can be recorded.
+    public let recordRings: [RecordRing]
     private let advertisedAddresses: [SocketAddress]
     /// What is advertised beside discovered addresses.
     private let givenAddresses: [SocketAddress]
@@ -52,8 +54,11 @@ public final class MediaWorkerPool: Sendable {
         // Before anything is opened: a number that wrapped would be another port, or one of the system's choice.
         let above = Int(UInt16.max) + 1 - Int(configuration.udpBasePort)
         guard configuration.udpBasePort == 0 || count <= above else { throw .noPort(index: above) }
+        let bytes = configuration.recordRingBytes
+        recordRings = bytes > 0 ? (0..<count).map { _ in RecordRing(bytes: bytes) } : []
         for index in 0..<count {
-            let worker = try Self.makeWorker(index, configuration, certificate) { continuation.yield($0) }
+            let ring = recordRings.isEmpty ? nil : recordRings[index]
+            let worker = try Self.makeWorker(index, configuration, certificate, ring) { continuation.yield($0) }
             workers.append(worker)
         }
         self.events = events
@@ -139,7 +144,7 @@ public final class MediaWorkerPool: Sendable {
     }
 
     private static func makeWorker(
-        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate,
+        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate, _ records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) throws(MediaWorkerError) -> MediaWorker {
         let base = configuration.udpBasePort
@@ -152,7 +157,8 @@ public final class MediaWorkerPool: Sendable {
             let socket = try UDPSocket(address)
             return MediaWorker(
                 index: index, engine: engine, socket: socket, configuration: address, executor: try WorkerExecutor(),
-                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)), publishEvents: publishEvents)
+                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)), records: records,
+                publishEvents: publishEvents)
         } catch let error as SystemError {
             throw .system(index: index, error)
         } catch let error as CryptographyError {

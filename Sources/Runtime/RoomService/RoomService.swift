@@ -13,6 +13,8 @@ public actor RoomService {
     let media: any MediaPlane
     private let log: @Sendable (RoomLogEntry) -> Void
     private let stayEnded: @Sendable (StaySummary) -> Void
+    /// For the recorder; nil: nothing can be recorded.
+    let recorder: (any RecordingPlane)?
     /// Rules that steps of rooms have made and that are not written down yet.
     var unkept: [StandingRule] = []
     let keep: @Sendable (StandingRule) async -> Void
@@ -50,6 +52,7 @@ public actor RoomService {
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
+        recorder: (any RecordingPlane)? = nil,
         revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0)
     ) {
         live = Mutex(configuration)
@@ -57,6 +60,7 @@ public actor RoomService {
         self.log = log
         self.stayEnded = stayEnded
         self.keep = keep
+        self.recorder = recorder
         self.revocations = revocations
         self.load = load
         var random = SystemRandomNumberGenerator()
@@ -137,14 +141,17 @@ public actor RoomService {
     /// Writes down what happened in a room, and tells everybody who follows.
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
         let at = media.wallClockMilliseconds()
-        log(
-            events.append(
-                room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at, event))
+        write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): totals.connectTimes.add(milliseconds)
         case .ended(let summary): stayEnded(summary)
         case nil: break
         }
+    }
+
+    /// Writes down what concerns no room's state, such as what happens to a recording after its room has ended.
+    func write(_ event: RoomLogEvent, room: String, roomSID: String, sequence: UInt64, at: Int64) {
+        log(events.append(room: room, roomSID: roomSID, sequence: sequence, at: at, event))
     }
 
     /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now

@@ -31,6 +31,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("RTCP", fuzzRTCP, seeds: Seeds.rtcp),
         FuzzTarget("Extensions", fuzzExtensions, seeds: Seeds.extensions),
         FuzzTarget("Payload", fuzzPayload, seeds: Seeds.payloads),
+        FuzzTarget("Recording", fuzzRecording, seeds: Seeds.recordings),
         FuzzTarget("DependencyDescriptor", fuzzDependencyDescriptor, seeds: Seeds.dependencyDescriptors),
         FuzzTarget("SDP", fuzzSDP, seeds: Seeds.descriptions),
         FuzzTarget("Negotiation", fuzzNegotiation, seeds: Seeds.negotiations),

@@ -51,13 +51,20 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var letIn: Bool?
     /// Why somebody could not come in.
     public var code: String?
+    /// `RC_…`, the recording that it is about.
+    public var recording: String?
+    /// `TR_…`, the track of the recording that it is about.
+    public var recordedTrack: String?
+    /// Length of what is missing in a recording.
+    public var milliseconds: Int64?
 
     /// Every word that `type` may be.
     public static let types: Set<String> = [
         "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
-        "guestWaiting", "guestDecided",
+        "guestWaiting", "guestDecided", "recordingStarted", "recordingStopped", "recordingGap", "recordingReady",
+        "recordingFailed",
     ]
 
     /// The model of `entry`.
@@ -117,7 +124,15 @@ public struct EventModel: Codable, Sendable, Hashable {
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
+        case .recording(let event): set(event)
         }
+    }
+
+    private mutating func set(_ event: RecordingEvent) {
+        recording = event.recording
+        recordedTrack = event.track
+        reason = event.reason
+        milliseconds = event.milliseconds
     }
 
     private mutating func set(_ info: ParticipantInfo) {
@@ -147,6 +162,7 @@ extension RoomLogEvent {
         case .lockChanged: "lockChanged"
         case .policyChanged: "policyChanged"
         case .permissionsChanged: "permissionsChanged"
+        case .recording(let event): event.kind.rawValue
         case .joinRefused: "joinRefused"
         case .guestWaiting: "guestWaiting"
         case .guestDecided: "guestDecided"
