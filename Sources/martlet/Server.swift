@@ -95,8 +95,7 @@ struct Server {
             live: live, workers: workers, rooms: rooms, recorder: recorder, recorderTask: recorderTask,
             webhooks: webhooks, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
-            addresses: addresses,
-            publicListener: publicListener,
+            addresses: addresses, publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
             health: health, logger: logger)
         try await server.listen(context)

@@ -42,7 +42,8 @@ private func recorded() -> (file: MemoryFile, writes: [FileWrite]) {
     return (file, writes)
 }
 
-@Suite struct FragmentWriterTests {
+@Suite
+struct FragmentWriterTests {
     @Test("A file begins with ftyp, a placeholder of 16 bytes and moov, and fragments follow")
     func layout() {
         let (file, _) = recorded()
@@ -72,7 +73,8 @@ private func recorded() -> (file: MemoryFile, writes: [FileWrite]) {
     }
 }
 
-@Suite struct MovieScanTests {
+@Suite
+struct MovieScanTests {
     @Test("E16: cut off at every byte, a file keeps exactly the fragments that are whole")
     func everyCut() {
         let (file, writes) = recorded()
@@ -118,7 +120,8 @@ private func recorded() -> (file: MemoryFile, writes: [FileWrite]) {
     }
 }
 
-@Suite struct FragmentTableTests {
+@Suite
+struct FragmentTableTests {
     @Test(
         "Finishing hides the fragments in one mdat and adds one table of all samples; a scan knows the file as finished"
     )
@@ -182,7 +185,8 @@ private func recorded() -> (file: MemoryFile, writes: [FileWrite]) {
     }
 }
 
-@Suite struct SampleEntryTests {
+@Suite
+struct SampleEntryTests {
     @Test(
         "E2, E17: avcC has the parameter sets, profile, compatibility and level of the SPS, and lengths of four bytes")
     func avcC() throws {

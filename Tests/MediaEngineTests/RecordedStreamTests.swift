@@ -26,7 +26,8 @@ private struct Records {
     func headers() -> [RTPHeader] { packets.compactMap { RTPHeader($0.span.bytes) } }
 }
 
-@Suite("Tracks that are recorded, through an engine") struct RecordedStreamTests {
+@Suite("Tracks that are recorded, through an engine")
+struct RecordedStreamTests {
     private let stream = RecordedStreamDescription(
         id: SubscriptionID(77), track: TrackID(1), keyframeInterval: .seconds(10))
 

@@ -26,7 +26,8 @@ private final class TemporaryFolder {
     }
 }
 
-@Suite struct RecordRingTests {
+@Suite
+struct RecordRingTests {
     /// Records of packets with `count` bytes each.
     private func batch(_ count: Int, packets: Int, first: Int) -> RecordBatch {
         var batch = RecordBatch(capacity: 1 << 20)
@@ -46,7 +47,7 @@ private final class TemporaryFolder {
         let ring = RecordRing(bytes: 1)
         var content: [UInt8] = []
         var sent = 0, received = 0
-        for turn in 0..<400 {
+        for turn in 0..<500 {
             let records = batch(1_000 + turn % 200, packets: 20, first: sent)
             ring.push(records.bytes)
             sent += 20
@@ -75,7 +76,8 @@ private final class TemporaryFolder {
     }
 }
 
-@Suite struct RecordingFolderTests {
+@Suite
+struct RecordingFolderTests {
     @Test("No name that leads out of the folder is taken for a name")
     func traversal() {
         for name in [
@@ -89,7 +91,8 @@ private final class TemporaryFolder {
     }
 }
 
-@Suite(.serialized) struct RecorderTests {
+@Suite(.serialized)
+struct RecorderTests {
     private static let track = TrackInfo(
         sid: "TR_camera", participant: "PA_ada", identity: "ada", name: "", kind: .audio, source: .microphone, mid: "0")
 

@@ -18,7 +18,8 @@ private struct MediaClock {
     }
 }
 
-@Suite struct LipSyncTests {
+@Suite
+struct LipSyncTests {
     @Test(
         "E10, E11: with clocks 400 ppm apart and jittered reports audio and video are aligned within 20 ms for two hours"
     )

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Recording
 
-@Suite struct VideoRecordingTests {
+@Suite
+struct VideoRecordingTests {
     /// `count` frames at 30 per second, a keyframe every `interval`; those of `lost` do not arrive.
     private func video(
         _ recorded: inout Recorded, frames: Range<Int>, keyEvery interval: Int = 30, lost: Set<Int> = [],
@@ -192,7 +193,8 @@ import Testing
     }
 }
 
-@Suite struct H264RecordingTests {
+@Suite
+struct H264RecordingTests {
     private static let sps2: [UInt8] = {
         var set = MadeFrame.sps720
         set[3] = 0x28
@@ -253,7 +255,8 @@ import Testing
     }
 }
 
-@Suite struct AudioRecordingTests {
+@Suite
+struct AudioRecordingTests {
     /// 20 ms of CELT in one frame, stereo.
     private static let toc: UInt8 = 0xfc
 
@@ -318,7 +321,8 @@ import Testing
     }
 }
 
-@Suite struct LongRecordingTests {
+@Suite
+struct LongRecordingTests {
     @Test(
         "E10: after two hours the last frame and the last packet lie exactly where their timestamps say, in both timescales"
     )

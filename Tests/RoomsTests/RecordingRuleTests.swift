@@ -5,7 +5,8 @@ import Testing
 
 @testable import Rooms
 
-@Suite("Recordings") struct RecordingRuleTests {
+@Suite("Recordings")
+struct RecordingRuleTests {
     private func recorded(_ bench: RoomBench) -> [TrackID] {
         bench.commands.compactMap { if case .record(let stream) = $0 { stream.track } else { nil } }
     }
