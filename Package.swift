@@ -172,7 +172,8 @@ let loadTests: [Target] = [
         name: "bench",
         dependencies: [
             "CInstruments", "Measuring", "Primitives", "RTP", "PayloadFormats", "Cryptography", "SRTP", "MediaControl",
-            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
+            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation", "Recording", "Recorder", "RoomService",
+            "Rooms",
         ], path: "LoadTests/Benchmarks", exclude: ["thresholds.json"], swiftSettings: settings),
 ]
 

@@ -30,13 +30,13 @@ public final class RecordRing: @unchecked Sendable {
     public var waiting: Int { tail.load(ordering: .acquiring) - head.load(ordering: .acquiring) }
 
     /// The producer: room for further bytes, and whether more than half of the ring is free.
-    var room: (room: Int, isAmple: Bool) {
+    public var room: (room: Int, isAmple: Bool) {
         let free = capacity - (tail.load(ordering: .relaxed) - head.load(ordering: .acquiring))
         return (free, free > capacity / 2)
     }
 
     /// The producer: appends whole records, for which there must be room.
-    func push(_ records: UnsafeRawBufferPointer) {
+    public func push(_ records: UnsafeRawBufferPointer) {
         let start = tail.load(ordering: .relaxed)
         precondition(records.count <= capacity - (start - head.load(ordering: .acquiring)), "more records than room")
         copy(records, to: start & (capacity - 1))
