@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build package test bench scenarios interop matrix loadtest compare busy links format lint sanitize fuzz nightly docs clean
+.PHONY: run build package test bench scenarios interop matrix loadtest compare busy links format lint sanitize fuzz nightly rolling docs clean
 
 ## Build for release, serve on loopback with a development key, print the URL of the console page.
 run: build
@@ -100,6 +100,13 @@ fuzz:
 ## make nightly PARTS="fuzz soak" FUZZ_SECONDS=60 SOAK_SECONDS=120
 nightly:
 	@Tests/Support/nightly.sh $(PARTS)
+
+## Two servers behind a small proxy are restarted one after the other under fifty members of ten meetings: how long each was without media.
+rolling:
+	Tests/Support/install.sh test
+	swift build $(STRICT) -c release --product martlet
+	swift build $(STRICT) -c release --product loadtest
+	.venv/bin/python Tests/Support/rolling.py
 
 ## Symbol graphs and the DocC pages of every module, into .build/docs.
 docs:

@@ -61,6 +61,7 @@ let modules: [Target] = [
     module("Formats", "PayloadFormats", []),
     module("Formats", "SDP", []),
     module("Formats", "MP4", []),
+    module("Formats", "PacketCapture", []),
     // Protocols: one peer's machines, sans-IO.
     module("Protocols", "Cryptography", ["COpenSSL"]),
     module("Protocols", "ICE", ["CNice"]),
@@ -79,10 +80,15 @@ let modules: [Target] = [
     // Runtime: threads, sockets, actors.
     module("Runtime", "Logging", []),
     module("Runtime", "NetworkIO", ["CLinux", "Logging"]),
-    module("Runtime", "MediaWorkers", ["NetworkIO", "ICE", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
+    module(
+        "Runtime", "MediaWorkers",
+        ["RTP", "NetworkIO", "ICE", "MediaControl", "MediaEngine", "Cryptography", "Logging"]),
     module(
         "Runtime", "RoomService",
-        ["Rooms", "AccessTokens", "Cryptography", "SDP", "MediaControl", "MediaWorkers", "NetworkIO", "Logging"]),
+        [
+            "Rooms", "AccessTokens", "Cryptography", "SDP", "PacketCapture", "MediaControl", "MediaWorkers",
+            "NetworkIO", "Logging",
+        ]),
     module("Runtime", "Storage", ["CSQLite"]),
     module("Runtime", "HTTPClient", ["CHTTPClient"]),
     module(
@@ -93,6 +99,7 @@ let modules: [Target] = [
         ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
+    module("Runtime", "Tracing", ["RoomService", "Rooms", "HTTPClient", "Logging"]),
     module("Runtime", "HTTPServing", ["NetworkIO", "COpenSSL", "Logging"]),
     // Edges: one module a protocol.
     module(
@@ -116,7 +123,7 @@ let modules: [Target] = [
     module(
         "Edges", "Telemetry",
         [
-            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "HTTPServing", "MediaControl",
+            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "Tracing", "HTTPServing", "MediaControl",
             "MediaWorkers", "Logging",
         ]),
 ].flatMap { $0 }
@@ -136,7 +143,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "Recorder", "HTTPClient", "Webhooks", "HTTPServing", "EdgeSupport",
+            "Storage", "SessionStore", "RuleStore", "Recorder", "HTTPClient", "Webhooks", "Tracing", "HTTPServing",
+            "EdgeSupport",
             "Signalling",
             "WHIP",
             "ControlAPI",
@@ -172,7 +180,8 @@ let loadTests: [Target] = [
         name: "bench",
         dependencies: [
             "CInstruments", "Measuring", "Primitives", "RTP", "PayloadFormats", "Cryptography", "SRTP", "MediaControl",
-            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation", "Recording", "Recorder", "RoomService",
+            "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation", "MP4", "Recording", "Recorder",
+            "RoomService",
             "Rooms",
         ], path: "LoadTests/Benchmarks", exclude: ["thresholds.json"], swiftSettings: settings),
 ]
@@ -184,6 +193,7 @@ let testTargets: [Target] = [
     tests(of: "PayloadFormats", also: ["RTP"]),
     tests(of: "SDP"),
     tests(of: "MP4"),
+    tests(of: "PacketCapture"),
     tests(of: "Cryptography"),
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
     tests(of: "DTLS", also: ["Cryptography"]),
@@ -202,7 +212,9 @@ let testTargets: [Target] = [
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
     tests(of: "NetworkIO", also: ["CLinux"]),
-    tests(of: "MediaWorkers", also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging"]),
+    tests(
+        of: "MediaWorkers",
+        also: ["MediaControl", "MediaEngine", "Cryptography", "NetworkIO", "Logging", "RTP", "Simulation"]),
     tests(
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
@@ -223,6 +235,7 @@ let testTargets: [Target] = [
             "EdgeTestSupport", "RoomService", "Rooms", "AccessTokens", "Storage", "NetworkIO", "Cryptography",
             "Logging",
         ]),
+    tests(of: "Tracing", also: ["RoomService", "Rooms", "HTTPClient", "Logging"]),
     tests(of: "HTTPServing", also: ["CSoup", "COpenSSL", "Cryptography", "Logging", "NetworkIO"]),
     .target(
         name: "EdgeTestSupport",
@@ -230,7 +243,9 @@ let testTargets: [Target] = [
             "Primitives", "MediaControl", "AccessTokens", "Rooms", "RoomService", "HTTPServing", "EdgeSupport",
             "Logging",
         ], path: "Tests/EdgeTestSupport", swiftSettings: settings),
-    tests(of: "EdgeSupport", also: ["EdgeTestSupport", "AccessTokens", "HTTPServing", "Rooms", "MediaControl"]),
+    tests(
+        of: "EdgeSupport",
+        also: ["EdgeTestSupport", "AccessTokens", "HTTPServing", "RoomService", "Rooms", "MediaControl"]),
     tests(
         of: "Signalling",
         also: [
@@ -246,7 +261,8 @@ let testTargets: [Target] = [
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(
         of: "Telemetry",
-        also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "MediaControl", "MediaWorkers"]),
+        also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "Rooms", "MediaControl", "MediaWorkers"]
+    ),
     tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
     .testTarget(
         name: "ScenarioTests", dependencies: ["Primitives", "MediaControl", "MediaEngine", "Simulation"],

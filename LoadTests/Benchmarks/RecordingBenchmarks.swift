@@ -1,3 +1,4 @@
+import MP4
 import MediaControl
 import MediaEngine
 import Primitives

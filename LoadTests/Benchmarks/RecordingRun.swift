@@ -41,8 +41,7 @@ struct RecordingRun {
                 .track(recording: "RC_1", stream: SubscriptionID(id), track: TrackID(id), info), room: "bench",
                 roomSID: "RM_1")
         }
-        print("recording", terminator: "\n")
-        fflush(stdout)
+        FileHandle.standardOutput.write(Data("recording\n".utf8))
         send(from: &sources, to: ring)
     }
 

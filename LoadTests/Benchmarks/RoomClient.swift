@@ -15,13 +15,17 @@ final class RoomClient {
     private let transport: ClientTransport
     private let server: SocketAddress
     private var socket: UDPSocket
+    /// Its connection where it has no UDP.
+    private let stream: FramedSocket?
     private var batch = OutboundBatch(datagrams: 16, bytes: 32_768)
     private var video: PacketSource
     private var sound: PacketSource
     private var framesSent = 0
 
     init(
-        _ number: UInt64, _ context: ClientContext, _ certificate: Certificate, server: SocketAddress, isPublisher: Bool
+        _ number: UInt64, _ context: ClientContext, _ certificate: Certificate, server: SocketAddress,
+        isPublisher: Bool,
+        overTCP: Bool = false
     ) throws {
         self.number = number
         self.isPublisher = isPublisher
@@ -41,6 +45,7 @@ final class RoomClient {
         configuration.joinsReceived = false
         configuration.segmentsSent = false
         socket = try UDPSocket(configuration)
+        stream = overTCP ? FramedSocket(port: server.port) : nil
         video = PacketSource(ssrc: UInt32(number * 2) << 8)
         sound = PacketSource(ssrc: UInt32(number * 2 + 1) << 8)
     }
@@ -59,6 +64,12 @@ final class RoomClient {
 
     /// Takes and answers what waits.
     func drain() {
+        if let stream {
+            guard !transport.isConnected else { return stream.discard() }
+            var answers = OutboundBatch(datagrams: 16, bytes: 32_768)
+            stream.drain { _ = transport.receive($0, from: server, at: MonotonicClock.now(), into: &answers) }
+            stream.send(answers)
+        }
         while let run = socket.receive() {
             for index in 0..<run.count {
                 _ = transport.receive(run[index], from: server, at: MonotonicClock.now(), into: &batch)
@@ -87,7 +98,7 @@ final class RoomClient {
 
     private func flush() {
         guard batch.count > 0 else { return }
-        socket.send(batch)
+        if let stream { stream.send(batch) } else { socket.send(batch) }
         batch.removeAll()
     }
 }

@@ -24,6 +24,8 @@ struct RoomRun {
     /// Only so many microphones are forwarded; nil: all.
     var loudest: Int?
     var seconds = 10
+    /// Subscribers have no UDP.
+    var overTCP = false
     var profiles = "SRTP_AEAD_AES_128_GCM"
 
     init(arguments: [String]) {
@@ -31,6 +33,7 @@ struct RoomRun {
         while let name = rest.popFirst() {
             switch name {
             case "--meeting": isMeeting = true
+            case "--tcp": overTCP = true
             case "--silent": hasSound = false
             case "--cm": profiles = "SRTP_AES128_CM_SHA1_80"
             case "--loudest": loudest = Int(rest.popFirst() ?? "")
@@ -63,16 +66,20 @@ struct RoomRun {
         var clients: [RoomClient] = []
         let count = isMeeting ? publishers : publishers + subscribers
         for number in 1...UInt64(count) {
-            let client = try RoomClient(number, context, certificate, server: server, isPublisher: number <= publishers)
+            let client = try RoomClient(
+                number, context, certificate, server: server, isPublisher: number <= publishers,
+                overTCP: overTCP && number > publishers)
             await worker.apply([.addPeer(client.description)])
             try client.connect()
             clients.append(client)
         }
         for publisher in 1...UInt64(publishers) { await worker.apply(tracks(of: publisher, clients: clients)) }
         let sources = clients.prefix(publishers).map { $0 }
-        send(from: sources, seconds: 1, reference: nil)
+        // Their connections would fill.
+        let readers = overTCP ? Array(clients.dropFirst(publishers)) : []
+        send(from: sources, to: readers, seconds: 1, reference: nil)
         let before = await worker.statistics(), start = ThreadTime.nanoseconds(of: "media-0")
-        send(from: sources, seconds: seconds, reference: reference)
+        send(from: sources, to: readers, seconds: seconds, reference: reference)
         let after = await worker.statistics(), end = ThreadTime.nanoseconds(of: "media-0")
         report(before, after, nanoseconds: Double(end - start), unit: reference.nanoseconds)
         await pool.stop()
@@ -94,7 +101,9 @@ struct RoomRun {
     }
 
     /// Sends in real time; publishers' frames are spread over the frame interval.
-    private func send(from publishers: [RoomClient], seconds: Int, reference: ReferencePacket?) {
+    private func send(
+        from publishers: [RoomClient], to readers: [RoomClient], seconds: Int, reference: ReferencePacket?
+    ) {
         let bytesAFrame = videoKilobits * 1_000 / 8 / 30
         let packets = max(1, (bytesAFrame + 1_099) / 1_100)
         let start = MonotonicClock.now()
@@ -122,6 +131,7 @@ struct RoomRun {
                 reference.sample()
                 nextSample = now + .milliseconds(100)
             }
+            if turn % 10 == 0 { for reader in readers { reader.drain() } }
             turn += 1
             usleep(300)
         }

@@ -105,6 +105,7 @@ class Figures:
                 "estimates": self.estimates, "reasons": self.reasons, "sent": self.sent, "metrics": self.metrics}
 
 
+NEVER = float("inf")
 COLUMNS = {"kbit/s": 0, "frames/s": 1, "freezes": 0, "frozen s": 1, "longest freeze s": 2, "s to right size": 1, "right %": 0, "changes": 0,
            "in 5 s": 0, "buffer ms": 0}
 HEAD = ["case", "server", "runs", *COLUMNS]
@@ -112,7 +113,7 @@ HEAD = ["case", "server", "runs", *COLUMNS]
 
 def spread(values, digits):
     """The median of some runs, with the least and the most where they differ; None is "never"."""
-    ordered = sorted(values, key=lambda one: float("inf") if one is None else one)
+    ordered = sorted(values, key=lambda one: NEVER if one is None else one)
     texts = ["never" if one is None else f"{one:.{digits}f}" for one in (ordered[(len(ordered) - 1) // 2], ordered[0], ordered[-1])]
     return texts[0] if texts[1] == texts[2] else f"{texts[0]} [{texts[1]}-{texts[2]}]"
 
@@ -151,3 +152,46 @@ def table(figures):
     rows = [HEAD] + summaries(figures)
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+README_HEAD = ["link", "server", "frames/s", "longest freeze, s: median, worst", "bound", "seconds to the right size, at each change: medians (worst)", "bound",
+               "at the right size", "bound", "changes of size", "bound"]
+
+
+def markdown(figures):
+    """The rows of LoadTests/README.md: medians and the worst of a case's runs, each with its bound beside it; what is beyond its bound is bold."""
+    groups = {}
+    for one in figures:
+        groups.setdefault((one.case.name, one.server), []).append(one)
+    rows = [README_HEAD, ["---"] * len(README_HEAD)] + [_readme_row(group) for group in groups.values()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _readme_row(runs):
+    case, rows = runs[0].case, [one.row() for one in runs]
+    bounds = case.bounds
+
+    def cell(value, digits, bound, is_least=False):
+        text = "never" if value == NEVER else f"{value:.{digits}f}"
+        is_beyond = bound is not None and (value < bound if is_least else value > bound)
+        return f"**{text}**" if is_beyond else text
+
+    def pair(column, digits, bound, scale=1, is_least=False):
+        values = sorted((row[column] for row in rows), reverse=is_least)
+        limit = None if bound is None else bound * scale
+        return ", ".join(cell(one, digits, limit, is_least) for one in (values[(len(values) - 1) // 2], values[-1]))
+
+    def bound_cell(bound, unit=""):
+        return "–" if bound is None else f"{bound:g}{unit}"
+
+    moments = [sorted(NEVER if one is None else one for one in moment) for moment in zip(*(row["s to right size"] for row in rows))]
+    medians = [moment[(len(moment) - 1) // 2] for moment in moments]
+    worst = max((moment[-1] for moment in moments), default=0)
+    right = " ".join(cell(one, 1, bounds.right) for one in medians)
+    if f"{worst:.1f}" not in [f"{one:.1f}" for one in medians]:
+        right += f" ({cell(worst, 1, bounds.right)})"
+    frames = sorted(row["frames/s"] for row in rows)
+    share = pair("right %", 0, bounds.share, scale=100, is_least=True) + " %"
+    return [("Firefox, " if case.viewer == "firefox" else "") + case.about, runs[0].server, f"{frames[(len(frames) - 1) // 2]:.1f}",
+            pair("longest freeze s", 2, bounds.freeze), bound_cell(bounds.freeze), right, bound_cell(bounds.right), share,
+            bound_cell(bounds.share and 100 * bounds.share, " %"), pair("changes", 0, bounds.changes), bound_cell(bounds.changes)]

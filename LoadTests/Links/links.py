@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real browsers over emulated links: one Chromium publishes, another one or a Firefox behind a bad link watches, and says what it saw.
 
-    make links                                  all cases, Martlet and, where a case says so, Janus: a table and .build/links/links.html
+    make links                                  all cases, Martlet and, where a case says so, Janus: a table, .build/links/links.html and rows.md
     make links ONLY="step loss-2"               some of them
     make links ONLY=firefox-step ROUNDS=1       one run instead of five
 
@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "Tests/InteropTests"), str(HERE)]
 
 import peers  # noqa: E402
 from cases import CASES, PEERS  # noqa: E402
-from figures import Figures, table  # noqa: E402
+from figures import Figures, markdown, table  # noqa: E402
 from page import write_page  # noqa: E402
 from support.chromium import EXECUTABLE, chromium, one_stream, open_room, room_address, until  # noqa: E402
 from support.firefox import firefox  # noqa: E402
@@ -217,7 +217,8 @@ def main():
         (chosen.out / "links.json").write_text(json.dumps([one.as_json() for one in all_figures], indent=1))
         write_page(all_figures, chosen.out / "links.html")
         print(table(all_figures))
-        print(f"The plots are in {chosen.out / 'links.html'}")
+        (chosen.out / "rows.md").write_text(markdown(all_figures) + "\n")
+        print(f"The plots are in {chosen.out / 'links.html'}, the rows for LoadTests/README.md in {chosen.out / 'rows.md'}")
     if found := [peers.play(case) for case in wanted if case in PEERS]:
         (chosen.out / "peers.json").write_text(json.dumps([one.as_json() for one in found], indent=1))
         print(peers.table(found))

@@ -43,7 +43,12 @@ struct ConnectionShare {
     let wanted: Int
     let publicConnections: Int
 
-    /// Shares out `openFiles`, of which `inUse` are open already.
+    /// TCP connections of each media worker: together a quarter of what there is beyond a small server's needs.
+    static func mediaConnections(openFiles: Int, workers: Int, wanted: Int) -> Int {
+        min(wanted, max(1, (openFiles - 64) / 4 / max(1, workers)))
+    }
+
+    /// Shares out `openFiles`, of which `inUse` are open already or belong to others.
     init(openFiles: Int, inUse: Int, wanted: Int = HTTPServerConfiguration(host: "", port: 0).maximumConnections)
         throws(CommandError)
     {
@@ -61,11 +66,11 @@ struct ConnectionShare {
 }
 
 extension Configuration {
-    /// The two listeners, each with its share of `openFiles`. Media's are open by now.
+    /// The two listeners, each with its share of `openFiles`. Media's sockets are open by now, and it may have `media` connections.
     func listeners(
-        openFiles: Int, _ logger: Logger
+        openFiles: Int, media: Int, _ logger: Logger
     ) throws(CommandError) -> (publicHTTP: HTTPServerConfiguration, privateHTTP: HTTPServerConfiguration) {
-        let share = try ConnectionShare(openFiles: openFiles, inUse: OpenFiles.inUse())
+        let share = try ConnectionShare(openFiles: openFiles, inUse: OpenFiles.inUse() + media)
         if share.publicConnections < share.wanted {
             logger.warning(
                 "the limit on open files bounds HTTP connections; to allow more, raise it (ulimit -n, LimitNOFILE=)",

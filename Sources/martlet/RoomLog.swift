@@ -37,6 +37,7 @@ extension RoomLogEvent {
         case .lockChanged: "room locked"
         case .policyChanged: "policy changed"
         case .permissionsChanged: "permissions changed"
+        case .captureChanged(_, let notice): notice.isActive ? "packet capture started" : "packet capture ended"
         case .dominantSpeakerChanged: "dominant speaker changed"
         case .qualityChanged: "quality changed"
         case .recording(let event): event.words
@@ -91,6 +92,11 @@ extension RoomLogEvent {
             return ["room": room, "lock": .text(lock.rawValue), "by": .text(by ?? "operator")]
         case .policyChanged(let revision):
             return ["room": room, "revision": .text("\(revision)")]
+        case .captureChanged(let participant, let notice):
+            return [
+                "room": room, "participant": .text(participant), "capture": .text(notice.id), "by": .text(notice.by),
+                "payload": .text("\(notice.keepsPayload)"),
+            ]
         case .permissionsChanged(let participant, let permissions):
             return ["room": room, "participant": .text(participant), "permissions": .text(permissions.words)]
         case .noCommonCodec(let participant, let track):

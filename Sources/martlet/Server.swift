@@ -16,6 +16,7 @@ import SessionStore
 import Signalling
 import Storage
 import Telemetry
+import Tracing
 import WHIP
 import Webhooks
 
@@ -25,8 +26,9 @@ struct Server {
     let workers: MediaWorkerPool
     let rooms: RoomService
     private let recorder: Recorder?
-    private let recorderTask: Task<Void, Never>?
     let webhooks: Webhooks
+    private let traces: TraceExporter?
+    private let tracesTask: Task<Void, Never>?
     private let roomsTask: Task<Void, Never>
     private let webhooksTask: Task<Void, Never>
     private let sessions: SessionStore
@@ -50,7 +52,7 @@ struct Server {
         let logger = Logger("martlet", output: output)
         let openFiles = OpenFiles.raiseLimit()
         let live = LiveConfiguration(configuration, openFiles: openFiles)
-        let workers = try startWorkers(configuration, logger)
+        let (workers, connections) = try startWorkers(configuration, openFiles: openFiles, logger)
         let database = try openDatabase(configuration)
         let sessions = SessionStore(
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
@@ -59,15 +61,15 @@ struct Server {
         let recorder = try openRecorder(configuration, workers, logger)
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
+        let traces = Self.traceExporter(configuration, logger)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            keep: { await rules.keep($0, logger) }, recorder: recorder, load: load)
+            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, load: load)
         try await restore(rules, rooms, logger)
         let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
-        let recorderTask = recorder.map { recorder in Task { await recorder.run(rooms) } }
         let webhooksTask = Task { await webhooks.run() }
         let sessionsTask = Task {
             await sessions.run {
@@ -81,19 +83,19 @@ struct Server {
                 isRevoked: { rooms.revocations.revokes($0, now: MonotonicClock.now()) }),
             iceServers: ICEServers(live.iceServers, now: { MonotonicClock.wallMilliseconds() / 1_000 }),
             server: "martlet/\(Martlet.version)", logger: logger.named("edges"), now: { MonotonicClock.now() })
-        let listeners = try configuration.listeners(openFiles: openFiles, logger)
+        let listeners = try configuration.listeners(openFiles: openFiles, media: connections, logger)
         let publicListener = HTTPServer(configuration: listeners.publicHTTP, logger: logger.named("http"))
         let addresses = AddressKeeper(configuration, workers, rooms, logger.named("addresses"))
         // Before anybody joins: descriptions keep what they say.
         let areKnown = await addresses?.ask() ?? false
         let keepers = [
             Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
-            Task { await LoadKeeper.run(load, workers, rooms) },
+            Task { await LoadKeeper.run(load, workers, rooms) }, Task { if let recorder { await recorder.run(rooms) } },
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, recorder: recorder, recorderTask: recorderTask,
-            webhooks: webhooks, roomsTask: roomsTask,
+            live: live, workers: workers, rooms: rooms, recorder: recorder, webhooks: webhooks, traces: traces,
+            tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             addresses: addresses, publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
@@ -111,13 +113,20 @@ struct Server {
         logger.info("ready", ["http": .number(publicListener.port), "version": .text(Martlet.version)])
     }
 
+    /// The workers, and how many TCP connections they may have together.
     private static func startWorkers(
-        _ configuration: Configuration, _ logger: Logger
-    ) throws(CommandError) -> MediaWorkerPool {
+        _ configuration: Configuration, openFiles: Int, _ logger: Logger
+    ) throws(CommandError) -> (MediaWorkerPool, connections: Int) {
         do {
             let certificate = try Certificate.selfSigned()
-            return try MediaWorkerPool(
-                configuration: configuration.mediaHere, certificate: certificate, logger: logger.named("media"))
+            var media = configuration.mediaHere
+            let count = media.workers > 0 ? media.workers : Processors.usable.count
+            media.maximumTCPConnections = ConnectionShare.mediaConnections(
+                openFiles: openFiles, workers: count, wanted: media.maximumTCPConnections)
+            let pool = try MediaWorkerPool(
+                configuration: media, certificate: certificate, logger: logger.named("media"))
+            let usesTCP = media.acceptsTCP || media.sharedTCPPort != nil
+            return (pool, usesTCP ? count * media.maximumTCPConnections : 0)
         } catch {
             throw CommandError(message: "martlet: \(configuration.explain(error))", exitCode: 1)
         }
@@ -173,6 +182,24 @@ struct Server {
             exitCode: 1)
     }
 
+    private static func traceExporter(_ configuration: Configuration, _ logger: Logger) -> TraceExporter? {
+        configuration.traceCollector.map { endpoint in
+            TraceExporter(
+                endpoint: endpoint,
+                encode: { traces in
+                    var random = SystemRandomNumberGenerator()
+                    return JSONCoding.encode(
+                        TraceModel(traces, server: "martlet/\(Martlet.version)", using: &random))
+                }, logger: logger.named("traces"))
+        }
+    }
+
+    /// What takes the traces of joins; nil where nobody wants them.
+    private static func adder(to traces: TraceExporter?) -> (@Sendable (JoinTrace) -> Void)? {
+        guard let traces else { return nil }
+        return { traces.add($0) }
+    }
+
     private static func openWebhooks(
         _ configuration: Configuration, _ database: Database, _ rooms: RoomService, _ logger: Logger
     ) async throws(CommandError) -> Webhooks {
@@ -193,15 +220,21 @@ struct Server {
 
     private func listen(_ context: EdgeContext) async throws(CommandError) {
         let signalling = SignallingEdge(context: context, limits: configuration.publicHTTP.webSocket)
-        let publicRouter = publicRoutes(context, signalling)
+        let api = controlAPI(context)
+        let publicRouter = publicRoutes(context, signalling, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, workers: workers, recorder: recorder, listener: publicListener,
+            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder,
+            listener: publicListener,
             health: health, version: Martlet.version
         ).register(on: &privateRouter)
+        let isPrivate = configuration.apiListener == .privateOne
+        if isPrivate { api.register(on: &privateRouter) }
         let privateRoutes = privateRouter
-        try await start(privateListener, .privateOne, privateRoutes)
-        try await start(publicListener, .publicOne, publicRouter, [signalling.webSocketRoute])
+        let (apiSockets, publicSockets) = (api.webSocketRoutes, [signalling.webSocketRoute])
+        try await start(privateListener, .privateOne, privateRoutes, isPrivate ? apiSockets : [])
+        try await start(
+            publicListener, .publicOne, publicRouter, isPrivate ? publicSockets : publicSockets + apiSockets)
     }
 
     private func start(
@@ -216,17 +249,25 @@ struct Server {
         }
     }
 
-    private func publicRoutes(_ context: EdgeContext, _ signalling: SignallingEdge) -> Router {
+    private func controlAPI(_ context: EdgeContext) -> ControlAPIEdge {
+        ControlAPIEdge(
+            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder,
+            callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
+    }
+
+    private func publicRoutes(
+        _ context: EdgeContext, _ signalling: SignallingEdge, _ api: ControlAPIEdge
+    ) -> Router {
         let crossOrigin = CrossOrigin(allowedOrigins: configuration.allowedOrigins)
         var router = Router(refuse: { Problem($0).response }, finish: { crossOrigin.apply($0, &$1) })
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         WHIPEdge(context: context).register(on: &router)
-        ControlAPIEdge(
-            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder,
-            callsPerSecond: configuration.apiCallsPerSecond,
-            node: nodeReporter(), drain: drainer()
-        ).register(on: &router)
+        if configuration.apiListener == .publicOne {
+            api.register(on: &router)
+        } else {
+            api.registerForClients(on: &router)
+        }
         if configuration.isDevelopment {
             let key = Configuration.developmentKey
             DevelopmentTokens(
@@ -283,13 +324,15 @@ struct Server {
         await workers.stop()
         // No further records come: what is in the rings is written and every file finished.
         recorder?.stop()
-        await recorderTask?.value
         for keeper in keepers {
             keeper.cancel()
             await keeper.value
         }
         await roomsTask.value
         await webhooksTask.value
+        traces?.finish()
+        tracesTask?.cancel()
+        await tracesTask?.value
         sessions.finish()
         await sessionsTask.value
         await privateListener.stop()

@@ -47,6 +47,19 @@ struct EstimatorTests {
         #expect(delays.percentile(0.95) <= 60)
     }
 
+    @Test(
+        "H1: a limit that two probes in a row agree on is the estimate within 4 s, also where most of the link is used")
+    func confirmed() {
+        // Four fifths of the link: neither so little that the source is the limit, nor so much that the queue grows.
+        var bench = PathBench(rate: 250e3) { _, _ in 200e3 }
+        bench.demand = { _ in (560e3, 1_900e3) }
+        bench.run(seconds: 20)
+        let estimates = bench.estimates(from: 4).map { $0 / 250e3 }
+        note("confirmed: p5 \(estimates.percentile(0.05)) p95 \(estimates.percentile(0.95))")
+        #expect(estimates.percentile(0.95) <= 1.05)
+        #expect(estimates.percentile(0.05) >= 0.85)
+    }
+
     @Test("H2: the estimate follows a step down within 1.5 s, and a step up within 8 s")
     func steps() {
         var bench = PathBench(rate: 3_000e3)

@@ -20,10 +20,12 @@ struct ConsolePageTests {
         return absolute + imported
     }
 
-    /// Every file that is reached from "/", with its answer.
-    func files() async throws -> [(path: String, response: HTTPResponse)] {
+    static let pages = ["/", "/check", "/reference"]
+
+    /// Every file that is reached from a page, or from all, with its answer.
+    func files(of page: String? = nil) async throws -> [(path: String, response: HTTPResponse)] {
         var found: [(path: String, response: HTTPResponse)] = []
-        var waiting = ["/"]
+        var waiting = page.map { [$0] } ?? Self.pages
         while let path = waiting.popLast() {
             guard !found.contains(where: { $0.path == path }) else { continue }
             let response = await router.handle(try request(.get, path))
@@ -33,7 +35,7 @@ struct ConsolePageTests {
         return found
     }
 
-    @Test("Every file that the page loads exists, with the type that its name says")
+    @Test("Every file that the pages load exists, with the type that its name says")
     func complete() async throws {
         let files = try await files()
         #expect(files.count > 15)
@@ -61,10 +63,10 @@ struct ConsolePageTests {
         }
     }
 
-    @Test("The page contains every element that a script looks up by id")
-    func elements() async throws {
-        let page = await router.handle(try request(.get, "/")).text
-        for (path, response) in try await files() where path.hasSuffix(".js") {
+    @Test("A page contains every element that its scripts look up by id", arguments: pages)
+    func elements(path: String) async throws {
+        let page = await router.handle(try request(.get, path)).text
+        for (path, response) in try await files(of: path) where path.hasSuffix(".js") {
             for match in response.text.matches(of: /(?:element|getElementById)\("([a-z-]+)"\)/) {
                 #expect(page.contains("id=\"\(match.output.1)\""), "\(path): \(match.output.1)")
             }

@@ -62,6 +62,44 @@ struct EventTests {
         #expect(lines[2].hasPrefix(#"data: {"at":"#) && lines[3].isEmpty && lines[4].isEmpty)
     }
 
+    @Test(
+        "I4: a WebSocket gets the entries of the stream after its cursor, what was missed first, and then what happens")
+    func webSocket() async throws {
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let socket = ScriptedEventSocket()
+        let cursor = try #require(EventCursor(text: "zz-9"))
+        let feed = await house.rooms.rooms.follow(room: nil, after: cursor)
+        let serving = Task { await EventSocketFeed.run(feed, on: socket) }
+        var texts = socket.texts.makeAsyncIterator()
+        #expect(await texts.next() == #"{"type":"eventsMissed"}"#)
+        #expect(try await house.ask(.put, "/v1/rooms/R/lock", #"{"password":"x"}"#).status == 200)
+        let streamed = try await ask("/v1/events?after=0").response.body
+        for type in ["roomStarted", "lockChanged"] {
+            let text = try #require(await texts.next())
+            #expect(text.contains(#""type":"\#(type)""#) && String(decoding: streamed, as: UTF8.self).contains(text))
+        }
+        socket.receive("anything")
+        #expect(await socket.closes.first { _ in true } == 1003)
+        await serving.value
+    }
+
+    @Test("A WebSocket whose client is gone ends its feed, and one that the feed leaves behind is told to come again")
+    func webSocketEnds() async throws {
+        let socket = ScriptedEventSocket()
+        let serving = Task {
+            await EventSocketFeed.run(await house.rooms.rooms.follow(room: nil, after: nil), on: socket)
+        }
+        socket.end()
+        await serving.value
+        let late = ScriptedEventSocket()
+        let feed = await house.rooms.rooms.follow(room: nil, after: nil)
+        await house.rooms.rooms.shutDown()
+        let behind = Task { await EventSocketFeed.run(feed, on: late) }
+        #expect(await late.closes.first { _ in true } == 1013)
+        late.end()
+        await behind.value
+    }
+
     @Test("What happens in all rooms is not for a moderator of one, and nothing is for members")
     func permissions() async throws {
         func status(_ target: String, _ room: String?, _ change: (inout VideoGrant) -> Void) async throws -> Int {

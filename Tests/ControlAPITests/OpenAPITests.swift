@@ -55,6 +55,28 @@ struct OpenAPITests {
         }
     }
 
+    @Test("Every body that a call takes has an example, which its schema permits")
+    func examples() async throws {
+        let document = try await document()
+        let checker = SchemaChecker(document: document)
+        var count = 0
+        for (path, item) in try #require(document["paths"] as? [String: [String: Any]]) {
+            for (method, operation) in item {
+                guard let operation = operation as? [String: Any],
+                    let body = operation["requestBody"] as? [String: Any],
+                    let content = body["content"] as? [String: [String: Any]]
+                else { continue }
+                for media in content.values {
+                    let example = try #require(media["example"], "\(method) \(path)")
+                    let faults = checker.faults(example, try #require(media["schema"] as? [String: Any]))
+                    #expect(faults.isEmpty, "\(method) \(path): \(faults)")
+                    count += 1
+                }
+            }
+        }
+        #expect(count > 15)
+    }
+
     @Test("Every reference leads somewhere, every operation has an id of its own")
     func references() async throws {
         let document = try await document()

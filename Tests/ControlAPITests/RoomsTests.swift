@@ -105,6 +105,72 @@ struct RoomsTests {
                 .isEmpty == true)
     }
 
+    @Test("Every list comes in pages that follow each other without a gap")
+    func allPages() async throws {
+        for index in 0..<5 {
+            #expect(try await house.ask(.put, "/v1/presets/p\(index)", "{}").status == 201)
+            #expect(try await house.ask(.put, "/v1/revocations/identity/i\(index)", "{}").status == 200)
+            #expect(try await house.ask(.put, "/v1/webhooks/w\(index)", Self.webhook).status == 201)
+            _ = try await house.publisher("ada \(index)", in: "hall")
+        }
+        for path in ["presets", "revocations", "webhooks", "rooms/hall/participants", "rooms/hall/tracks"] {
+            let name = try #require(path.split(separator: "/").last.map(String.init))
+            let whole = try await house.ask(.get, "/v1/\(path)")
+            #expect(whole.list(name).count == (name == "tracks" ? 10 : 5) && whole.members["next"] == nil, "\(path)")
+            var paged: [[String: Any]] = []
+            var query = "limit=2"
+            while true {
+                let page = try await house.ask(.get, "/v1/\(path)?\(query)")
+                #expect(page.list(name).count <= 2)
+                paged += page.list(name)
+                guard let next = page.members["next"] as? String else { break }
+                query = "limit=2&after=\(PercentCoding.encode(next))"
+            }
+            #expect(paged as NSArray == whole.list(name) as NSArray, "\(path)")
+        }
+        for identity in ["ada 1", "ada 3", "ada 2"] {
+            let target = "/v1/rooms/hall/participants/\(PercentCoding.encode(identity))?ban=60"
+            #expect(try await house.ask(.delete, target).status == 200)
+        }
+        let bans = try await house.ask(.get, "/v1/rooms/hall/bans?limit=2")
+        #expect(bans.list("bans").map { $0["identity"] as? String } == ["ada 1", "ada 2"])
+        let next = PercentCoding.encode(try #require(bans.members["next"] as? String))
+        #expect(
+            try await house.ask(.get, "/v1/rooms/hall/bans?after=\(next)").list("bans").map {
+                $0["identity"] as? String
+            }
+                == ["ada 3"])
+    }
+
+    private static let webhook =
+        #"{"url":"https://hooks.example.org/","secret":"secret-secret-secret-secret-0001"}"#
+
+    @Test("PUT makes a room once, however often it is called, and leaves it as it is")
+    func ensured() async throws {
+        let body = #"{"metadata":"m","policy":{"maxParticipants":4}}"#
+        let made = try await house.ask(.put, "/v1/rooms/R", body)
+        #expect(made.status == 201 && made.members["metadata"] as? String == "m")
+        let again = try await house.ask(.put, "/v1/rooms/R", #"{"metadata":"other"}"#)
+        #expect(again.status == 200 && again.response.body == made.response.body)
+        #expect(try await house.ask(.put, "/v1/rooms/R", #"{"name":"Q"}"#).status == 400)
+        #expect(try await house.ask(.put, "/v1/rooms/Q", #"{"preset":"none"}"#).code == "preset_not_found")
+        var grant = VideoGrant()
+        grant.roomAdmin = true
+        #expect(try await house.ask(.put, "/v1/rooms/Q", grant: grant).status == 403)
+    }
+
+    @Test("Where the API is served elsewhere, clients still find their ICE servers, and nothing else")
+    func clientsAlone() async throws {
+        var router = Router(refuse: { Problem($0).response })
+        House.edge(house.rooms).registerForClients(on: &router)
+        let served = router
+        func status(_ target: String) async throws -> Int {
+            await served.handle(try request(.get, target, token: TestTokens.token("ada", .join("R")))).status
+        }
+        #expect(try await status("/v1/ice-servers") == 200)
+        for target in ["/v1/rooms", "/v1/events", "/openapi.json"] { #expect(try await status(target) == 404) }
+    }
+
     @Test("A room is made, listed, shown, and ended")
     func life() async throws {
         let made = try await house.ask(

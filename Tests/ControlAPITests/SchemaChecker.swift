@@ -42,7 +42,8 @@ struct SchemaChecker {
         let missing = (schema["required"] as? [String] ?? []).filter { object[$0] == nil }
         return missing.map { "\(place).\($0) is missing" }
             + object.flatMap { name, member in
-                properties[name].map { faults(member, $0, at: "\(place).\(name)") } ?? ["\(place).\(name) is unknown"]
+                (properties[name] ?? schema["additionalProperties"] as? [String: Any])
+                    .map { faults(member, $0, at: "\(place).\(name)") } ?? ["\(place).\(name) is unknown"]
             }
     }
 

@@ -35,6 +35,10 @@ public final class TestPlane: MediaPlane {
             var report = MediaReport()
             if withHistory { report.downlinks = [Self.history] }
             return report
+        case .captures(let peers):
+            var report = MediaReport()
+            report.captures = peers.map { CapturedPackets(peer: $0, records: [], dropped: 0) }
+            return report
         }
     }
     /// One decision, about nothing that is known, and one estimate.

@@ -144,6 +144,34 @@ struct WebSocketTests {
         }
     }
 
+    @Test("A source that waits for its reader is held up by a slow one, and told when the socket is gone")
+    func drained() async throws {
+        let taken = Mutex(0)
+        let ended = Gate()
+        let source = WebSocketRoute("/source", protocols: []) { _ in
+            .accept { connection in
+                let text = String(repeating: "x", count: 1 << 20)
+                while await connection.sendAndDrain(text) { taken.withLock { $0 += 1 } }
+                #expect(!connection.isOpen)
+                ended.open()
+            }
+        }
+        try await ServerFixture.with(webSockets: [source]) { server in
+            do {
+                let client = try await WebSocketClient(port: server.port, "/source", receiveBuffer: 4_096)
+                for _ in 0..<3 { #expect(try await client.receive()?.payload.count == 1 << 20) }
+                var before = -1
+                while before != taken.withLock({ $0 }) {
+                    before = taken.withLock { $0 }
+                    for _ in 0..<20 { await server.finishTurn() }
+                }
+                #expect((3..<32).contains(before), "\(before) MiB were taken from the source")
+                #expect(server.statistics.slowReaders == 0)
+            }
+            await ended.wait()
+        }
+    }
+
     @Test("Endless pings or fragments close the socket with 1008; some of either are accepted")
     func controlFlood() async throws {
         try await ServerFixture.with(webSockets: [Self.echo]) { server in

@@ -14,7 +14,7 @@ PAGE = ROOT / "Sources/Edges/ControlAPI/ControlAPI.docc/Backends.md"
 
 def test_the_python_of_the_page_for_backends_mints_creates_watches_and_ends(capfd):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     page = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), page)
@@ -23,6 +23,9 @@ def test_the_python_of_the_page_for_backends_mints_creates_watches_and_ends(capf
         token = page["access_token"](KEY, SECRET, "teacher", "lesson", name="Ada")
         async with signal(server, token, room="lesson") as teacher:
             assert teacher.joined["participant"]["name"] == "Ada"
+            async with signal(server, page["pupil_token"](KEY, SECRET, "pupil 7", "lesson"), room="lesson"):
+                pupil = server.api("GET", "/v1/rooms/lesson/participants/pupil%207")[1]
+                assert [rule.get("participant") for rule in pupil["subscribeRules"]] == [None, "teacher"], pupil
             await teacher.request("leave")
 
     with running() as server:

@@ -60,5 +60,5 @@ def test_L4_memory_and_descriptors_are_released():
 
     # What is kept on purpose, events and the summaries of stays, is bounded here so that both are full after the first third.
     kept = "events: {kept: 1000}\nstorage: {sessions_kept: 0}\n"
-    with running(extra="rooms: {joins_per_second: 100000, departure_timeout: 1}\n" + kept) as server:
+    with running(extra="rooms: {joins_per_second: 100000, departure_timeout: 1}\nadmission: {max_cpu: 100}\n" + kept) as server:
         asyncio.run(run())

@@ -50,7 +50,7 @@ async def measure(page, place, found):
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_4_5_every_button_is_readable_in_every_state(development_server, scheme):
-    """Form, call with a muted microphone and a shared screen, operators' tab with its screens, and dialog; links as well."""
+    """Form, call with a muted microphone and a shared screen, operators' tab with its screens, and dialog; check and reference; links as well."""
     async def run():
         found = []
         async with chromium() as browser:
@@ -85,6 +85,13 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
             await page.click("#leave")
             await page.click("summary")
             await measure(page, "form", found)
+            for path, place in [("/check", "check"), ("/reference", "reference")]:
+                await page.goto(development_server.url + path)
+                await page.evaluate(CONTRAST)
+                if place == "reference":  # One operation stands for all.
+                    await until(page, "document.querySelector('.operation') !== null")
+                    await page.fill("#search", "drain delete")
+                await measure(page, place, found)
             assert not page.problems
         assert len(found) > 150, "few buttons were found"
         bad = sorted({one for one in found if one[0] < one[1]})

@@ -10,7 +10,9 @@ import threading
 import time
 import urllib.request
 
+import aiohttp
 import jwt
+import pytest
 
 from conftest import running
 from support.bare import offer
@@ -135,6 +137,45 @@ def test_I4_a_stream_goes_on_where_the_last_one_ended():
         stream = every
     stream.thread.join(5)
     assert not stream.thread.is_alive()
+
+
+def test_I4_a_web_socket_brings_what_the_stream_brings_and_goes_on_where_the_last_one_ended():
+    """Also a past that is larger than what the server would queue for a socket; and who may not see it is refused before the upgrade."""
+
+    async def follow(server, path, count, access=None):
+        headers = {"Authorization": f"Bearer {access or admin_token()}"}
+        async with aiohttp.ClientSession() as http, http.ws_connect(
+                server.url.replace("http", "ws", 1) + path, protocols=["martlet.events.v1"], headers=headers) as socket:
+            assert socket.protocol == "martlet.events.v1"
+            begin = time.monotonic()
+            if not count:
+                await asyncio.to_thread(make_and_end, server, "live")
+                count = 3
+            return [json.loads((await socket.receive(10)).data) for _ in range(count)], time.monotonic() - begin
+
+    with running() as server:
+        for index in range(800):
+            make_and_end(server, f"room-{index}")
+        page, after = [], "0"
+        while len(page) < 2400:
+            headers = {"Authorization": f"Bearer {admin_token()}", "Accept": "application/json"}
+            found = json.loads(server.request("GET", f"/v1/events?after={after}&limit=1000", None, headers)[2])
+            page, after = page + found["events"], found["next"]
+        past, took = asyncio.run(follow(server, "/v1/events?after=0", 2400))
+        assert past == page and took < 5, took
+        rest, _ = asyncio.run(follow(server, f"/v1/events?after={past[2000]['id']}", 399))
+        assert rest == page[2001:]
+        one, _ = asyncio.run(follow(server, "/v1/rooms/room-7/events?after=0", 3))
+        assert [event["type"] for event in one] == ["roomStarted", "lockChanged", "roomEnded"]
+        live, _ = asyncio.run(follow(server, "/v1/rooms/live/events", 0))
+        assert [event["sequence"] for event in live] == [1, 2, 3]
+        missed, _ = asyncio.run(follow(server, "/v1/events?after=zzz-7", 1))
+        assert missed == [{"type": "eventsMissed"}]
+        for path, access, status in [("/v1/events", token("m", "talk", roomAdmin=True), 403), ("/v1/events?after=x", None, 400),
+                                     ("/v1/rooms/talk/events", token("m", "talk"), 403)]:
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                asyncio.run(follow(server, path, 1, access))
+            assert refused.value.status == status, path
 
 
 def test_I4_every_event_arrives_in_order_although_the_receiver_and_the_server_are_killed(tmp_path):

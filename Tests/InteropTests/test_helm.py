@@ -123,7 +123,8 @@ def test_K5_every_pod_has_UDP_ports_of_its_own_on_a_node_and_announces_them(tmp_
     """The ports of the Services, and the address that each pod's start script gives to the server, run here with a stand-in for the server."""
     objects = render(MATRIX["three pods"])
     services = [one for one in of(objects, "Service") if "-media-" in one["metadata"]["name"]]
-    ports = [[port["nodePort"] for port in one["spec"]["ports"]] for one in services]
+    ports = [[port["nodePort"] for port in one["spec"]["ports"] if port.get("protocol") == "UDP"] for one in services]
+    assert ports == [[port["nodePort"] for port in one["spec"]["ports"] if "protocol" not in port] for one in services], "TCP has the same numbers"
     assert ports == [[31000, 31001, 31002, 31003], [31004, 31005, 31006, 31007], [31008, 31009, 31010, 31011]]
     assert all(one["spec"]["externalTrafficPolicy"] == "Local" and one["spec"]["publishNotReadyAddresses"] for one in services)
     (tmp_path / "martlet").write_text('#!/bin/sh\necho "${MARTLET_MEDIA_ANNOUNCED_ADDRESSES-none} $*"\n')
@@ -154,8 +155,10 @@ def test_K5_host_ports_are_few_distinct_and_announced_with_the_address_of_the_no
     """Kubernetes puts no second pod with the same host ports on a node; two releases with other ports share it."""
     def udp_only(objects):
         found = [port for port in server(objects)["containers"][0]["ports"] if "hostPort" in port]
-        assert all(port["protocol"] == "UDP" for port in found), "HTTP and health stay in the cluster"
-        return [port["hostPort"] for port in found]
+        assert all(port["name"].startswith("media-") for port in found), "HTTP and health stay in the cluster"
+        ports = {protocol: [port["hostPort"] for port in found if port.get("protocol", "TCP") == protocol] for protocol in ("UDP", "TCP")}
+        assert ports["UDP"] == ports["TCP"], "who cannot send UDP finds the same numbers over TCP"
+        return ports["UDP"]
 
     first = render(MATRIX["host ports"])
     second = render({"media": {"exposure": "hostPort", "workers": 3, "hostPort": {"first": 40003}}})
@@ -252,7 +255,7 @@ def test_K5_a_pods_own_command_serves_answers_its_probes_and_the_tests_hook_and_
 def test_K5_the_schema_has_every_setting_of_the_server_with_its_range_but_those_that_the_chart_sets():
     text = subprocess.run([BINARY, "help", "settings"], capture_output=True, text=True, check=True).stdout
     settings = {match[1]: match[2] for match in re.finditer(r"^  (\S+)(?:  \[.*\])?\n      .* \((.*?)\)$", text, re.MULTILINE)}
-    own = {"http.bind", "http.port", "http.tls.certificate", "http.tls.key", "private.bind", "private.port", "media.bind", "media.udp_port", "media.workers",
+    own = {"http.bind", "http.port", "http.tls.certificate", "http.tls.key", "private.bind", "private.port", "media.bind", "media.udp_port", "media.tcp_port", "media.announced_tcp_port", "media.workers",
            "media.announced_addresses", "sessions.drain", "storage.path", "trusted_proxy", "keys.NAME"}
 
     def leaves(schema, path=()):

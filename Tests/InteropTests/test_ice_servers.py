@@ -51,13 +51,19 @@ SECRET = "north-south-east-west"
 
 
 @contextlib.contextmanager
-def coturn(tmp_path):
-    """A TURN server on loopback that knows the secret; its port."""
+def coturn(tmp_path, tls=False):
+    """A TURN server on loopback that knows the secret; its port. With `tls` it speaks nothing else, under a certificate of its own making."""
     port = free_ports(1)[0]
     log = tmp_path / "turn.log"
-    command = ["turnserver", "-n", "--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1", "--listening-port", str(port), "--no-tls", "--no-dtls", "--no-cli",
+    command = ["turnserver", "-n", "--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1", "--no-dtls", "--no-cli",
                "--realm", "martlet", "--use-auth-secret", "--static-auth-secret", SECRET, "--allow-loopback-peers", "--log-file", log, "--simple-log", "--verbose",
                "--pidfile", tmp_path / "turn.pid", "--userdb", tmp_path / "turn.db", "--min-port", "45000", "--max-port", "45999"]
+    if tls:
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", tmp_path / "turn.key", "-out", tmp_path / "turn.crt"], check=True, capture_output=True, timeout=20)
+        command += ["--no-udp", "--no-tcp", "--tls-listening-port", str(port), "--cert", tmp_path / "turn.crt", "--pkey", tmp_path / "turn.key"]
+    else:
+        command += ["--listening-port", str(port), "--no-tls"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 10
@@ -80,6 +86,22 @@ CANDIDATE = """Promise.all(window.kept.map(async (peer) => {
     const local = pair && reports.get(pair.localCandidateId);
     return local ? `${local.candidateType} ${local.relayProtocol}` : '';
 }))"""
+
+
+def test_F10_a_browser_that_may_only_relay_plays_through_coturn_over_TLS(tmp_path):
+    """What a network needs that looks into port 443. The certificate is self-signed, which the browser is told to accept."""
+
+    async def run(server):
+        async with chromium("--ignore-certificate-errors") as browser:
+            await open_room(browser, server, "tls", "ada", token=token("ada", "tls"), script=RELAY_ONLY)
+            bob = await open_room(browser, server, "tls", "bob", token=token("bob", "tls"), send="nothing", script=RELAY_ONLY)
+            await wait_for_video(bob)
+            used = [one for one in await bob.evaluate(CANDIDATE) if one]
+            assert used and set(used) == {"relay tls"}, used
+
+    with coturn(tmp_path, tls=True) as port:
+        with running(extra=f'ice_servers:\n  - urls: ["turns:127.0.0.1:{port}?transport=tcp"]\n    secret: {SECRET}\n') as server:
+            asyncio.run(run(server))
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])

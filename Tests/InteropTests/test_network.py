@@ -552,8 +552,9 @@ def test_F2_announced_addresses_appear_and_nothing_else():
     try:
         peer = BarePeer(server, "nat", "phone")
         lines = [line.split() for line in peer.answer.splitlines() if line.startswith("a=candidate:")]
-        print(f"figures: {[(words[4], words[5]) for words in lines]}, port {server.udp}")
-        assert sorted(words[4] for words in lines) == sorted(announced)
+        print(f"figures: {[(words[2], words[4], words[5]) for words in lines]}, port {server.udp}")
+        for transport in ("udp", "tcp"):
+            assert sorted(words[4] for words in lines if words[2] == transport) == sorted(announced)
         assert {words[5] for words in lines} == {str(server.udp)}
         assert not re.search(r"\b(127\.0\.0\.1|10\.\d+\.\d+\.\d+|172\.\d+\.\d+\.\d+)\b", peer.answer.replace("IN IP4 127.0.0.1", ""))
         # The socket listens everywhere all the same: what NAT translates arrives.

@@ -17,7 +17,7 @@ from conftest import running
 from support.bare import BarePeer, offer
 from support.server import BINARY, ROOT, Server
 from support.signalling import signal
-from support.tokens import KEY, SECRET, token
+from support.tokens import KEY, SECRET, admin_token, token
 from support.waiting import until_true
 
 
@@ -105,6 +105,32 @@ def test_K2_an_operator_drains_the_server_and_takes_it_back():
 
     with running() as server:
         asyncio.run(run(server))
+
+
+def test_the_control_api_is_on_the_private_listener_alone_where_that_is_configured(monkeypatch):
+    """With its event streams; clients still learn their ICE servers on the public one."""
+    monkeypatch.setenv("MARTLET_HTTP_CONTROL_API", "private")
+
+    async def first_event(server, port):
+        headers = {"Authorization": f"Bearer {admin_token()}"}
+        async with aiohttp.ClientSession() as http, http.ws_connect(
+                f"ws://{server.host}:{port}/v1/events?after=0", protocols=["martlet.events.v1"], headers=headers) as socket:
+            return (await socket.receive_json(timeout=5))["type"]
+
+    with running() as server:
+        private = f"http://{server.host}:{server.private}"
+        headers = {"Authorization": f"Bearer {admin_token()}"}
+        assert server.request("PUT", "/v1/rooms/lesson", {}, headers, base=private)[0] == 201
+        assert server.request("GET", "/openapi.json", base=private)[0] == 200
+        assert asyncio.run(first_event(server, server.private)) == "roomStarted"
+        for path in ("/v1/rooms", "/v1/rooms/lesson", "/v1/node", "/openapi.json"):
+            assert server.request("GET", path, None, headers)[0] == 404, path
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            asyncio.run(first_event(server, server.http))
+        assert refused.value.status == 404
+        ada = {"Authorization": f"Bearer {token('ada', 'lesson')}"}
+        assert server.request("GET", "/v1/ice-servers", None, ada)[0] == 200
+        assert whip(server, "ada", room="lesson")[0] == 201
 
 
 def test_K4_prometheus_accepts_the_metrics(server):

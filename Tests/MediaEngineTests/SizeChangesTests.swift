@@ -11,14 +11,25 @@ struct SizeChangesTests {
     private static let office = SubscriberNetwork(SocketAddress(ipv4: 0xc000_0201, port: 40_000))
     private static let home = SubscriberNetwork(SocketAddress(ipv4: 0xc000_0202, port: 40_000))
 
-    /// One subscriber's attempt to change its size; to a larger one where there is a network, with so many subscriptions in it.
+    /// One subscriber's attempt to change its size, to a larger one where there is a step; there are so many in its network, which take `allocated` kbit/s.
     private struct Attempt {
         var milliseconds: Int64
-        var raise: (network: SubscriberNetwork?, count: Int)?
+        var group: SizeChanges.Group?
+        var step: Bitrate?
 
-        static func fall(_ milliseconds: Int64) -> Self { Self(milliseconds: milliseconds) }
-        static func raise(_ milliseconds: Int64, in network: SubscriberNetwork? = office, of count: Int = 5) -> Self {
-            Self(milliseconds: milliseconds, raise: (network, count))
+        static func fall(_ milliseconds: Int64, of count: Int = 5) -> Self {
+            Self(
+                milliseconds: milliseconds,
+                group: SizeChanges.Group(network: office, count: count, allocated: .kilobitsPerSecond(2_000)))
+        }
+        static func raise(
+            _ milliseconds: Int64, in network: SubscriberNetwork? = office, of count: Int = 5,
+            from allocated: Int64 = 2_000
+        ) -> Self {
+            let group = network.map {
+                SizeChanges.Group(network: $0, count: count, allocated: .kilobitsPerSecond(allocated))
+            }
+            return Self(milliseconds: milliseconds, group: group, step: .kilobitsPerSecond(1_000))
         }
     }
 
@@ -27,8 +38,8 @@ struct SizeChangesTests {
         var changes = SizeChanges()
         return attempts.map { attempt in
             let now = MonotonicTime.zero + .milliseconds(attempt.milliseconds)
-            guard let raise = attempt.raise else { return changes.admitFall(at: now) }
-            return changes.admitRaise(in: raise.network, of: raise.count, at: now)
+            guard let step = attempt.step else { return changes.admitFall(in: attempt.group, at: now) }
+            return changes.admitRaise(by: step, in: attempt.group, at: now)
         }
     }
 
@@ -41,7 +52,7 @@ struct SizeChangesTests {
     @Test("Of five subscribers in a network one is raised within 4 s, of forty ten; lowering is not limited")
     func raises() {
         let mixed: [Attempt] = [
-            .raise(10_000), .raise(10_000), .fall(10_000), .fall(10_000), .raise(12_000), .fall(12_000), .raise(14_000),
+            .raise(10_000), .raise(10_000), .fall(10_000), .fall(10_000), .raise(12_000), .raise(14_000), .fall(14_000),
         ]
         #expect(Self.admitted(mixed) == [true, false, true, true, false, true, true])
         let many = [Attempt](repeating: .raise(10_000, of: 40), count: 40)
@@ -71,13 +82,31 @@ struct SizeChangesTests {
         #expect(Self.admitted([.raise(10_000), .raise(12_500), .fall(12_600)]) == [true, false, true])
     }
 
+    @Test(
+        "H12: what a network did not carry together is tried again after 20 s, then 40 and 80; clearly less at once"
+    )
+    func failures() {
+        let attempts: [Attempt] = [
+            .raise(10_000), .fall(12_000), .raise(14_000), .raise(14_000, from: 1_600), .raise(31_000), .fall(33_000),
+            .raise(70_000), .raise(72_000), .fall(74_000), .raise(140_000), .raise(153_000),
+        ]
+        #expect(
+            Self.admitted(attempts) == [true, true, false, true, true, true, false, true, true, false, true])
+    }
+
+    @Test("H12: a raise that held, or after which one of many falls, bars none")
+    func held() {
+        #expect(Self.admitted([.raise(10_000), .fall(16_000), .raise(18_000)]) == [true, true, true])
+        #expect(Self.admitted([.raise(10_000), .fall(12_000, of: 40), .raise(14_000)]) == [true, true, true])
+    }
+
     @Test("A keyframe that is necessary at once admits the changes of all")
     func opened() {
         var changes = SizeChanges()
         let moments = (0..<4).map { MonotonicTime.zero + .milliseconds(10_000 + $0 * 500) }
-        let first = changes.admitFall(at: moments[0]), early = changes.admitFall(at: moments[1])
+        let first = changes.admitFall(in: nil, at: moments[0]), early = changes.admitFall(in: nil, at: moments[1])
         changes.open()
-        let opened = changes.admitFall(at: moments[1]), after = changes.admitFall(at: moments[2])
+        let opened = changes.admitFall(in: nil, at: moments[1]), after = changes.admitFall(in: nil, at: moments[2])
         #expect([first, early, opened, after] == [true, false, true, false])
     }
 }

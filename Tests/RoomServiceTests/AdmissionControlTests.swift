@@ -150,6 +150,19 @@ struct AdmissionControlTests {
         #expect(scene.control.refusal(worker: 0) == nil)
     }
 
+    @Test(
+        "K3: who comes and leaves at once is not expected to stay: joins that cost a worker 20 % go on at 200 a second")
+    func churn() {
+        var scene = Scene(LoadLimits())
+        for second in 0..<60 {
+            for _ in 0..<200 {
+                #expect(scene.control.refusal(worker: 0) == nil, "second \(second)")
+                scene.control.admitted(worker: 0)
+            }
+            scene.pass(1, busy: [0.2], peers: 8)
+        }
+    }
+
     @Test("K3: a full worker refuses joins to its rooms; others and new rooms go on, and load is the mean")
     func workers() {
         var scene = Scene(LoadLimits(), workers: 2)

@@ -52,7 +52,8 @@ struct SessionTests {
             (.permissionDenied, { $0.video.roomJoin = false }), (.roomMismatch, { $0.video.room = "Q" }),
             (.grantsChanged, { $0.video.canPublish = false }), (.grantsChanged, { $0.video.roomAdmin = true }),
             (.grantsChanged, { $0.video.hidden = true }), (.grantsChanged, { $0.video.canPublishSources = [.camera] }),
-            (.grantsChanged, { $0.video.maxUplinkBitrate = 9_000_000 }), (nil, { $0.video.room = "R" }),
+            (.grantsChanged, { $0.video.maxUplinkBitrate = 9_000_000 }),
+            (.grantsChanged, { $0.video.subscribeRules = [] }), (nil, { $0.video.room = "R" }),
             (nil, { $0.expiresAt = 99 }), (nil, { $0.name = "Bob" }),
         ]
         for (number, (expected, change)) in cases.enumerated() {

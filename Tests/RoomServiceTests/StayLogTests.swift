@@ -90,6 +90,22 @@ struct StayLogTests {
         #expect(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 13_000) == nil)
     }
 
+    @Test("I6: the summary has the freezes that the client reported, and none where it reported nothing")
+    func freezes() throws {
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        log.add(Freezes(count: 2, duration: .milliseconds(700)), of: "PA_1")
+        log.add(Freezes(), of: "PA_1")
+        log.add(Freezes(count: 1, duration: .milliseconds(200)), of: "PA_1")
+        log.add(Freezes(count: 9, duration: .seconds(9)), of: "PA_gone")
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 2_000))
+        #expect(summary.freezes == Freezes(count: 3, duration: .milliseconds(900)))
+        note(&log, .participantJoined(ada), at: 3_000)
+        #expect(
+            try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 4_000)).freezes == nil
+        )
+    }
+
     @Test("The summary says when each step was reached, counted from the join; a stay that is over reaches nothing")
     func steps() throws {
         var log = StayLog()
@@ -99,6 +115,25 @@ struct StayLogTests {
         let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: false), at: 2_000))
         #expect(summary.steps == [.offer: 40, .ice: 100])
         #expect(log.reach(.dtls, by: "PA_1", at: 2_100) == nil)
+    }
+
+    @Test("A join is traced once: 15 s after it, or as its stay ends before")
+    func traces() throws {
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        let origin = JoinOrigin(receivedAt: 990, verification: .microseconds(40))
+        log.setOrigin(origin, of: "PA_1")
+        _ = log.reach(.offer, by: "PA_1", at: 1_020)
+        #expect(log.takeTraces(at: 15_999, room: "R").isEmpty)
+        let trace = JoinTrace(
+            room: "R", participant: "PA_1", profile: .full, joinedAt: 1_000, origin: origin, steps: [.offer: 20],
+            outcome: .joined)
+        #expect(log.takeTraces(at: 16_000, room: "R") == [trace])
+        #expect(log.takeTraces(at: 17_000, room: "R", leaving: "PA_1").isEmpty)
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 18_000))
+        #expect(summary.tokenVerification == .microseconds(40))
+        note(&log, .participantJoined(ada), at: 20_000)
+        #expect(log.takeTraces(at: 20_001, room: "R", leaving: "PA_1").map(\.joinedAt) == [20_000])
     }
 
     @Test("Somebody who never connected has a summary that says so")

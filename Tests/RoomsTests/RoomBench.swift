@@ -19,6 +19,8 @@ struct RoomBench {
     var recordings: [RecordingEffect] = []
     /// By participant sid, in the order in which they were reached.
     var steps: [String: [JoinStep]] = [:]
+    /// By participant sid.
+    var freezes: [String: Freezes] = [:]
     var isOver = false
     static let wallClock: Int64 = 1_700_000_000_000
 
@@ -58,6 +60,8 @@ struct RoomBench {
             case .log(let event): log.append(event)
             case .recording(let effect): recordings.append(effect)
             case .joinStep(let participant, let step): steps[participant, default: []].append(step)
+            case .freezesReported(let participant, let new):
+                freezes[participant] = (freezes[participant] ?? Freezes()) + new
             case .roomEnded: isOver = true
             }
         }

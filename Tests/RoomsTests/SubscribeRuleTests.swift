@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import TestSupport
 import Testing
@@ -82,6 +83,48 @@ struct SubscribeRuleTests {
         let many = [SubscribeRule](repeating: .init(includes: true, .all), count: SubscribeRule.maximumCount + 1)
         #expect(throws: RoomError.self) { try bench.setRules(many, "bob") }
         #expect(throws: RoomError.self) { try bench.setRules([], "nobody") }
+    }
+
+    @Test(
+        "I3: a token's rules stand in the room's place, an operator's in the token's, and another token changes them live"
+    )
+    func token() throws {
+        var (bench, ada, bob) = try Self.meeting()
+        var policy = RoomPolicy()
+        policy.subscribeRules = [.init(includes: true, .kind(.audio))]
+        try bench.setPolicy(policy)
+        let carol = try bench.join("carol") { $0.claims.video.subscribeRules = [.init(includes: true, .kind(.video))] }
+        #expect(Self.kinds(bench, bob) == [.audio] && Self.kinds(bench, carol) == [.video])
+        #expect(throws: RoomError(.permissionDenied, "not permitted to subscribe to this track")) {
+            try bench.perform(.subscribe(track: bench.trackSID(ada, .audio)), carol)
+        }
+        try bench.setRules([.init(includes: true, .all)], "carol")
+        #expect(Self.kinds(bench, carol) == [.audio, .video])
+        try bench.setRules(nil, "carol")
+        #expect(Self.kinds(bench, carol) == [.video])
+        var claims = RoomBench.request("carol").claims
+        #expect(throws: RoomError.self, "a resume brings no other rules") { try bench.room.checkResume(carol, claims) }
+        claims.video.subscribeRules = []
+        try bench.refresh(claims, carol)
+        #expect(Self.kinds(bench, carol).isEmpty)
+        claims.video.subscribeRules = nil
+        try bench.refresh(claims, carol)
+        #expect(Self.kinds(bench, carol) == [.audio])
+    }
+
+    @Test("Each kind and source that a token may name is the room's of the same word")
+    func granted() {
+        for source in GrantedSubscribeRule.Source.allCases {
+            #expect(
+                SubscribeRule(.init(includes: true, .source(source))).match
+                    == TrackSource(rawValue: source.rawValue).map { .source($0) })
+        }
+        #expect(GrantedSubscribeRule.Source.allCases.count == TrackSource.allCases.count)
+        for kind in GrantedSubscribeRule.Kind.allCases {
+            #expect(
+                SubscribeRule(.init(includes: false, .kind(kind))).match
+                    == MediaKind(rawValue: kind.rawValue).map { .kind($0) })
+        }
     }
 
     @Test(

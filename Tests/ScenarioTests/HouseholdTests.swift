@@ -64,9 +64,10 @@ struct HouseholdTests {
         return outcome
     }
 
-    /// Not met: 18 of 30 runs have one request in any 2 s, the others 2 to 5. On a shared bottleneck an estimate sees the own share only, so a raise
-    /// may be one too many; the losses then cost keyframes for repair, which do not wait. With changes of size at common moments there are 16 requests in
-    /// 50 s instead of 32, and 18 changes instead of 34 (means of 30 runs; the most, 25 instead of 54). See `SizeChanges`.
+    /// Not met: 35 of 40 runs have one request in any 2 s, four have 3, one has 5. On a shared bottleneck an estimate sees the own share only, so a raise
+    /// may be one too many; the losses then cost keyframes for repair, which do not wait. With changes of size at common moments there were 16 requests in
+    /// 50 s instead of 32, and 18 changes instead of 34 (means of 30 runs); since what the network did not carry together is not tried again soon there are
+    /// 8 and 9 (means of 40 runs; 14 and 18 at most). See `SizeChanges`.
     @Test(
         "H12: five subscribers share 3 Mbit/s: they use 80 % of it, with at most one keyframe request in 2 s",
         arguments: [71, 72, 73, 74, 75])
@@ -75,7 +76,7 @@ struct HouseholdTests {
         print("household \(seed): \(outcome.line)")
         #expect(outcome.use >= 0.8)
         #expect(outcome.longestFreeze <= 1.5)
-        #expect(outcome.requests <= 25, "more than one in 2 s on average")
+        #expect(outcome.requests <= 16, "more than one in 3 s on average")
         withKnownIssue("losses after one raise too many cost keyframes for repair", isIntermittent: true) {
             #expect(outcome.mostIn2Seconds <= 1)
         }

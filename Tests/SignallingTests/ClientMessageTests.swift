@@ -40,6 +40,9 @@ struct ClientMessageTests {
         .perform([.setBandwidth(presentation)]),
         .perform([.setBandwidth(BandwidthProfile())]),
         .allocation,
+        .perform([
+            .report([PlaybackReport(track: "TR_1", freezes: Freezes(count: 2, duration: .milliseconds(840)))])
+        ]),
         .perform([.pauseAllVideo(true)]),
         .perform([.setAudioOnly(false)]),
         .perform([.setMetadata(name: "Ada L.", metadata: "{\"hand\":true}")]),
@@ -118,6 +121,10 @@ struct ClientMessageTests {
         #expect(ClientFrame(text: "{\"type\":\"join\",\"room\":null}").request == .success(.join(JoinFields())))
     }
 
+    private static func report(_ fields: String) -> String {
+        #"{"type":"report","id":3,"tracks":[{"track":"TR_1",\#(fields)}]}"#
+    }
+
     @Test(
         "D2: what is wrong is told with a stable code and the request's id",
         arguments: [
@@ -161,6 +168,11 @@ struct ClientMessageTests {
                 "invalid_request"
             ),
             ("{\"type\":\"join\",\"id\":3,\"profile\":\"king\"}", 3, "invalid_request"),
+            ("{\"type\":\"report\",\"id\":3,\"tracks\":[]}", 3, "invalid_request"),
+            (report(#""freezeCount":1"#), 3, "malformed_message"),
+            (report(#""freezeCount":-1,"totalFreezesDuration":1"#), 3, "invalid_request"),
+            (report(#""freezeCount":1,"totalFreezesDuration":-0.1"#), 3, "invalid_request"),
+            (report(#""freezeCount":1,"totalFreezesDuration":1e9"#), 3, "invalid_request"),
             ("{\"type\":\"resume\",\"id\":3,\"session\":\"s\",\"seq\":-1}", 3, "invalid_request"),
             ("[1,2]", nil, "malformed_message"),
             ("\"text\"", nil, "malformed_message"),

@@ -3,6 +3,8 @@ import EdgeSupport
 import EdgeTestSupport
 import Foundation
 import HTTPServing
+import Primitives
+import Rooms
 import Synchronization
 
 @testable import Signalling
@@ -116,7 +118,8 @@ struct Client {
     ) async throws {
         let claims = try TestTokens.verifier.verify(TestTokens.token(identity, grant), at: TestTokens.now)
         let session = SignallingSession(
-            context: house.context, claims: claims, queryRoom: room, address: "192.0.2.7",
+            context: house.context, claims: claims, queryRoom: room, address: "192.0.2.7", userAgent: "agent/1.0",
+            origin: JoinOrigin(receivedAt: 0, verification: .zero),
             hello: Hello(
                 server: "test", iceServers: [], pingIntervalSeconds: 10, resumeWindowSeconds: 30, maxMessageBytes: 1),
             iceServers: ClientICEServers(house.context.iceServers, claims: claims, room: room, origin: nil))

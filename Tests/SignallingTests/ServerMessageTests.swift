@@ -107,6 +107,12 @@ struct ServerMessageTests {
             (18, .unmuteRequested(track: "TR_5", by: "PA_1")),
             (17, .waitingRoomChanged([WaitingGuest(identity: "dora", name: "Dora", since: 1_790_000_002_000)])),
             (19, .drainChanged(DrainNotice(deadline: 1_790_000_600_000))),
+            (
+                20,
+                .captureChanged(
+                    CaptureNotice(
+                        id: "CA_1", isActive: true, keepsPayload: false, until: 1_790_000_060_000, by: "key/operator"))
+            ),
             (15, .ended(.removed, message: "Please keep to the topic")),
         ]
         return [

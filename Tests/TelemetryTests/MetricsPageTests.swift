@@ -2,6 +2,7 @@ import HTTPServing
 import MediaControl
 import MediaWorkers
 import Primitives
+import Rooms
 import Testing
 
 @testable import RoomService
@@ -99,6 +100,28 @@ struct MetricsPageTests {
             "_sum 20.12", "_count 2",
         ] {
             #expect(page.text.contains("martlet_connect_seconds\(line)\n"), "\(line)")
+        }
+    }
+
+    @Test(
+        "What participants' networks do are histograms of all of them, and freezes are counted as clients report them")
+    func network() {
+        var rooms = RoomServiceStatistics()
+        var conditions = NetworkConditions()
+        conditions.loss = 0.04
+        conditions.roundTrip = .milliseconds(60)
+        rooms.network.add(loss: 0.04, conditions)
+        rooms.network.add(loss: nil, NetworkConditions())
+        rooms.freezes = Freezes(count: 3, duration: .milliseconds(1_500))
+        var page = MetricsPage()
+        page.add(rooms: rooms)
+        for line in [
+            "subscriber_loss_ratio_bucket{le=\"0.02\"} 0", "subscriber_loss_ratio_bucket{le=\"0.05\"} 1",
+            "subscriber_loss_ratio_count 1", "round_trip_seconds_bucket{le=\"0.1\"} 1", "round_trip_seconds_count 1",
+            "participant_quality_bucket{le=\"3.0\"} 1", "participant_quality_bucket{le=\"5.0\"} 2",
+            "participant_quality_sum 8", "video_freezes_total 3", "video_freeze_seconds_total 1.5",
+        ] {
+            #expect(page.text.contains("martlet_\(line)\n"), "\(line)")
         }
     }
 

@@ -92,7 +92,7 @@ struct ConfigurationFaultTests {
                     + "below it, indented"),
             Case(
                 "media: [a]",
-                "m.yaml:1: media: is a section and takes no value; write its settings (bind, udp_port, workers, …) below it, indented"
+                "m.yaml:1: media: is a section and takes no value; write its settings (bind, udp_port, tcp, …) below it, indented"
             ),
             Case("http:\n  port:\n    a: 1", "m.yaml:3: http.port: is a section; expected one value: 0 to 65535"),
             Case("http:\n  port: [1, 2]", "m.yaml:2: http.port: is a list; expected one value: 0 to 65535"),

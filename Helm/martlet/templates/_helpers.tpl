@@ -46,8 +46,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- else if not $config.insecure -}}
 {{- $_ := set $config "trusted_proxy" true -}}
 {{- end -}}
-{{- $chart := dict "http" $http "private" (dict "bind" "::" "port" 7881) "media" (dict "udp_port" 7900 "workers" (int .Values.media.workers)) "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
+{{- $chart := dict "http" $http "private" (dict "bind" "::" "port" 7881) "media" (dict "udp_port" 7900 "workers" (int .Values.media.workers) "tcp" (ne (include "martlet.tcp" .) "")) "sessions" (dict "drain" (int .Values.drainSeconds)) "storage" (dict "path" "/var/lib/martlet/martlet.db") -}}
 {{- toYaml (mergeOverwrite $config $chart) -}}
+{{- end -}}
+
+{{- /* Not empty where media is accepted over TCP, too, on the numbers of the UDP ports. Not through load balancers: not every cloud lets one carry both. */ -}}
+{{- define "martlet.tcp" -}}
+{{- if and (ne (toString (dig "media" "tcp" true .Values.config)) "false") (ne .Values.media.exposure "loadBalancer") }}yes{{ end -}}
 {{- end -}}
 
 {{- /* What a pod runs: a pod knows its number and its node only when it starts. */ -}}

@@ -55,4 +55,6 @@ public struct Snapshot: Sendable {
     public var open = 0
     /// SRTP profiles that connections agreed on.
     public var srtpProfiles: Set<String> = []
+    /// The longest time without media of each participant so far, in nanoseconds, where that is measured.
+    public var silences: [Int64] = []
 }

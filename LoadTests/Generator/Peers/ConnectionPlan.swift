@@ -27,6 +27,8 @@ public struct ConnectionPlan: Sendable {
     public var expectsVideo = true
     /// The network that the scenario puts before the peer.
     public var link = LinkSettings()
+    /// Whose silences are measured, over all of its connections; empty: nobody's.
+    public var participant = ""
 }
 
 /// Names one connection of a run.

@@ -17,6 +17,7 @@ extension MediaThread {
         case .resetCounters:
             counters = Counters()
             delay.removeAll()
+        case .restartSilences: for silence in silences.values { silence.restart(at: now) }
         }
     }
 
@@ -38,6 +39,11 @@ extension MediaThread {
         let peer = Peer(
             index: index, plan: plan, transport: transport, address: place.address, socket: place.socket,
             random: RandomSource(seed: random.next()))
+        if !plan.participant.isEmpty {
+            let silence = silences[plan.participant] ?? Silence()
+            silences[plan.participant] = silence
+            peer.silence = silence
+        }
         peers[index] = peer
         places[index] = UnsafeRawPointer(Unmanaged.passUnretained(peer).toOpaque())
         connecting += 1

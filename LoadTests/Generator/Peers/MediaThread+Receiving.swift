@@ -48,6 +48,7 @@ extension MediaThread {
             counters.unexplained &+= 1
             return
         }
+        peer.silence?.note(at: time)
         if peer.transportSequenceID != 0 { noteArrival(datagram, header, peer, at: time) }
         if let stream = peer.stream(header.ssrc), stream.payloadType == header.payloadType {
             return receiveMedia(datagram, header, stream, peer, at: time)

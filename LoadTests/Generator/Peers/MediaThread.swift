@@ -36,6 +36,8 @@ final class MediaThread {
     var delay = Histogram()
     var joinTimes = Histogram()
     var firstFrameTimes = Histogram()
+    /// By participant.
+    var silences: [String: Silence] = [:]
     var random: RandomSource
     var now: Int64
     /// CLOCK_REALTIME less CLOCK_MONOTONIC: the kernel stamps by the former.
@@ -169,7 +171,8 @@ final class MediaThread {
             Snapshot(
                 counters: counters, delay: delay, joinTimes: joinTimes, firstFrameTimes: firstFrameTimes,
                 threadTime: loadio_thread_time(),
-                open: peers.count { $0.map { $0.isConnected && !$0.isEnded } ?? false }, srtpProfiles: srtpProfiles))
+                open: peers.count { $0.map { $0.isConnected && !$0.isEnded } ?? false }, srtpProfiles: srtpProfiles,
+                silences: silences.values.map { $0.longest(until: now) }))
         delay.removeAll()
         joinTimes.removeAll()
         firstFrameTimes.removeAll()

@@ -10,6 +10,8 @@ enum MediaCommand: Sendable {
     case close(ConnectionID)
     /// Starts counting afresh: the warm-up is over.
     case resetCounters
+    /// Silences are measured from now on.
+    case restartSilences
 }
 
 /// The side of a media thread that other threads hold.

@@ -32,6 +32,8 @@ final class Peer {
     var sends: [SendStream] = []
     var transportSequence: UInt16 = 0
     var hasPicture = false
+    /// Shared with the participant's other connections; nil where silences are not measured.
+    var silence: Silence?
     var wakeAt: Int64 = .max
     var lastFeedback: Int64 = 0
     var nackScheduled = false

@@ -30,6 +30,13 @@ extension RunReport {
                 "p50 \(text(firstFrameP50, 1)) ms, p95 \(text(firstFrameP95, 1)), max \(text(firstFrameMax, 1))"
             ),
             (
+                "longest time without media",
+                silenceMax.map {
+                    "p50 \(text(silenceP50 ?? 0, 0)) ms, p95 \(text(silenceP95 ?? 0, 0)), max \(text($0, 0)), of each peer; "
+                        + "\(moves ?? 0) moves"
+                } ?? "not measured"
+            ),
+            (
                 "memory",
                 "\(text(Double(residentAfter) / 1e6, 1)) MB"
                     + (residentPerPeer.map { ", \(text($0 / 1e3, 1)) kB per peer" } ?? "")

@@ -100,6 +100,10 @@ struct ParsedLine {
                 options.isQuiet = true
                 continue
             }
+            if word == "--follow-drains" {
+                options.followsDrains = true
+                continue
+            }
             guard let value = words.popFirst() else { throw .usage("missing value for \(word)") }
             switch word {
             case "--url": options.url = value.hasSuffix("/") ? String(value.dropLast()) : value

@@ -31,9 +31,10 @@ public final class LoadRun {
         let loops = try LoopLibrary(scenario.media)
         let certificate = try Certificate.selfSigned()
         driver = try makeDriver(options)
-        population = Population(scenario, prefix: options.roomPrefix)
+        population = Population(scenario, prefix: options.roomPrefix, followsDrains: options.followsDrains)
         handles = try (0..<max(1, options.threads)).map { _ in try MediaThreadHandle() }
-        hub = ConnectionHub(threads: handles, fingerprint: certificate.fingerprintText)
+        hub = ConnectionHub(
+            threads: handles, fingerprint: certificate.fingerprintText, measuresSilence: options.followsDrains)
         for (index, handle) in handles.enumerated() {
             let addresses = Self.share(options.addresses, index)
             let (profiles, seed) = (scenario.srtpProfiles, scenario.seed &+ UInt64(index))
@@ -119,6 +120,7 @@ public final class LoadRun {
     }
 
     private func measure(_ report: inout RunReport) async throws {
+        for handle in handles { handle.post(.restartSilences) }
         reference.start()
         defer { reference.stop() }
         var joins = snapshots()
@@ -144,6 +146,9 @@ public final class LoadRun {
             showProgress(report, snapshot)
         }
         report.fill(from: first, to: before, delay: delay, joins: joins, reference: reference)
+        report.moves = population.moves
+        // Of whoever moved, too.
+        (report.failedJoins, report.firstFailure) = population.failures
     }
 
     private func second(from old: Sample, to new: Sample, since first: Sample, _ delay: Histogram) -> RunReport.Second {
@@ -176,6 +181,7 @@ struct Sample {
     var ownTime: Int64
     var resident: Int
     var counters: Counters
+    var silences: [Int64]
 
     init(_ snapshot: Snapshot, _ processes: ServerProcesses, _ reference: ReferenceSampler) {
         time = loadio_monotonic()
@@ -183,5 +189,6 @@ struct Sample {
         ownTime = loadio_process_time(getpid()) - reference.time
         resident = processes.memory().resident
         counters = snapshot.counters
+        silences = snapshot.silences
     }
 }

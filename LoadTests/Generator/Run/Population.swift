@@ -5,7 +5,8 @@ import Synchronization
 final class Population: Sendable {
     let rooms: [String]
     let specs: [PeerSpec]
-    private let state = Mutex(State())
+    private let followsDrains: Bool
+    private let state: Mutex<State>
 
     private struct State {
         var joining: [Task<Void, Never>] = []
@@ -13,9 +14,21 @@ final class Population: Sendable {
         var failed = 0
         var firstFailure: String?
         var replacements = 0
+        var moves = 0
+        var random: RandomSource
     }
 
-    init(_ scenario: Scenario, prefix: String) {
+    /// Those whose server is about to end join once more within this time, not all at once.
+    private static let moveSpread: UInt64 = 1_000
+    /// By then a proxy has noticed that the server is not ready any more.
+    private static let moveDelay: UInt64 = 500
+    /// How long somebody who has moved stays in the old place, too: until everybody has.
+    private static let overlap = Duration.milliseconds(3_000)
+
+    /// With `followsDrains`, those whose server is about to end move.
+    init(_ scenario: Scenario, prefix: String, followsDrains: Bool = false) {
+        self.followsDrains = followsDrains
+        state = Mutex(State(random: RandomSource(seed: scenario.seed &+ 1)))
         var random = RandomSource(seed: scenario.seed)
         var specs: [PeerSpec] = []
         rooms = (0..<scenario.rooms).map { "\(prefix)-\($0)" }
@@ -61,6 +74,7 @@ final class Population: Sendable {
             () async throws(LoadError) in
             let peer = try await driver.join(spec, hub: hub)
             self.state.withLock { $0.joined.append((spec, peer)) }
+            await self.follow(peer, spec, by: driver, hub: hub)
             if spec.receives, !spec.sends { try await peer.startReceiving() }
         }
     }
@@ -69,6 +83,35 @@ final class Population: Sendable {
     func startMembers() {
         for (spec, peer) in state.withLock({ $0.joined }) where spec.sends && spec.receives {
             start { () async throws(LoadError) in try await peer.startReceiving() }
+        }
+    }
+
+    /// How often somebody has moved to another server.
+    var moves: Int { state.withLock { $0.moves } }
+
+    private func follow(_ peer: any JoinedPeer, _ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub)
+        async
+    {
+        guard followsDrains else { return }
+        await peer.onDrain { self.move(peer, spec, by: driver, hub: hub) }
+    }
+
+    /// Joins where joins lead now, and then leaves `old`.
+    private func move(_ old: any JoinedPeer, _ spec: PeerSpec, by driver: any SignallingDriver, hub: ConnectionHub) {
+        start {
+            () async throws(LoadError) in
+            let wait = self.state.withLock { Self.moveDelay + $0.random.next() % Self.moveSpread }
+            try? await Task.sleep(for: .milliseconds(Int64(wait)))
+            let peer = try await driver.join(spec, hub: hub)
+            self.state.withLock { state in
+                state.moves += 1
+                state.joined.removeAll { $0.spec.room == spec.room && $0.spec.identity == spec.identity }
+                state.joined.append((spec, peer))
+            }
+            if spec.receives { try await peer.startReceiving() }
+            await self.follow(peer, spec, by: driver, hub: hub)
+            try? await Task.sleep(for: Self.overlap)
+            await old.leave()
         }
     }
 

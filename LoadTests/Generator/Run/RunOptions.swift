@@ -32,6 +32,8 @@ public struct RunOptions: Sendable {
     public var addresses = PeerAddresses.range(first: 0x7f01_0001)
     public var roomPrefix = "load"
     public var isQuiet = false
+    /// Peers whose server says that it is about to end join once more, where the URL leads them then.
+    public var followsDrains = false
 
     public init() {}
 }

@@ -32,6 +32,12 @@ extension RunReport {
         let frames = joins.firstFrameTimes
         (firstFrameP50, firstFrameP95) = (milliseconds(frames, 0.5), milliseconds(frames, 0.95))
         firstFrameMax = Double(frames.maximum) / 1e6
+        let silences = last.silences.filter { $0 > 0 }.sorted().map { Double($0) / 1e6 }
+        if !silences.isEmpty {
+            silenceP50 = silences[silences.count / 2]
+            silenceP95 = silences[silences.count * 95 / 100]
+            silenceMax = silences.last
+        }
         residentAfter = last.resident
         if peers > 0, last.resident > 0 { residentPerPeer = Double(last.resident - residentBefore) / Double(peers) }
     }
@@ -46,6 +52,7 @@ extension Snapshot {
         firstFrameTimes.add(other.firstFrameTimes)
         threadTime += other.threadTime
         open += other.open
+        silences += other.silences
         srtpProfiles.formUnion(other.srtpProfiles)
     }
 }

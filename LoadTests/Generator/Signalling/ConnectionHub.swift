@@ -7,9 +7,11 @@ import Synchronization
 final class ConnectionHub: Sendable {
     let fingerprint: String
     private let threads: [MediaThreadHandle]
+    private let measuresSilence: Bool
     private let nextID = Atomic<Int>(1)
 
-    init(threads: [MediaThreadHandle], fingerprint: String) {
+    init(threads: [MediaThreadHandle], fingerprint: String, measuresSilence: Bool = false) {
+        self.measuresSilence = measuresSilence
         self.threads = threads
         self.fingerprint = fingerprint
     }
@@ -37,7 +39,8 @@ final class ConnectionHub: Sendable {
             fingerprintSHA256: remote.fingerprint, destination: remote.destination,
             isDTLSClient: remote.setup != "active", sends: sends, receives: remote.receives,
             extensions: remote.extensions, verifies: peer.verifies, decodes: peer.decodes,
-            expectsVideo: peer.receivesVideo, link: peer.link)
+            expectsVideo: peer.receivesVideo, link: peer.link,
+            participant: measuresSilence && peer.receives ? "\(peer.room)/\(peer.identity)" : "")
         thread(of: peer.room).post(.open(plan))
         return id
     }

@@ -33,6 +33,7 @@ private actor MartletSession: JoinedPeer {
         var sdp: String?
         var code: String?
         var message: String?
+        var cancelled: Bool?
     }
 
     private let socket: WebSocketClient
@@ -45,6 +46,8 @@ private actor MartletSession: JoinedPeer {
     /// The ICE credentials of connections that the server offered; they stay over renegotiations.
     private var locals: [String: LocalSide] = [:]
     private var reading: Task<Void, Never>?
+    private var isDraining = false
+    private var moved: (@Sendable () -> Void)?
 
     init(socket: WebSocketClient, peer: PeerSpec, hub: ConnectionHub, since: Int64) {
         self.socket = socket
@@ -80,6 +83,9 @@ private actor MartletSession: JoinedPeer {
             guard let message = try? JSONDecoder().decode(Incoming.self, from: Data(text.utf8)) else { continue }
             if let id = message.id, let continuation = waiting.removeValue(forKey: id) {
                 continuation.resume(returning: message)
+            } else if message.type == "migrate", message.cancelled != true {
+                isDraining = true
+                moved?()
             } else if message.type == "offer", let connection = message.connection, let sdp = message.sdp {
                 answer(connection, sdp)
             }
@@ -121,6 +127,11 @@ private actor MartletSession: JoinedPeer {
             socket.send(String(decoding: data, as: UTF8.self))
         }
         return id
+    }
+
+    func onDrain(_ moved: @escaping @Sendable () -> Void) {
+        self.moved = moved
+        if isDraining { moved() }
     }
 
     func leave() async {

@@ -28,6 +28,8 @@ protocol JoinedPeer: Sendable {
     func startReceiving() async throws(LoadError)
     /// Leaves as a well-behaved client does.
     func leave() async
+    /// Calls `moved` when the server says that it is about to end.
+    func onDrain(_ moved: @escaping @Sendable () -> Void) async
 }
 
 /// How peers join rooms of one kind of server. A new server is one file with one of these.
@@ -43,6 +45,7 @@ protocol SignallingDriver: Sendable {
 
 extension JoinedPeer {
     func startReceiving() async throws(LoadError) {}
+    func onDrain(_ moved: @escaping @Sendable () -> Void) async {}
 }
 
 extension SignallingDriver {

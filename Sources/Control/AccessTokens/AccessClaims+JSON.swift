@@ -19,6 +19,8 @@ extension AccessClaims {
             && (tokenID?.utf8.count ?? 0) <= AccessTokenLimits.tokenIDBytes
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
             && (video.preset?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
+            && (video.subscribeRules?.count ?? 0) <= AccessTokenLimits.subscribeRules
+            && video.subscribeRules?.allSatisfy(\.isWithinLimits) ?? true
     }
 
     /// Writes the claims; false when one cannot be written.
@@ -49,6 +51,7 @@ extension VideoGrant {
         hidden = try members.bool("hidden") ?? false
         recorder = try members.bool("recorder") ?? false
         canPublishSources = try Self.sources(of: members)
+        subscribeRules = try Self.rules(of: members)
         preset = try members.string("preset", limit: AccessTokenLimits.roomBytes)
         maxVideoSubscriptions = try Self.limit("maxVideoSubscriptions", of: members).map { Int($0) }
         maxDownlinkBitrate = try Self.limit("maxDownlinkBitrate", of: members)
@@ -86,10 +89,25 @@ extension VideoGrant {
         for case (let name, .some(let value)) in limits {
             if !members.set(name, value) { return false }
         }
+        if let subscribeRules {
+            let isWritten = members.set("subscribeRules", count: subscribeRules.count) { rule, index in
+                subscribeRules[index].write(into: rule)
+            }
+            guard isWritten else { return false }
+        }
         guard let canPublishSources else { return true }
         // An empty list would read as "not restricted": a set of nothing is written as a word that grants nothing.
         let words = canPublishSources.isEmpty ? ["none"] : canPublishSources.map(\.rawValue).sorted()
         return members.set("canPublishSources", words)
+    }
+
+    private static func rules(of members: borrowing JSONObject) throws(AccessTokenError) -> [GrantedSubscribeRule]? {
+        var rules: [GrantedSubscribeRule] = []
+        let isPresent = try members.forEachObject("subscribeRules", limit: AccessTokenLimits.subscribeRules) {
+            (rule) throws(AccessTokenError) in
+            rules.append(try GrantedSubscribeRule(rule))
+        }
+        return isPresent ? rules : nil
     }
 
     /// The named sources; nil where they are not restricted. An unknown word grants nothing; it never widens the grant.

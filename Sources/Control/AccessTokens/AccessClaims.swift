@@ -56,6 +56,8 @@ public struct VideoGrant: Sendable, Hashable {
     public var canPublishData: Bool?
     /// The sources that may be published; nil means any.
     public var canPublishSources: Set<GrantedSource>?
+    /// Which tracks the bearer may receive, in place of the room's rules; nil: as the room says. No rules: none.
+    public var subscribeRules: [GrantedSubscribeRule]?
     /// The preset whose rules a room has that the bearer's join creates; nil: the server's defaults.
     public var preset: String?
     /// Others are not told about this participant.

@@ -42,6 +42,8 @@ public enum AccessTokenLimits {
     public static let tokenIDBytes = 256
     /// `video.room`, alike.
     public static let roomBytes = 1_024
+    /// Rules in `video.subscribeRules`: each is looked at for each track; a person writes a few.
+    public static let subscribeRules = 64
     /// A signing secret shorter than this is guessable offline from one token (RFC 7518 section 3.2 asks for 32).
     public static let secretMinimumBytes = 32
 }

@@ -88,6 +88,24 @@ struct JSONObject: ~Copyable {
         return texts
     }
 
+    /// Calls `body` with each object of an array of at most `limit` objects; false when the array is absent or null.
+    func forEachObject(
+        _ name: String, limit: Int, _ body: (borrowing JSONObject) throws(AccessTokenError) -> Void
+    ) throws(AccessTokenError) -> Bool {
+        guard let value = member(name) else { return false }
+        guard value.pointee.type == JSON_ARRAY, json_array_size(value) <= limit else { throw .badClaim }
+        for index in 0..<json_array_size(value) {
+            guard let element = json_array_get(value, index), element.pointee.type == JSON_OBJECT else {
+                throw .badClaim
+            }
+            try body(JSONObject(sharing: element))
+        }
+        return true
+    }
+
+    /// How many members it has.
+    var count: Int { json_object_size(handle) }
+
     // MARK: - Writing
 
     // Each tells whether it went well: it fails for want of memory, or for text that JSON cannot carry.
@@ -101,6 +119,20 @@ struct JSONObject: ~Copyable {
         for value in values where json_array_append_new(array, json_string(value)) != 0 {
             json_decref(array)
             return false
+        }
+        return set(name, array)
+    }
+
+    /// Sets an array of `count` objects, each of which `write` fills.
+    func set(_ name: String, count: Int, _ write: (borrowing JSONObject, Int) -> Bool) -> Bool {
+        guard let array = json_array() else { return false }
+        for index in 0..<count {
+            guard let element = JSONObject(), write(element, index),
+                json_array_append_new(array, json_incref(element.handle)) == 0
+            else {
+                json_decref(array)
+                return false
+            }
         }
         return set(name, array)
     }

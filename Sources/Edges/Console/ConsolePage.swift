@@ -1,20 +1,31 @@
 public import HTTPServing
 
-/// The try-it page: a few static files that are part of the program, so that it works offline and from any folder.
+/// The console's pages: static files that are part of the program, so that they work offline and from any folder.
 public enum ConsolePage {
-    /// Adds the page at "/" and its files below "/console/".
+    /// Adds the pages and their files below "/console/".
     public static func register(on router: inout Router) {
-        router.on(.get, "/") { _ in response(for: PackageResources.index_html, type: "text/html; charset=utf-8") }
+        for (path, content) in pages {
+            router.on(.get, path) { _ in response(for: content, type: "text/html; charset=utf-8") }
+        }
         for (name, content) in files {
             router.on(.get, "/console/\(name)") { _ in response(for: content, type: type(of: name)) }
         }
     }
+
+    /// Where a person begins: rooms and operators; the check before a call; the reference of the control API.
+    private static let pages: [(path: String, content: [UInt8])] = [
+        ("/", PackageResources.index_html),
+        ("/check", PackageResources.check_html),
+        ("/reference", PackageResources.reference_html),
+    ]
 
     private static let files: [(name: String, content: [UInt8])] = [
         ("style.css", PackageResources.style_css),
         ("room.css", PackageResources.room_css),
         ("operators.css", PackageResources.operators_css),
         ("screens.css", PackageResources.screens_css),
+        ("check.css", PackageResources.check_css),
+        ("reference.css", PackageResources.reference_css),
         ("martlet.svg", PackageResources.martlet_svg),
         ("app.js", PackageResources.app_js),
         ("media.js", PackageResources.media_js),
@@ -45,6 +56,14 @@ public enum ConsolePage {
         ("guests.js", PackageResources.guests_js),
         ("names.js", PackageResources.names_js),
         ("tokens.js", PackageResources.tokens_js),
+        ("hue.js", PackageResources.hue_js),
+        ("roomcharts.js", PackageResources.roomcharts_js),
+        ("devices.js", PackageResources.devices_js),
+        ("hands.js", PackageResources.hands_js),
+        ("check.js", PackageResources.check_js),
+        ("loopback.js", PackageResources.loopback_js),
+        ("reference.js", PackageResources.reference_js),
+        ("schema.js", PackageResources.schema_js),
     ]
 
     private static func type(of name: String) -> String {

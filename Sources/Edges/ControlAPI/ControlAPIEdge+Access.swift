@@ -91,11 +91,12 @@ extension HTTPRequest {
         return number
     }
 
-    /// A parameter of the query that is `true` or `false`; absent means false.
-    func flag(_ name: String) throws(Problem) -> Bool {
+    /// A parameter of the query that is `true` or `false`; absent means false, and without a value true where it `mayBeBare`.
+    func flag(_ name: String, mayBeBare: Bool = true) throws(Problem) -> Bool {
         switch query[name] {
         case nil, "false": false
-        case "true", "": true
+        case "true": true
+        case "" where mayBeBare: true
         default: throw Problem(400, "invalid_request", "The query's \(name) must be true or false.")
         }
     }

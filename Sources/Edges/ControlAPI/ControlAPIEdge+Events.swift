@@ -1,22 +1,56 @@
 import AccessTokens
 import EdgeSupport
-import HTTPServing
+public import HTTPServing
 import RoomService
 import Rooms
 
 extension ControlAPIEdge {
     func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
-        // A room need not be there yet, or any more, but it must be one that could be.
-        try await asking { () async throws(RoomError) in try RoomNames.check(room) }
-        return try await events(request, of: room)
+        try await events(request, of: try await oneRoom(request))
     }
 
     func listAllEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await events(request, of: try allRooms(request))
+    }
+
+    /// The same events to WebSockets, for `HTTPServer.start`.
+    public var webSocketRoutes: [WebSocketRoute] {
+        [
+            webSocketRoute("/v1/rooms/{room}/events") { (request) throws(Problem) in try await oneRoom(request) },
+            webSocketRoute("/v1/events") { (request) throws(Problem) in try allRooms(request) },
+        ]
+    }
+
+    private func webSocketRoute(
+        _ pattern: String, _ room: @escaping @Sendable (HTTPRequest) async throws(Problem) -> String?
+    ) -> WebSocketRoute {
+        WebSocketRoute(pattern, protocols: [EventSocketFeed.subprotocol]) { request in
+            do throws(Problem) {
+                let room = try await room(request)
+                let cursor = try request.eventCursor()
+                return .accept { connection in
+                    await EventSocketFeed.run(await context.rooms.follow(room: room, after: cursor), on: connection)
+                }
+            } catch {
+                return .refuse(error.response)
+            }
+        }
+    }
+
+    /// The room in the path, whose events the token may see.
+    private func oneRoom(_ request: HTTPRequest) async throws(Problem) -> String {
+        let room = try moderatedRoom(request)
+        // A room need not be there yet, or any more, but it must be one that could be.
+        try await asking { () async throws(RoomError) in try RoomNames.check(room) }
+        return room
+    }
+
+    /// All rooms, for a token that may see the events of all.
+    private func allRooms(_ request: HTTPRequest) throws(Problem) -> String? {
         let claims = try authorize(request) { $0.roomAdmin }
         // What happens in all rooms is not for a moderator of one.
         guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
-        return try await events(request, of: nil)
+        return nil
     }
 
     /// Past events as JSON for who asks for that and nothing else; otherwise server-sent events, past and coming.

@@ -13,16 +13,13 @@ extension ControlAPIEdge {
         let all = try await detail(request).participants.filter {
             profile == nil || $0.info.profile.rawValue == profile
         }
-        let page = try ListPage(
-            of: all.sorted { Self.order(of: $0) < Self.order(of: $1) }, request, key: Self.order(of:))
-        return .json(
-            ParticipantPageModel(participants: page.shown.map { ParticipantDetailModel($0) }, next: page.next))
+        return try ListPage(of: all, request, key: Self.order(of:))
+            .response("participants") { ParticipantDetailModel($0) }
     }
 
-    /// When it joined, in digits that sort, and its sid.
+    /// When it joined and its sid, as text that sorts.
     private static func order(of participant: ParticipantDetail) -> String {
-        let digits = String(participant.info.joinedAt)
-        return String(repeating: "0", count: max(0, 15 - digits.count)) + digits + "-" + participant.info.sid
+        String(sortableMoment: participant.info.joinedAt) + "-" + participant.info.sid
     }
 
     func showParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -109,8 +106,10 @@ extension ControlAPIEdge {
     }
 
     func listTracks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let tracks = try await detail(request).participants.flatMap(\.info.tracks)
-        return .json(["tracks": tracks.map { TrackModel($0) }])
+        let tracks = try await detail(request).participants.flatMap { participant in
+            participant.info.tracks.map { (key: "\(Self.order(of: participant))-\($0.sid)", info: $0) }
+        }
+        return try ListPage(of: tracks, request) { $0.key }.response("tracks") { TrackModel($0.info) }
     }
 
     func showTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -149,8 +148,11 @@ extension ControlAPIEdge {
     }
 
     func listSubscriptions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let subscriptions = try await detail(request).participants.flatMap(\.subscriptions)
-        return .json(["subscriptions": subscriptions.map { SubscriptionModel($0) }])
+        let subscriptions = try await detail(request).participants.flatMap { participant in
+            participant.subscriptions.map { (key: "\(Self.order(of: participant))-\($0.sid)", info: $0) }
+        }
+        return try ListPage(of: subscriptions, request) { $0.key }
+            .response("subscriptions") { SubscriptionModel($0.info) }
     }
 
     private static var noSuchTrack: Problem { Problem(RoomError(.trackNotFound, "There is no such track.")) }
@@ -163,7 +165,8 @@ extension ControlAPIEdge {
     func listGuests(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         let guests = try await asking { () async throws(RoomError) in try await context.rooms.guests(ofRoom: room) }
-        return .json(["guests": guests.map { GuestModel($0) }])
+        return try ListPage(of: guests, request) { "\(String(sortableMoment: $0.since))-\($0.identity)" }
+            .response("guests") { GuestModel($0) }
     }
 
     func letGuestIn(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -194,11 +197,4 @@ struct MuteRequest: Decodable {
         try StrictKeys.check(decoder, CodingKeys.self)
         muted = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Bool.self, forKey: .muted)
     }
-}
-
-/// Some participants as JSON shows them.
-private struct ParticipantPageModel: Encodable {
-    var participants: [ParticipantDetailModel]
-    /// What the next request brings as `after`; absent on the last page.
-    var next: String?
 }

@@ -63,8 +63,8 @@ extension ControlAPIEdge {
 extension ControlAPIEdge {
     func listPresets(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
-        let presets = await context.rooms.listPresets()
-        return .json(["presets": presets.map { PresetModel(name: $0.name, policy: PolicyModel($0.document)) }])
+        return try ListPage(of: await context.rooms.listPresets(), request) { $0.name }
+            .response("presets") { PresetModel(name: $0.name, policy: PolicyModel($0.document)) }
     }
 
     func showPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

@@ -7,7 +7,9 @@ import Rooms
 extension ControlAPIEdge {
     func listRevocations(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
-        return .json(["revocations": await context.rooms.listRevocations().map { RevocationModel($0) }])
+        let all = await context.rooms.listRevocations().map { RevocationModel($0) }
+        return try ListPage(of: all, request) { "\(String(sortableMoment: $0.until))-\($0.kind)/\($0.id)" }
+            .response("revocations") { $0 }
     }
 
     /// Makes one token, or all that an identity has had so far, good for nothing.

@@ -10,15 +10,15 @@ extension ControlAPIEdge {
         return .json(await node())
     }
 
-    /// Rooms that the token covers, by name.
+    /// Rooms that the token covers, by name; those of pre-call checks where the query asks for them.
     func listRooms(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomList }
         let prefix = request.query["prefix"] ?? ""
-        let rooms = await context.rooms.listRooms().filter {
+        let includesChecks = try request.flag("checks", mayBeBare: false)
+        let rooms = await context.rooms.listRooms(includesChecks: includesChecks).filter {
             Self.covers(claims.video, $0.name) && (prefix.isEmpty || $0.name.hasPrefix(prefix))
         }
-        let page = try ListPage(of: rooms, request) { $0.name }
-        return .json(RoomPageModel(rooms: page.shown.map { RoomModel($0) }, next: page.next))
+        return try ListPage(of: rooms, request) { $0.name }.response("rooms") { RoomModel($0) }
     }
 
     func createRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -35,6 +35,26 @@ extension ControlAPIEdge {
         var response = HTTPResponse.json(RoomModel(info), status: 201)
         response.headers["Location"] = "/v1/rooms/\(PercentCoding.encode(info.name))"
         return response
+    }
+
+    /// Makes the room in the path where there is none; one that is there stays as it is, so the call may be repeated.
+    func ensureRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try request.parameter("room")
+        try authorize(request, room: room) { $0.roomCreate }
+        let creation = try body(RoomCreation.self, of: request)
+        guard creation.name == nil || creation.name == room else {
+            throw Problem(400, "invalid_request", "The body's name must be that in the path, or absent.")
+        }
+        do throws(RoomError) {
+            let info = try await context.rooms.createRoom(
+                named: room, preset: creation.preset, policy: creation.policy?.document ?? PolicyDocument(),
+                metadata: creation.metadata ?? "")
+            return .json(RoomModel(info), status: 201)
+        } catch {
+            guard error.code == .roomExists else { throw Problem(error) }
+            let detail = try await asking { () async throws(RoomError) in try await context.rooms.room(named: room) }
+            return .json(RoomModel(detail.info))
+        }
     }
 
     func showRoom(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -73,7 +93,8 @@ extension ControlAPIEdge {
         let room = try moderatedRoom(request)
         // There may be bans for a room that is not there, so nothing else finds that a name is none.
         try await asking { () throws(RoomError) in try RoomNames.check(room) }
-        return .json(["bans": await context.rooms.bans(ofRoom: room).map { BanModel($0) }])
+        return try ListPage(of: await context.rooms.bans(ofRoom: room), request) { $0.identity }
+            .response("bans") { BanModel($0) }
     }
 
     func endBan(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -128,11 +149,4 @@ private struct ICEServersModel: Encodable {
     var iceServers: [ICEServer]
     /// How long their credentials are good; absent: for ever.
     var lifetimeSeconds: Int64?
-}
-
-/// Some rooms as JSON shows them.
-private struct RoomPageModel: Encodable {
-    var rooms: [RoomModel]
-    /// What the next request brings as `after`; absent on the last page.
-    var next: String?
 }

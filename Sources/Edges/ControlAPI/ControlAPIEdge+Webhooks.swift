@@ -7,7 +7,7 @@ extension ControlAPIEdge {
     func listWebhooks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let all = try await webhooking { () async throws(WebhookError) in try await webhooks.list() }
-        return .json(["webhooks": all.map(WebhookModel.init)])
+        return try ListPage(of: all, request) { $0.webhook.name }.response("webhooks") { WebhookModel($0) }
     }
 
     func showWebhook(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {

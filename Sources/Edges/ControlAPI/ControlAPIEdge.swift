@@ -40,6 +40,11 @@ public struct ControlAPIEdge: Sendable {
         var handler: ThrowingHandler
     }
 
+    /// What clients need and no operator: it is on the public listener wherever the others are.
+    var clientOperations: [Operation] {
+        [get("/v1/ice-servers", listICEServers), operation(.post, "/v1/checks", createCheck)]
+    }
+
     /// Every operation; the test holds this list and `openapi.json` to each other.
     var operations: [Operation] {
         let room = "/v1/rooms/{room}"
@@ -54,6 +59,7 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/rooms", listRooms),
             operation(.post, "/v1/rooms", createRoom),
             get(room, showRoom),
+            operation(.put, room, ensureRoom),
             operation(.patch, room, patchRoom),
             operation(.delete, room, deleteRoom),
             get("\(room)/policy", showPolicy),
@@ -72,7 +78,6 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/revocations", listRevocations),
             operation(.put, "/v1/revocations/{kind}/{id}", revoke),
             operation(.delete, "/v1/revocations/{kind}/{id}", endRevocation),
-            get("/v1/ice-servers", listICEServers),
             get("/v1/sessions", listSessions),
             get("/v1/sessions/{session}", showSession),
             get("\(participant)/history", listSamples),
@@ -104,6 +109,17 @@ public struct ControlAPIEdge: Sendable {
             operation(.post, "\(room)/guests/{identity}", letGuestIn),
             operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
+        ] + captures + clientOperations
+    }
+
+    private var captures: [Operation] {
+        let captures = "/v1/rooms/{room}/participants/{participant}/captures"
+        return [
+            operation(.post, captures, startCapture),
+            get(captures, listCaptures),
+            get("\(captures)/{capture}", showCapture),
+            operation(.delete, "\(captures)/{capture}", deleteCapture),
+            get("\(captures)/{capture}/packets", showCapturedPackets),
         ]
     }
 
@@ -120,12 +136,19 @@ public struct ControlAPIEdge: Sendable {
         Operation(method: method, pattern: pattern, handler: handler)
     }
 
-    /// Adds all routes.
-    public func register(on router: inout Router) {
+    /// Adds the routes that clients need, where the API is served elsewhere.
+    public func registerForClients(on router: inout Router) { add(clientOperations, to: &router) }
+
+    private func add(_ operations: [Operation], to router: inout Router) {
         for operation in operations {
             router.route(
                 operation.method, operation.pattern, admission: context.gate.admit, operation.handler)
         }
+    }
+
+    /// Adds all routes.
+    public func register(on router: inout Router) {
+        add(operations, to: &router)
         router.on(.get, "/openapi.json") { _ in
             HTTPResponse(
                 status: 200, headers: ["Content-Type": JSONCoding.contentType, "Cache-Control": "no-cache"],

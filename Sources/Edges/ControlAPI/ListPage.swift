@@ -7,12 +7,48 @@ struct ListPage<Element> {
     /// What the next page's `after` is; nil: these were the last.
     var next: String?
 
-    /// The elements behind the query's `after`, at most `limit` of them. `all` are in the order of their keys, which no two share.
+    /// The elements behind the query's `after`, at most `limit` of them, in the order of their keys, which no two share.
     init(of all: [Element], _ request: HTTPRequest, key: (Element) -> String) throws(Problem) {
         let limit = try request.number("limit", in: 1...1_000) ?? 1_000
-        let rest: [Element]
-        if let after = request.query["after"] { rest = all.filter { key($0) > after } } else { rest = all }
-        shown = Array(rest.prefix(limit))
-        next = rest.count > limit ? shown.last.map(key) : nil
+        let after = request.query["after"] ?? ""
+        let keyed = all.map { (key: key($0), element: $0) }
+        let rest = keyed.filter { $0.key > after }.sorted { $0.key < $1.key }.prefix(limit + 1)
+        shown = rest.prefix(limit).map(\.element)
+        next = rest.count > limit ? rest.dropLast().last?.key : nil
+    }
+
+    /// The page under the name of what it lists.
+    func response(_ name: String, _ model: (Element) -> some Encodable) -> HTTPResponse {
+        .json(ListPageModel(name: name, elements: shown.map(model), next: next))
+    }
+}
+
+extension String {
+    /// A moment, in milliseconds since 1970, with so many digits that texts sort as moments do.
+    init(sortableMoment milliseconds: Int64) {
+        let digits = String(milliseconds)
+        self = String(repeating: "0", count: Swift.max(0, 15 - digits.count)) + digits
+    }
+}
+
+/// A page as JSON shows it.
+private struct ListPageModel<Element: Encodable>: Encodable {
+    let name: String
+    let elements: [Element]
+    /// What the next request brings as `after`; absent on the last page.
+    let next: String?
+
+    private struct Key: CodingKey {
+        let stringValue: String
+        let intValue: Int? = nil
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: Key.self)
+        try fields.encode(elements, forKey: Key(stringValue: name))
+        try fields.encodeIfPresent(next, forKey: Key(stringValue: "next"))
     }
 }

@@ -12,7 +12,9 @@ public struct CrossOrigin: Sendable, Hashable {
 
     /// Fields that scripts may read: what WHIP clients need and what explains a refusal.
     static let exposed = "Location, ETag, Link, Accept-Post, Accept-Patch, Allow, Retry-After, WWW-Authenticate"
-    static let requestable = "Authorization, Content-Type, If-Match, If-None-Match"
+    /// Fields that scripts may send: those of the API, WHIP and WHEP, and the trace that a join belongs to.
+    static let requestable =
+        "Authorization, Content-Type, If-Match, If-None-Match, Last-Event-ID, Room-Password, traceparent"
 
     /// What the response to `origin` says; nil when the origin is not allowed.
     public func allows(_ origin: String) -> String? {

@@ -43,6 +43,18 @@ public struct TokenGate: Sendable {
         return claims
     }
 
+    /// A token with `claims`, signed with the key that they name; `secondsValid` from now.
+    public func mint(_ claims: AccessClaims, secondsValid: Int64) throws(Problem) -> String {
+        var claims = claims
+        claims.issuedAt = clock()
+        claims.expiresAt = clock() + secondsValid
+        do {
+            return try verifier.value.mint(claims)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
     /// The claims of a token that is good for `room`, where one is asked for.
     public func claims(of request: HTTPRequest, room: String?) throws(Problem) -> AccessClaims {
         let claims = try claims(of: request)

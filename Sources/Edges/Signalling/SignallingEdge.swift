@@ -24,15 +24,15 @@ public struct SignallingEdge: Sendable {
     public var webSocketRoute: WebSocketRoute {
         WebSocketRoute(Self.path, protocols: [Self.subprotocol]) { request in
             do throws(Problem) {
-                let claims = try context.gate.claims(of: request, room: request.query["room"])
+                let (claims, origin) = try context.joinClaims(of: request, room: request.query["room"])
                 let queryRoom = request.query["room"]
-                let address = request.remoteAddress
+                let (address, userAgent) = (request.remoteAddress, request.clientName)
                 let servers = ClientICEServers(
                     context.iceServers, claims: claims, room: queryRoom, origin: request.headers["Origin"])
                 return .accept { connection in
                     let session = SignallingSession(
                         context: context, claims: claims, queryRoom: queryRoom, address: address,
-                        hello: hello(servers), iceServers: servers)
+                        userAgent: userAgent, origin: origin, hello: hello(servers), iceServers: servers)
                     await session.run(on: connection)
                 }
             } catch {

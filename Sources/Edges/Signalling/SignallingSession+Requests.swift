@@ -41,8 +41,10 @@ extension SignallingSession {
         state.joins += 1
         let joined: JoinedSession
         do throws(RoomError) {
-            var request = fields.request(claims, queryRoom: queryRoom)
+            var request = fields.request(claims, queryRoom: queryRoom, userAgent: userAgent)
             request.address = address
+            request.origin = origin
+            if let trace = fields.trace { request.origin?.trace = trace }
             joined = try await context.rooms.join(request)
         } catch {
             // Whoever waits to be let in is told to ask again.

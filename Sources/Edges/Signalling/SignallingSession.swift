@@ -13,6 +13,10 @@ struct SignallingSession: Sendable {
     let queryRoom: String?
     /// Where the client is; for limits only.
     let address: String
+    /// What the client calls itself in its HTTP request.
+    let userAgent: String?
+    /// Its HTTP request.
+    let origin: JoinOrigin
     let hello: Hello
     let iceServers: ClientICEServers
 

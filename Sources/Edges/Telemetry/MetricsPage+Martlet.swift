@@ -3,6 +3,7 @@ import MediaControl
 import Primitives
 import RoomService
 import Rooms
+import Tracing
 import Webhooks
 
 extension MetricsPage {
@@ -97,6 +98,22 @@ extension MetricsPage {
             })
     }
 
+    /// TCP connections for media, of all workers and the shared port together.
+    mutating func add(tcpOf parts: [TCPStatistics]) {
+        var all = TCPStatistics()
+        for part in parts { all.add(part) }
+        add("tcp_connections", .gauge, "Open TCP connections on the media ports.", all.open)
+        add(
+            "tcp_connections_accepted_total", .counter, "TCP connections accepted on the media ports.", all.accepted)
+        add(
+            "tcp_connections_closed_total", .counter, "TCP connections on the media ports closed, by reason.",
+            TCPConnectionEnd.allCases.map { ([("reason", "\($0)")], Double(all[$0])) })
+        add("tcp_backlog_bytes", .gauge, "Bytes waiting for slow readers of TCP connections.", all.backlogBytes)
+        add(
+            "tcp_video_holds_total", .counter,
+            "Times that a subscriber got no video over TCP until it had caught up, and then a keyframe.", all.holds)
+    }
+
     /// What the rooms count.
     mutating func add(rooms: RoomServiceStatistics) {
         add("rooms", .gauge, "Rooms.", rooms.rooms)
@@ -132,9 +149,33 @@ extension MetricsPage {
                 let times = rooms.joinSteps[step] ?? ConnectTimes()
                 return (("step", step.rawValue), times.counts, Double(times.totalMilliseconds) / 1_000)
             })
+        addHistogram(
+            "token_verification_seconds", "Time to verify the access token of a participant that joined.",
+            bounds: rooms.tokenVerification.bounds, counts: rooms.tokenVerification.counts,
+            sum: rooms.tokenVerification.sum)
+        add(network: rooms.network, freezes: rooms.freezes)
         addByReason("refusals_total", "Requests refused, by code.", "code", rooms.refusals)
         addByReason("departures_total", "Participants left, by reason.", "reason", rooms.departures)
         addByReason("connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded)
+    }
+
+    /// What participants' networks do, and what people see of it.
+    private mutating func add(network: NetworkHistograms, freezes: Freezes) {
+        func add(_ name: String, _ help: String, _ histogram: Histogram) {
+            addHistogram(name, help, bounds: histogram.bounds, counts: histogram.counts, sum: histogram.sum)
+        }
+        add(
+            "subscriber_loss_ratio", "Share of packets lost on the way to a subscriber, observed every 5 s.",
+            network.loss)
+        add("round_trip_seconds", "Round trip time of a participant, observed every 5 s.", network.roundTrip)
+        add(
+            "participant_quality", "Network quality of a participant, 0 (lost) to 5 (excellent), observed every 5 s.",
+            network.quality)
+        self.add(
+            "video_freezes_total", .counter, "Freezes of videos that clients reported while playing.", freezes.count)
+        self.add(
+            "video_freeze_seconds_total", .counter, "Time for which videos stood still, as clients reported.",
+            [([], freezes.duration.seconds)])
     }
 
     /// What the public listener counts.
@@ -169,6 +210,17 @@ extension MetricsPage {
             "websocket_limits_hit_total", .counter,
             "WebSockets closed because of too large or too many messages or frames.",
             http.webSocketLimitsHit)
+    }
+
+    /// How the traces do that are exported.
+    mutating func add(traces: TraceExporter.Statistics) {
+        add("traces_exported_total", .counter, "Traces of joins that the collector accepted.", traces.exported)
+        add(
+            "traces_dropped_total", .counter, "Traces of joins that were not exported, by reason.",
+            [
+                ([("reason", "queue_full")], Double(traces.droppedFull)),
+                ([("reason", "collector")], Double(traces.droppedRefused)),
+            ])
     }
 
     /// How the webhooks do. Their names are the operator's, and there are few.

@@ -1,14 +1,17 @@
 public import HTTPServing
+import MediaControl
 public import MediaWorkers
 import Primitives
 public import Recorder
 public import RoomService
+public import Tracing
 public import Webhooks
 
 /// The private listener: `/metrics` for Prometheus, `/healthz` for liveness, `/readyz` for readiness.
 public struct TelemetryEdge: Sendable {
     private let rooms: RoomService
     private let webhooks: Webhooks
+    private let traces: TraceExporter?
     private let workers: MediaWorkerPool
     private let recorder: Recorder?
     private let listener: HTTPServer
@@ -17,12 +20,13 @@ public struct TelemetryEdge: Sendable {
 
     /// Reports on these parts; `listener` is the public one.
     public init(
-        rooms: RoomService, webhooks: Webhooks, workers: MediaWorkerPool, recorder: Recorder? = nil,
-        listener: HTTPServer,
+        rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
+        recorder: Recorder? = nil, listener: HTTPServer,
         health: Health, version: String
     ) {
         self.rooms = rooms
         self.webhooks = webhooks
+        self.traces = traces
         self.workers = workers
         self.recorder = recorder
         self.listener = listener
@@ -67,10 +71,12 @@ public struct TelemetryEdge: Sendable {
         let statistics = await workers.statistics()
         page.add(hangsOf: statistics)
         page.add(workers: statistics)
+        page.add(tcpOf: statistics.map(\.tcp) + [workers.sharedPortStatistics])
         page.add(http: listener.statistics)
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
         if let recorder { page.add(recorder: recorder.statistics) }
+        if let traces { page.add(traces: traces.statistics) }
         page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")
     }

@@ -8,9 +8,10 @@ import Rooms
 extension WHIPEdge {
     /// Publishes what the offer sends (RFC 9725 section 4.2).
     func publish(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let claims = try context.gate.claims(of: request)
+        let (claims, origin) = try context.joinClaims(of: request)
         let offer = try Self.offer(of: request)
         var join = JoinRequest(claims: claims, room: request.parameters["room"], from: request)
+        join.origin = origin
         join.profile = .publishOnly
         join.autoSubscribe = false
         let session = try await connecting { [join] () async throws(RoomError) in
@@ -21,9 +22,10 @@ extension WHIPEdge {
 
     /// Plays one participant or whoever dominates.
     func play(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let claims = try context.gate.claims(of: request)
+        let (claims, origin) = try context.joinClaims(of: request)
         let offer = try Self.offer(of: request)
         var join = JoinRequest(claims: claims, room: try request.parameter("room"), from: request)
+        join.origin = origin
         join.profile = .viewer
         let target = request.parameters["identity"].map { FollowTarget.identity($0) } ?? .dominantSpeaker
         let session = try await connecting { [join] () async throws(RoomError) in
@@ -78,5 +80,6 @@ extension JoinRequest {
         self.init(claims: claims, room: room)
         password = request.headers["Room-Password"]
         address = request.remoteAddress
+        client = request.clientName
     }
 }

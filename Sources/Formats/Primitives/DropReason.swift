@@ -16,6 +16,8 @@ public enum DropReason: UInt8, CaseIterable, Sendable {
     case trackMuted, tooManyStreams, retransmissionTooOld, retransmissionThrottled
     // Egress.
     case outboundFull, sendFailed, protectFailed, withoutConsent
+    // ICE-TCP: video not sent until a slow reader has caught up, the full backlog of one, a connection that has ended.
+    case videoHeld, backlogFull, connectionEnded
 }
 
 /// One plain counter a reason. A worker owns one; copies of it go to the metrics page.

@@ -5,6 +5,9 @@
 ///
 /// Not Sendable, single owner: the worker's loop lends it to the engine as an `inout` argument.
 public struct OutboundBatch: ~Copyable {
+    /// What a datagram carries, as far as its way out depends on it.
+    public enum Content: UInt8, Sendable { case other, audio, video }
+
     /// One datagram in the arena.
     public struct Entry {
         /// Where it starts in the arena.
@@ -13,6 +16,8 @@ public struct OutboundBatch: ~Copyable {
         public var length: Int
         /// Where it goes.
         public var destination: SocketAddress
+        /// What it carries.
+        public var content: Content
     }
 
     /// The arena; entries point into it.
@@ -54,9 +59,10 @@ public struct OutboundBatch: ~Copyable {
     }
 
     /// Makes the first `length` bytes of the last reservation a datagram to `destination`.
-    public mutating func commit(length: Int, to destination: SocketAddress) {
+    public mutating func commit(length: Int, to destination: SocketAddress, content: Content = .other) {
         precondition(count < entryCapacity && used + length <= arena.count, "commit without a reservation")
-        (entryStorage + count).initialize(to: Entry(offset: used, length: length, destination: destination))
+        (entryStorage + count).initialize(
+            to: Entry(offset: used, length: length, destination: destination, content: content))
         count += 1
         used += length
     }

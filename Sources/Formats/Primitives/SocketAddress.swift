@@ -1,4 +1,7 @@
-/// An IP address and a UDP port, as two words and a port, so that comparing and hashing one costs a nanosecond.
+/// An IP address, a port, and the transport by which it is reached, as two words and two numbers, so that comparing and hashing one costs a nanosecond.
+///
+/// A datagram's source or destination behind UDP has no `connection`. One behind ICE-TCP (RFC 6544) names the worker's TCP connection, so that all that
+/// follows addresses works for both, and the worker knows where to write.
 ///
 /// IPv4 is kept in its IPv6-mapped form (RFC 4291 section 2.5.5.2): one socket of the IPv6 family serves both.
 public struct SocketAddress: Hashable, Sendable {
@@ -8,11 +11,14 @@ public struct SocketAddress: Hashable, Sendable {
     public var low: UInt64
     /// The port in host order.
     public var port: UInt16
+    /// Number of the worker's TCP connection; 0 for UDP.
+    public var connection: UInt16
 
-    @inlinable public init(high: UInt64, low: UInt64, port: UInt16) {
+    @inlinable public init(high: UInt64, low: UInt64, port: UInt16, connection: UInt16 = 0) {
         self.high = high
         self.low = low
         self.port = port
+        self.connection = connection
     }
 
     /// The IPv4 address `a.b.c.d` given as one big-endian word, for example `0x7f00_0001`.
@@ -20,6 +26,8 @@ public struct SocketAddress: Hashable, Sendable {
         self.init(high: 0, low: 0x0000_ffff_0000_0000 | UInt64(ipv4), port: port)
     }
 
+    /// Whether datagrams to it leave through a TCP connection.
+    @inlinable public var isTCP: Bool { connection != 0 }
     /// Whether this is an IPv4 address.
     @inlinable public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
     /// The IPv4 address as one word; meaningful only where `isIPv4`.
@@ -36,7 +44,7 @@ public struct SocketAddress: Hashable, Sendable {
 
     /// A fast mix of all bits (splitmix64's finaliser) for open-addressed tables.
     @inlinable public var mixed: UInt64 {
-        var z = high &+ low &* 0x9e37_79b9_7f4a_7c15 &+ UInt64(port)
+        var z = high &+ low &* 0x9e37_79b9_7f4a_7c15 &+ (UInt64(port) | UInt64(connection) << 16)
         z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
         z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
         return z ^ (z >> 31)

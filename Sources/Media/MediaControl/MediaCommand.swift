@@ -37,6 +37,8 @@ public enum MediaCommand: Sendable, Hashable {
     /// Records a track, which no other stream may record.
     case record(RecordedStreamDescription)
     case endRecording(SubscriptionID)
+    /// Begins to copy a peer's packets in clear text, or (nil) stops and frees what was not reported.
+    case setCapture(PeerID, CaptureSettings?)
     /// How to divide the peer's bandwidth.
     case setDownlinkPolicy(PeerID, DownlinkPolicy)
     /// The publisher's preferences for a track.

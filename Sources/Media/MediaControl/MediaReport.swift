@@ -6,6 +6,8 @@ public enum ReportScope: Sendable, Hashable {
     case room(RoomID)
     /// How the bandwidth of these peers is divided now, and with the history how it came to that. Unknown and publish-only peers are left out.
     case downlinks([PeerID], withHistory: Bool)
+    /// What was captured of these peers since the last such report, also of those that are no longer there.
+    case captures([PeerID])
 }
 
 /// What a worker reports at one moment, from the engine up to the control plane. What the scope does not cover is empty.
@@ -15,6 +17,8 @@ public struct MediaReport: Sendable {
     public var subscriptions: [SubscriptionStatistics] = []
     /// In the order of the peers in the scope.
     public var downlinks: [DownlinkReport] = []
+    /// Of the peers in the scope that are captured.
+    public var captures: [CapturedPackets] = []
 
     /// A report on nothing.
     public init() {}
@@ -25,6 +29,7 @@ public struct MediaReport: Sendable {
         tracks += part.tracks
         subscriptions += part.subscriptions
         downlinks += part.downlinks
+        captures += part.captures
     }
 
     /// Sorts tracks and subscriptions by id.

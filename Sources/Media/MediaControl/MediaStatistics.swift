@@ -27,6 +27,8 @@ public struct WorkerStatistics: Sendable {
     public var drops = DropCounters()
     /// Probes sent to subscribers, by outcome.
     public var probes = ProbeCounters()
+    /// TCP connections of its clients.
+    public var tcp = TCPStatistics()
     /// Datagrams that the kernel dropped because the worker did not read them in time.
     public var receiveBufferDrops: UInt64 = 0
     /// Datagrams that the kernel did not accept: send buffer full, no route, refused.

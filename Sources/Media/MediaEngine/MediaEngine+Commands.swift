@@ -18,6 +18,7 @@ extension MediaEngine {
             case .setRemoteTransport(let id, let remote): setRemote(remote, of: id, at: now, into: &batch)
             case .restartICE(let id, let local): restartICE(of: id, local: local, at: now)
             case .setDownlinkPolicy(let id, let policy): setPolicy(policy, of: id, at: now)
+            case .setCapture(let id, let settings): setCapture(settings, of: id)
             case .setTrackTraits(let id, let traits): setTraits(traits, of: id, at: now)
             case .setDisplayPreference(let id, let display): setDisplay(display, of: id, at: now)
             case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackAlwaysForwarded,

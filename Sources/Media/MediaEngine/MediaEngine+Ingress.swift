@@ -93,6 +93,8 @@ extension MediaEngine {
     private func receiveRTP(
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
+        tables.peers[index].pointee.media.pointee.capture(
+            datagram, length: length, isSent: false, isRTCP: false, at: now)
         var track: PublishedTrack?
         let result = tables.peers[index].pointee.uplink.receiveRTP(datagram, length: length, at: now, track: &track)
         if tables.peers[index].pointee.uplink.hasSourceChanges { tellSourceChanges(of: index) }

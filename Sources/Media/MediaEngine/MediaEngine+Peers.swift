@@ -85,6 +85,7 @@ extension MediaEngine {
                 return
             }
         }
+        noteRoute(of: index, at: now)
         touch(index)
     }
 

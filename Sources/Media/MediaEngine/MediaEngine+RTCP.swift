@@ -11,6 +11,8 @@ extension MediaEngine {
     func receiveRTCP(
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
+        tables.peers[index].pointee.media.pointee.capture(
+            datagram, length: length, isSent: false, isRTCP: true, at: now)
         let packet = UnsafeRawBufferPointer(rebasing: datagram[..<length])
         if isTransportFeedback(packet), tables.peers[index].pointee.downlink != nil {
             receiveFeedback(packet, of: index, at: now)
@@ -259,6 +261,7 @@ extension MediaEngine {
         _ slot: UnsafeMutableRawBufferPointer, length: Int, of peer: UnsafeMutablePointer<PeerState>,
         to destination: SocketAddress, into batch: inout OutboundBatch
     ) {
+        peer.pointee.media.pointee.capture(slot, length: length, isSent: true, isRTCP: true, at: clock)
         guard let total = peer.pointee.transport.protectRTCP(slot, length: length) else {
             return counters.drops.count(.protectFailed)
         }

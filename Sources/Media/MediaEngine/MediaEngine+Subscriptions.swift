@@ -16,7 +16,7 @@ extension MediaEngine {
         // If the track was removed meanwhile, the section stays empty until another command.
         let subscription = Subscription(description, random: &random)
         let index = tables.addSubscription(
-            SubscriptionState(subscription, peer: peer, isReady: tables.peers[peer].pointee.transport.mayReceive),
+            SubscriptionState(subscription, peer: peer, isReady: maySend(description.kind, to: peer)),
             description)
         if let track { attach(index, to: track, at: now) }
         return true
@@ -118,7 +118,7 @@ extension MediaEngine {
     func startSubscriptions(of peer: Int, at now: MonotonicTime) {
         scheduleAllocation(of: peer, at: now)
         allocate(peer, at: now)
-        for state in tables.subscriptions(ofPeer: peer) {
+        for state in tables.subscriptions(ofPeer: peer) where maySend(state.pointee.subscription.kind, to: peer) {
             state.pointee.isReady = true
             let layer = state.pointee.subscription.kind == .video ? state.pointee.subscription.layer : nil
             if let layer, state.pointee.track >= 0 {
@@ -127,6 +127,12 @@ extension MediaEngine {
                 requestStart(tables.subscriptions.index(of: state), at: now)
             }
         }
+    }
+
+    /// Whether packets of this kind may be sent to the subscriber: it is reachable, and not too slow for video.
+    private func maySend(_ kind: MediaKind, to peer: Int) -> Bool {
+        guard tables.peers[peer].pointee.transport.mayReceive else { return false }
+        return kind == .audio || tables.peers[peer].pointee.downlink?.pointee.isHeld != true
     }
 
     /// Nothing may be sent to the subscriber any more; when it is reachable again, it gets a keyframe.

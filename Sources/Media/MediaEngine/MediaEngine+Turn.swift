@@ -101,7 +101,10 @@ extension MediaEngine {
             let current = next
             next = subscription.pointee.inTrack.next
             if next >= 0 { (base + next).pointee.prefetch(from: base) }
-            guard subscription.pointee.isReady, !isWithheld || subscription.pointee.isPinned else { continue }
+            guard subscription.pointee.isReady, !isWithheld || subscription.pointee.isPinned else {
+                countHeld(subscription, track)
+                continue
+            }
             let signals = turn.plan(current, subscription, track, in: tables, at: now)
             held = min(held, subscription.pointee.subscription.heldUntil)
             guard !signals.isEmpty else { continue }
@@ -112,6 +115,15 @@ extension MediaEngine {
         }
         if held != .distantFuture { deadlines.hasten(.track(index), to: held) }
         for layer in 0..<track.layerCount where wanted & 1 << UInt8(layer) != 0 { requestKeyframe(index, layer: layer) }
+    }
+
+    /// Counts the packets that a slow reader is not sent.
+    private func countHeld(_ state: UnsafeMutablePointer<SubscriptionState>, _ track: PublishedTrack) {
+        guard !state.pointee.isReady, state.pointee.subscription.kind == .video,
+            tables.peers[state.pointee.peer].pointee.downlink?.pointee.isHeld == true
+        else { return }
+        let layer = state.pointee.subscription.wantedLayer
+        counters.drops[.videoHeld] &+= UInt64(track.arrivals.count { !$0.isGap && Int($0.layer) == layer })
     }
 
     private func handle(

@@ -45,6 +45,8 @@ public final class MediaEngine {
     var deadlines = Deadlines()
     var events: [MediaEvent] = []
     var counters = WorkerStatistics()
+    /// What is captured, by peer; of a peer that was removed until the capture is stopped.
+    var taps: [PeerID: PacketTap] = [:]
 
     /// An engine without rooms; throws if OpenSSL rejects the certificate or libsrtp2 fails its known-answer tests. `seed`
     /// determines all random choices.
@@ -136,6 +138,10 @@ public final class MediaEngine {
                         in: tables.subscriptions.base, withHistory: withHistory, at: clock)
                 }
             }
+            return (report, nil)
+        case .captures(let ids):
+            var report = MediaReport()
+            report.captures = ids.compactMap { id in taps[id]?.drain(of: id) }
             return (report, nil)
         }
     }

@@ -12,6 +12,8 @@ public struct MediaPath {
     var hasConsent = false
     /// Of the transport's session; nil before the DTLS handshake is complete, after the end, and for profiles that libsrtp2 serves.
     var sender: UnsafeMutablePointer<SRTPSender>?
+    /// Copies packets in clear text; nil but during a capture. Beside what sending reads anyway. Whoever sets it keeps the tap, and takes it away before it is freed.
+    public var tap: Unmanaged<PacketTap>?
     var receiver: UnsafeMutablePointer<SRTPReceiver>?
     var session: Unmanaged<SRTPSession>?
     /// When an authentic packet last arrived from `address`: a sign of life that ICE reads at its next check.
@@ -48,6 +50,24 @@ public struct MediaPath {
         guard let sender, let base = slot.baseAddress else { return protectThroughLibrary(slot, length: length) }
         guard slot.count >= length &+ SRTPSender.tagLength else { return -1 }
         return sender.pointee.protect(base, length: length)
+    }
+
+    /// Copies a packet in clear text for a capture, where there is one.
+    @inline(__always)
+    public func capture(
+        _ packet: UnsafeMutableRawBufferPointer, length: Int, isSent: Bool, isRTCP: Bool, at now: MonotonicTime
+    ) {
+        if let tap { Self.note(packet, length, isSent, isRTCP, now, tap) }
+    }
+
+    @inline(never)
+    private static func note(
+        _ packet: UnsafeMutableRawBufferPointer, _ length: Int, _ isSent: Bool, _ isRTCP: Bool, _ now: MonotonicTime,
+        _ tap: Unmanaged<PacketTap>
+    ) {
+        tap._withUnsafeGuaranteedRef {
+            $0.note(UnsafeRawBufferPointer(rebasing: packet[..<length]), isSent: isSent, isRTCP: isRTCP, at: now)
+        }
     }
 
     /// Prefetches what `protectRTP` will read.

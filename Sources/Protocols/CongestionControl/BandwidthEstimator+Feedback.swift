@@ -32,6 +32,7 @@ extension BandwidthEstimator {
         guard let arrival else {
             guard entry.pointee.state != .lost else { return }
             packets.close(entry, as: .lost)
+            guard !isReliable else { return }
             lost &+= 1
             delivery.addLost(size)
             if countsLoss { losses.add(size, sent: sent, isLost: true) }
@@ -40,7 +41,7 @@ extension BandwidthEstimator {
         let wasLost = entry.pointee.state == .lost
         packets.close(entry, as: .received)
         received &+= 1
-        if wasLost {
+        if wasLost, !isReliable {
             lost &-= 1
             if countsLoss { losses.recovered(sent: sent) }
             delivery.recovered(size)
@@ -162,6 +163,14 @@ extension BandwidthEstimator {
         lastOveruse = .zero
         endProbe(.unanswered)
         if phase == .measuring { planner.start(at: now) }
+    }
+
+    /// More waits in front of the path than it takes, as its sender can see over TCP: reports about these packets come late, or not before they are read.
+    public mutating func backlogged(at now: MonotonicTime) {
+        guard phase == .measuring else { return }
+        lastOveruse = now
+        endProbe(.unanswered)
+        control.bound(by: 0.85 * min(acknowledged.bitsPerSecond ?? .infinity, control.bitsPerSecond))
     }
 
     private mutating func beginPath(since moment: MonotonicTime) {

@@ -162,15 +162,20 @@ extension BandwidthEstimator {
         let result = crossTraffic.isPresent ? min(proven, max(crossTraffic.share, before)) : proven
         endProbe(result > before ? .raised : .confirmed)
         // The effect of jitter on a probe is not the link's limit.
-        if probe.packetsNeeded == ProbeState.leastPackets { control.probed(result, of: rate) }
-        // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate.
-        let floor = acknowledged.bitsPerSecond ?? 0
+        let isExact = probe.packetsNeeded == ProbeState.leastPackets
+        if isExact { control.probed(result, of: rate) }
         if result > before {
             acknowledged.expectChange()
             control.set(result, isProbe: true, at: now)
             losses.forget()
-        } else if result < 0.9 * rate, result > floor, application.isLimited {
-            control.set(max(result, 0.85 * before), isProbe: true, at: now)
+        } else if result < 0.9 * rate, result > acknowledged.bitsPerSecond ?? 0 {
+            // A probe may lower the estimate only if it reached the bottleneck, and then not below the delivered rate. One alone may have hit a burst; two
+            // in a row that agree found the link's limit.
+            if isExact, control.capacity.isCertain, !crossTraffic.isPresent {
+                control.set(result, isProbe: true, at: now)
+            } else if application.isLimited {
+                control.set(max(result, 0.85 * before), isProbe: true, at: now)
+            }
         }
         planner.succeeded(result, rate: rate, estimateBefore: before, at: now)
     }

@@ -74,6 +74,9 @@ public struct BandwidthEstimator: ~Copyable {
     public internal(set) var received: UInt64 = 0
     public internal(set) var lost: UInt64 = 0
 
+    /// The path is a TCP connection: it loses nothing, and what is reported as missing was dropped before it. A queue shows as delay all the same.
+    public var isReliable = false
+
     let settings: Settings
     var groups = ArrivalGroups()
     var trend = DelayTrend()

@@ -8,7 +8,7 @@ struct LinkCapacity: Sendable {
     /// The last limit found for the link, in bits per second; nil: none, or the link carried more since.
     private var end: Double?
     /// It was found twice in a row. On a path with jitter the result differs each time, and the highest is the most accurate.
-    private var isCertain = false
+    private(set) var isCertain = false
     /// Tolerance for two results to count as the same limit.
     private static let mostStray = 1.1
     /// A probe of some milliseconds was measured at 1.4 to 1.5 times the link (600 kbit/s, Chromium, measured), when the link, a radio or the receiver's

@@ -264,7 +264,7 @@ public struct ICELiteAgent {
     }
 
     /// Something authentic arrived from a validated address. If the selected one has gone silent the peer has moved without a nomination: its NAT
-    /// assigned another port.
+    /// assigned another port. If there is none any more, because its TCP connection has ended, the peer goes on here.
     private mutating func noteSignOfLife(from source: SocketAddress, at now: MonotonicTime) {
         lastSignOfLife = now
         if source == selected {
@@ -273,9 +273,8 @@ public struct ICELiteAgent {
         }
         guard let index = index(of: source) else { return }
         addresses[index].lastSeen = now
-        if selected != nil, source != nominee, now - selectedSeen >= Self.silenceBeforeFollowing {
-            nominate(source, at: now)
-        }
+        let isLeft = selected == nil ? isSetUp && nominee == nil : now - selectedSeen >= Self.silenceBeforeFollowing
+        if isLeft, source != nominee { nominate(source, at: now) }
     }
 
     private mutating func validate(_ source: SocketAddress, _ length: Int, at now: MonotonicTime) -> Int {

@@ -23,6 +23,8 @@ public final class WebSocketConnection: Sendable {
         var queuedBytes = 0
         var isFlushing = false
         var wasTooSlow = false
+        /// Waits until nothing is queued.
+        var drainWaiter: CheckedContinuation<Bool, Never>?
 
         /// Whether one more message of `size` is too much. The largest does not count: what a room of thousands looks like is one message, and
         /// whoever could not be sent it would never get in.
@@ -67,6 +69,22 @@ public final class WebSocketConnection: Sendable {
     /// Queues a binary message; as `send(_:)`.
     @discardableResult
     public func send(_ bytes: [UInt8]) -> Bool { enqueue(.binary(bytes), size: bytes.count) }
+
+    /// Queues a text message and waits until everything queued has left, so that a slow reader holds its source up and not the server's memory. false
+    /// when the socket closed meanwhile. One task at a time.
+    public func sendAndDrain(_ text: String) async -> Bool {
+        guard send(text) else { return false }
+        return await withCheckedContinuation { continuation in
+            let outcome = state.withLock { state -> Bool? in
+                guard case .open = state.phase else { return false }
+                guard state.isFlushing else { return true }
+                precondition(state.drainWaiter == nil, "one task at a time waits for a WebSocket")
+                state.drainWaiter = continuation
+                return nil
+            }
+            if let outcome { continuation.resume(returning: outcome) }
+        }
+    }
 
     /// Sends what is queued, then a close frame. The first call wins.
     public func close(code: UInt16 = 1000, reason: String = "") {
@@ -129,24 +147,34 @@ extension WebSocketConnection {
 
     /// The next message in the queue, then the close frame. After `nothing` a new flush will be asked for.
     func next() -> Next {
-        state.withLock { state in
-            if state.head < state.queue.count {
-                let message = state.queue[state.head]
-                state.head += 1
-                state.queuedBytes -= message.size
-                if state.head == state.queue.count {
-                    state.queue.removeAll(keepingCapacity: state.head <= 64)
-                    state.head = 0
-                } else if state.head >= 256 {
-                    state.queue.removeFirst(state.head)
-                    state.head = 0
-                }
-                return .send(message)
-            }
-            if case .closing(let close) = state.phase { return .close(close) }
-            state.isFlushing = false
-            return .nothing
+        let (next, waiter) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
+            let next = dequeue(&state)
+            if case .send = next { return (next, nil) }
+            defer { state.drainWaiter = nil }
+            return (next, state.drainWaiter)
         }
+        // Only an open socket has nothing to do.
+        if case .nothing = next { waiter?.resume(returning: true) } else { waiter?.resume(returning: false) }
+        return next
+    }
+
+    private func dequeue(_ state: inout State) -> Next {
+        if state.head < state.queue.count {
+            let message = state.queue[state.head]
+            state.head += 1
+            state.queuedBytes -= message.size
+            if state.head == state.queue.count {
+                state.queue.removeAll(keepingCapacity: state.head <= 64)
+                state.head = 0
+            } else if state.head >= 256 {
+                state.queue.removeFirst(state.head)
+                state.head = 0
+            }
+            return .send(message)
+        }
+        if case .closing(let close) = state.phase { return .close(close) }
+        state.isFlushing = false
+        return .nothing
     }
 
     /// Closes without what is queued: the client has closed, or broke a rule.
@@ -178,15 +206,18 @@ extension WebSocketConnection {
 
     /// The socket is gone: ends the stream of messages.
     func finish(_ close: WebSocketClose) {
-        state.withLock { state in
+        let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
             switch state.phase {
-            case .closed: return
+            case .closed: return nil
             // A connection that broke while it was being closed ends with the reason for closing.
             case .closing(let own) where close.code == 1006: state.phase = .closed(own)
             case .closing, .open: state.phase = .closed(close)
             }
             state.dropQueue()
+            defer { state.drainWaiter = nil }
+            return state.drainWaiter
         }
+        waiter?.resume(returning: false)
         incoming.finish()
     }
 

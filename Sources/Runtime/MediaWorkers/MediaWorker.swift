@@ -4,19 +4,23 @@ import NetworkIO
 import Primitives
 import Synchronization
 
-/// One thread with its UDP port and its share of the rooms.
+/// One thread with its port, UDP and TCP, and its share of the rooms.
 ///
 /// The thread's loop is the actor's executor: the control plane enters with `await` between two turns, the loop enters once per turn. No packet ever
 /// changes threads.
 public actor MediaWorker {
     /// Its number, from 0.
     public nonisolated let index: Int
-    /// The UDP port that it listens on.
+    /// The port that it listens on, UDP and, where configured, TCP.
     public nonisolated let port: UInt16
     private nonisolated let executor: WorkerExecutor
     private nonisolated let publishEvents: @Sendable ([MediaEvent]) -> Void
     private nonisolated let publishedLoad = Atomic<Int>(0)
     private nonisolated let turnCount = Atomic<UInt64>(0)
+    /// Connections on their way from the acceptor of a shared port.
+    private nonisolated let adoptions = Atomic<Int>(0)
+    /// More of them than this wait only for a worker that hangs.
+    private static let mostAdoptions = 256
     /// The loop turns at least as often as this, so that one which does not is known to hang: see `Watchdog`.
     private static let longestSleep = TimeInterval.seconds(1)
     private var core: WorkerCore
@@ -27,8 +31,8 @@ public actor MediaWorker {
 
     init(
         index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket,
-        configuration: UDPSocketConfiguration, executor: WorkerExecutor, gatherLimit: TimeInterval,
-        records: RecordRing?,
+        configuration: UDPSocketConfiguration, tcp: sending TCPLane?, executor: WorkerExecutor,
+        gatherLimit: TimeInterval, records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
         self.index = index
@@ -36,7 +40,7 @@ public actor MediaWorker {
         self.publishEvents = publishEvents
         port = socket.port
         core = WorkerCore(
-            engine: engine, socket: socket, configuration: configuration, gatherLimit: gatherLimit,
+            engine: engine, socket: socket, configuration: configuration, tcp: tcp, gatherLimit: gatherLimit,
             records: records)
     }
 
@@ -80,6 +84,16 @@ public actor MediaWorker {
         executor.post { self.assumeIsolated { call($0) } }
     }
 
+    /// Takes over a connection from the acceptor of a shared port; false if the loop has ended or hangs.
+    nonisolated func adopt(_ connection: AcceptedConnection) -> Bool {
+        guard adoptions.load(ordering: .relaxed) < Self.mostAdoptions else { return false }
+        adoptions.add(1, ordering: .relaxed)
+        return post { worker in
+            worker.adoptions.subtract(1, ordering: .relaxed)
+            worker.core.adopt(connection, at: MonotonicClock.now())
+        }
+    }
+
     /// Runs `body` in the worker's isolation.
     func perform<Reply: Sendable>(_ body: @Sendable (isolated MediaWorker) -> Reply) -> Reply { body(self) }
 
@@ -96,6 +110,8 @@ public actor MediaWorker {
             try poller.add(assumeIsolated { $0.core.descriptor })
             let feedback = assumeIsolated { $0.core.feedbackDescriptor }
             if let feedback { try poller.add(feedback) }
+            let tcp = assumeIsolated { $0.core.tcpDescriptor }
+            if let tcp { try poller.add(tcp) }
             var last = TurnEnd(deadline: .zero, watchesFeedback: feedback != nil)
             while let next = last.deadline {
                 let now = MonotonicClock.now()
@@ -107,8 +123,10 @@ public actor MediaWorker {
                     executor.wake.clear()
                     executor.runJobs(&jobs)
                 }
-                let hasFeedback = feedback.map { poller.isReady($0, of: ready) } ?? false
-                let end = assumeIsolated { $0.turn(hasFeedback: hasFeedback) }
+                let found = WorkerCore.Ready(
+                    feedback: feedback.map { poller.isReady($0, of: ready) } ?? false,
+                    tcp: tcp.map { poller.isReady($0, of: ready) } ?? false)
+                let end = assumeIsolated { $0.turn(found) }
                 if let feedback, end.watchesFeedback != last.watchesFeedback {
                     poller.watch(feedback, end.watchesFeedback)
                 }
@@ -127,9 +145,9 @@ public actor MediaWorker {
         var watchesFeedback: Bool
     }
 
-    private func turn(hasFeedback: Bool) -> TurnEnd {
+    private func turn(_ ready: WorkerCore.Ready) -> TurnEnd {
         let start = MonotonicClock.now()
-        core.turn(at: start, hasFeedback: hasFeedback)
+        core.turn(at: start, ready)
         let events = core.takeEvents()
         if !events.isEmpty { publishEvents(events) }
         core.addBusy(MonotonicClock.now() - start)

@@ -17,6 +17,16 @@ public struct MediaWorkerConfiguration: Sendable {
     public var discoversAddresses = false
     /// Which of the machine's addresses are advertised if neither of the above is set.
     public var addressFilter = AddressFilter()
+    /// Whether each worker accepts TCP connections on the number of its UDP port (ICE-TCP, RFC 6544), for clients whose network blocks UDP.
+    public var acceptsTCP = true
+    /// One more TCP port for the clients of all workers, such as 443; nil for none.
+    public var sharedTCPPort: UInt16?
+    /// The number under which clients reach the shared port, behind a port mapping; nil for its own.
+    public var announcedTCPPort: UInt16?
+    /// Whether media over UDP leaves with DSCPs: EF for audio, AF41 for video.
+    public var marksMedia = false
+    /// Maximum TCP connections of each worker: two for each client without UDP, and for a second or two one of each browser that joins.
+    public var maximumTCPConnections = 8_192
     /// Binds each worker to one processor. Good on a dedicated machine, bad on a shared one.
     public var pinsThreads = false
     /// Microseconds that a turn may wait for the rest of a frame with several subscribers, so that its packets are sent in one system call for each;

@@ -10,6 +10,8 @@ import Synchronization
 public enum MediaWorkerError: Error, Sendable, Hashable {
     /// A system call for worker `index` failed, for example because its port is in use.
     case system(index: Int, SystemError)
+    /// A TCP port is not to be had: that of worker `index`, or with nil the shared one.
+    case tcp(index: Int?, port: UInt16, SystemError)
     /// Worker `index` would listen above port 65535.
     case noPort(index: Int)
     /// OpenSSL did not accept the certificate.
@@ -33,8 +35,12 @@ public final class MediaWorkerPool: Sendable {
     private let givenAddresses: [SocketAddress]
     /// By worker; empty until they are discovered.
     private let discovered: Mutex<[[SocketAddress]]>
+    private let acceptsTCP: Bool
+    private let acceptor: TCPAcceptor?
+    private let announcedTCPPort: UInt16?
     private let endEvents: @Sendable () -> Void
     private let threads: Mutex<[LoopThread]>
+    private let acceptorThread: Mutex<LoopThread?>
     private let lastPlaced = Atomic<Int>(0)
     let logger: Logger
     let watchdog: Mutex<Watchdog>
@@ -54,13 +60,13 @@ public final class MediaWorkerPool: Sendable {
         // Before anything is opened: a number that wrapped would be another port, or one of the system's choice.
         let above = Int(UInt16.max) + 1 - Int(configuration.udpBasePort)
         guard configuration.udpBasePort == 0 || count <= above else { throw .noPort(index: above) }
-        let bytes = configuration.recordRingBytes
-        recordRings = bytes > 0 ? (0..<count).map { _ in RecordRing(bytes: bytes) } : []
+        recordRings = Self.rings(configuration, count)
         for index in 0..<count {
-            let ring = recordRings.isEmpty ? nil : recordRings[index]
-            let worker = try Self.makeWorker(index, configuration, certificate, ring) { continuation.yield($0) }
+            let worker = try Self.makeWorker(index, configuration, certificate, recordRings) { continuation.yield($0) }
             workers.append(worker)
         }
+        acceptor = try Self.makeAcceptor(configuration, workers)
+        (acceptsTCP, announcedTCPPort) = (configuration.acceptsTCP, configuration.announcedTCPPort)
         self.events = events
         self.workers = workers
         self.logger = logger
@@ -78,6 +84,7 @@ public final class MediaWorkerPool: Sendable {
             )
         }
         threads = Mutex([])
+        acceptorThread = Mutex(nil)
         for worker in workers {
             let cpu = configuration.pinsThreads ? processors[worker.index % processors.count] : nil
             do throws(SystemError) {
@@ -85,6 +92,14 @@ public final class MediaWorkerPool: Sendable {
                 threads.withLock { $0.append(thread) }
             } catch {
                 throw .system(index: worker.index, error)
+            }
+        }
+        if let acceptor {
+            do throws(SystemError) {
+                let thread = try LoopThread(name: "media-accept", cpu: nil) { acceptor.run() }
+                acceptorThread.withLock { $0 = thread }
+            } catch {
+                throw .tcp(index: nil, port: acceptor.port, error)
             }
         }
         let ciphers = MediaEngine.cipherDescriptions
@@ -96,7 +111,7 @@ public final class MediaWorkerPool: Sendable {
             ])
     }
 
-    /// Where clients reach `worker`.
+    /// Where clients reach `worker` over UDP.
     public func candidates(of worker: MediaWorker) -> [SocketAddress] {
         let found = discovered.withLock { $0[worker.index] }
         let others = (found.isEmpty ? advertisedAddresses : givenAddresses).map { address in
@@ -114,6 +129,24 @@ public final class MediaWorkerPool: Sendable {
         }
     }
 
+    /// Where clients reach `worker` over TCP: at its own port, which has the number of the UDP port also behind a port mapping, and at the shared one.
+    public func tcpCandidates(of worker: MediaWorker) -> [SocketAddress] {
+        let own = acceptsTCP ? candidates(of: worker) : []
+        guard let acceptor else { return own }
+        var shared: [SocketAddress] = []
+        for address in candidates(of: worker) {
+            let port = announcedTCPPort ?? acceptor.port
+            let candidate = SocketAddress(high: address.high, low: address.low, port: port)
+            if !shared.contains(candidate) { shared.append(candidate) }
+        }
+        return own + shared
+    }
+
+    /// What happened to connections at the shared TCP port that no worker has got; empty without one.
+    public var sharedPortStatistics: TCPStatistics { acceptor?.statistics ?? TCPStatistics() }
+    /// The shared TCP port; nil without one.
+    public var sharedTCPPort: UInt16? { acceptor?.port }
+
     /// The worker for the next room: the one with the least to do, and among equals the next in turn, so that rooms made in one
     /// moment, before any of them has members, spread. nil where every worker hangs or is in `excluded`.
     public func leastLoadedWorker(except excluded: Set<Int> = []) -> MediaWorker? {
@@ -129,6 +162,11 @@ public final class MediaWorkerPool: Sendable {
 
     /// Ends the loops and their threads, then the event stream. Commands sent later have no effect on the network. A worker that hangs is left as it is.
     public func stop() async {
+        acceptor?.stop()
+        acceptorThread.withLock { thread -> LoopThread? in
+            defer { thread = nil }
+            return thread
+        }?.join()
         var ended = Set<Int>()
         for worker in workers where (try? await ask(worker.index, { $0.requestStop() })) != nil {
             ended.insert(worker.index)
@@ -143,28 +181,70 @@ public final class MediaWorkerPool: Sendable {
         if !running.isEmpty { logger.info("media workers stopped") }
     }
 
+    private static func rings(_ configuration: MediaWorkerConfiguration, _ count: Int) -> [RecordRing] {
+        let bytes = configuration.recordRingBytes
+        return bytes > 0 ? (0..<count).map { _ in RecordRing(bytes: bytes) } : []
+    }
+
     private static func makeWorker(
-        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate, _ records: RecordRing?,
+        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate, _ rings: [RecordRing],
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) throws(MediaWorkerError) -> MediaWorker {
         let base = configuration.udpBasePort
         let port = base == 0 ? 0 : base + UInt16(index)
         var generator = SystemRandomNumberGenerator()
         let seed = configuration.seed.map { $0 &+ UInt64(index) } ?? generator.next()
-        let address = UDPSocketConfiguration(address: configuration.bindAddress, port: port)
+        var address = UDPSocketConfiguration(address: configuration.bindAddress, port: port)
+        address.marksMedia = configuration.marksMedia
         do {
             let engine = try MediaEngine(configuration: configuration.engine, certificate: certificate, seed: seed)
-            let socket = try UDPSocket(address)
+            var socket = try UDPSocket(address)
+            var listener: TCPSocket?
+            // A port of the system's choice may be taken for TCP: another one.
+            var attempts = base == 0 ? 16 : 1
+            while configuration.acceptsTCP, listener == nil {
+                attempts -= 1
+                do throws(SystemError) {
+                    listener = try TCPSocket.listening(
+                        to: configuration.bindAddress, port: socket.port, backlog: Self.tcpBacklog)
+                } catch {
+                    guard attempts > 0 else { throw MediaWorkerError.tcp(index: index, port: socket.port, error) }
+                    socket = try UDPSocket(address)
+                }
+            }
+            let lane: TCPLane? =
+                configuration.acceptsTCP || configuration.sharedTCPPort != nil
+                ? try TCPLane(listener: listener, maximumConnections: configuration.maximumTCPConnections) : nil
             return MediaWorker(
-                index: index, engine: engine, socket: socket, configuration: address, executor: try WorkerExecutor(),
-                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)), records: records,
+                index: index, engine: engine, socket: socket, configuration: address, tcp: lane,
+                executor: try WorkerExecutor(),
+                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)),
+                records: rings.dropFirst(index).first,
                 publishEvents: publishEvents)
+        } catch let error as MediaWorkerError {
+            throw error
         } catch let error as SystemError {
             throw .system(index: index, error)
         } catch let error as CryptographyError {
             throw .certificate(error)
         } catch {
             throw .certificate(.failed(call: "\(error)"))
+        }
+    }
+
+    /// Connections that the kernel keeps for a worker between two turns.
+    private static let tcpBacklog: Int32 = 256
+
+    private static func makeAcceptor(
+        _ configuration: MediaWorkerConfiguration, _ workers: [MediaWorker]
+    ) throws(MediaWorkerError) -> TCPAcceptor? {
+        guard let port = configuration.sharedTCPPort else { return nil }
+        do throws(SystemError) {
+            return try TCPAcceptor(address: configuration.bindAddress, port: port) { connection, index in
+                index < workers.count && workers[index].adopt(connection)
+            }
+        } catch {
+            throw .tcp(index: nil, port: port, error)
         }
     }
 

@@ -58,7 +58,7 @@ extension WorkerCore {
 
     /// Whether a datagram is a handshake's that waits until this turn's media was sent. Those of unknown sources never wait: they are dropped unread,
     /// and must not displace expected ones.
-    private mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
+    mutating func postpone(_ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress) -> Bool {
         guard HandshakeQueue.isHandshake(datagram), engine.knows(source) else { return false }
         if handshakes.count == 0, handshakesDone < HandshakeQueue.perTurn {
             handshakesDone += 1

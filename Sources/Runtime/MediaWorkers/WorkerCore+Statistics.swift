@@ -14,6 +14,11 @@ extension WorkerCore {
         statistics.receiveBufferDrops = socket.receiveBufferDrops &+ feedback.receiveBufferDrops
         statistics.sendDrops = lost
         statistics.drops[.sendFailed] = lost
+        if let tcp {
+            statistics.tcp = tcp.report
+            statistics.drops[.backlogFull] &+= tcp.drops[.backlogFull]
+            statistics.drops[.connectionEnded] &+= tcp.drops[.connectionEnded]
+        }
         statistics.packetsSegmented = counters.segmented
         statistics.socketCalls = counters.sendCalls &+ counters.receiveCalls &+ feedback.receiveCalls
         statistics.turns = turns

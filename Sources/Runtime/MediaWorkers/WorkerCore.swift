@@ -23,6 +23,7 @@ struct WorkerCore: ~Copyable {
     private var waited = TimeInterval.zero
     var socket: UDPSocket
     var feedback: FeedbackLane
+    let tcp: TCPLane?
     var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
     /// The peers that sent what was fetched; see `prefetch`.
     let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
@@ -41,7 +42,7 @@ struct WorkerCore: ~Copyable {
 
     /// `configuration` is that of `socket`.
     init(
-        engine: MediaEngine, socket: consuming UDPSocket, configuration: UDPSocketConfiguration,
+        engine: MediaEngine, socket: consuming UDPSocket, configuration: UDPSocketConfiguration, tcp: TCPLane?,
         gatherLimit: TimeInterval, records: RecordRing?
     ) {
         self.engine = engine
@@ -49,6 +50,7 @@ struct WorkerCore: ~Copyable {
         self.gatherLimit = gatherLimit
         feedback = FeedbackLane(besides: socket, configuration)
         self.socket = socket
+        self.tcp = tcp
     }
 
     deinit { owners.deallocate() }
@@ -78,20 +80,27 @@ struct WorkerCore: ~Copyable {
     /// Nobody waits for the answer any more.
     mutating func stopAsking() { probe = nil }
 
+    /// What woke the loop, besides the media socket.
+    struct Ready {
+        var feedback = false
+        var tcp = false
+    }
+
     /// One turn: fetches what came in, lets deadlines happen, forwards, sends; then feedback, if it woke the loop or is due.
-    mutating func turn(at now: MonotonicTime, hasFeedback: Bool) {
+    mutating func turn(at now: MonotonicTime, _ ready: Ready) {
         turns &+= 1
         turnStart = now
         handshakesDone = 0
         let isLate = standstill.isOver(at: now)
         receive(isFeedback: false, isLate: isLate, at: now)
+        if let tcp { serve(tcp, isReady: ready.tcp, isLate: isLate, at: now) }
         let now = gather(since: now)
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
         }
         forward(at: now)
         shakeHands(at: now)
-        receiveFeedback(at: now, isReady: hasFeedback, isLate: isLate)
+        receiveFeedback(at: now, isReady: ready.feedback, isLate: isLate)
     }
 
     private mutating func receiveFeedback(at now: MonotonicTime, isReady: Bool, isLate: Bool) {
@@ -151,7 +160,7 @@ struct WorkerCore: ~Copyable {
 
     private mutating func flush() {
         guard batch.count > 0 else { return }
-        socket.send(batch)
+        if socket.send(batch) > 0 { tcp?.send(batch, at: turnStart) }
         batch.removeAll()
         let forwarded = engine.packetsForwarded
         guard forwarded != counted else { return }
@@ -166,7 +175,8 @@ struct WorkerCore: ~Copyable {
     /// When the next turn must happen at the latest.
     var nextDeadline: MonotonicTime {
         guard handshakes.count == 0 else { return .zero }
-        let next = min(engine.nextDeadline, feedback.nextLook)
+        var next = min(engine.nextDeadline, feedback.nextLook)
+        if let tcp { next = min(next, tcp.nextDeadline) }
         return engine.hasPeers ? min(next, standstill.nextLook) : next
     }
 
@@ -175,6 +185,8 @@ struct WorkerCore: ~Copyable {
     /// For the poller, while `watchesFeedback`; nil where feedback comes with all else.
     var feedbackDescriptor: Int32? { feedback.descriptor }
     var watchesFeedback: Bool { feedback.isWatched }
+    /// For the poller; nil without TCP.
+    var tcpDescriptor: Int32? { tcp?.descriptor }
 
     /// Adds the time of a turn.
     mutating func addBusy(_ time: TimeInterval) {

@@ -4,7 +4,7 @@ public import Primitives
 
 /// A level-triggered epoll set of few descriptors.
 public struct Poller: ~Copyable {
-    /// Descriptors a loop waits for: its sockets, its wake signal, and one to spare for ICE-TCP.
+    /// Descriptors a loop waits for: its sockets, its wake signal, and its set of TCP sockets.
     private static let capacity = 4
     private let descriptor: Int32
     private let events: UnsafeMutablePointer<epoll_event>

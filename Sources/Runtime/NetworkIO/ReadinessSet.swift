@@ -26,7 +26,8 @@ public final class ReadinessSet: Sendable {
         public let isBroken: Bool
     }
 
-    private let descriptor: Int32
+    /// Readable while a descriptor of the set is ready, for a `Poller`.
+    public let descriptor: Int32
 
     /// An empty set.
     public init() throws(SystemError) {
@@ -49,11 +50,17 @@ public final class ReadinessSet: Sendable {
         _ = clinux_epoll_mark(descriptor, EPOLL_CTL_MOD, fd, interest.rawValue, mark)
     }
 
-    /// Sleeps until a descriptor is ready or `deadline` has come, and replaces `ready` by those that are.
-    public func wait(into ready: inout [Ready], until deadline: MonotonicTime, now: MonotonicTime) {
+    /// Ceases to watch a descriptor of the set, which goes to another owner.
+    public func remove(_ fd: Int32) { _ = clinux_epoll_mark(descriptor, EPOLL_CTL_DEL, fd, 0, 0) }
+
+    /// Sleeps until a descriptor is ready or `deadline` has come, and replaces `ready` by those that are, at most `limit` of them. Whatever of them is ready
+    /// still comes after the others the next time.
+    public func wait(
+        into ready: inout [Ready], until deadline: MonotonicTime, now: MonotonicTime, limit: Int = .max
+    ) {
         let pause: Int64 = deadline == .distantFuture ? -1 : max(0, (deadline - now).nanoseconds)
         ready.removeAll(keepingCapacity: true)
-        let capacity = Int(CLINUX_READY_LIMIT)
+        let capacity = min(limit, Int(CLINUX_READY_LIMIT))
         withUnsafeTemporaryAllocation(of: clinux_ready.self, capacity: capacity) { taken in
             let count = clinux_epoll_take(descriptor, taken.baseAddress, Int32(capacity), pause)
             for index in 0..<max(0, Int(count)) {

@@ -28,7 +28,14 @@ public final class TCPSocket {
     /// For a `ReadinessSet`; -1 when the socket is closed.
     public private(set) var descriptor: Int32
 
-    private init(descriptor: Int32) { self.descriptor = descriptor }
+    /// The owner of a connected, non-blocking socket that `surrender` gave up.
+    public init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// Gives the descriptor to another owner, for example on another thread; reading and writing find the stream ended.
+    public func surrender() -> Int32 {
+        defer { descriptor = -1 }
+        return descriptor
+    }
 
     deinit { close() }
 
@@ -45,6 +52,20 @@ public final class TCPSocket {
         let descriptor = clinux_tcp_listen(isIPv6, address.high, address.low, address.port, backlog)
         guard descriptor >= 0 else { throw SystemError("bind") }
         return TCPSocket(descriptor: descriptor)
+    }
+
+    /// Listens at `port` of `address`; nil for any address, of both families where the machine has IPv6.
+    public static func listening(
+        to address: SocketAddress?, port: UInt16, backlog: Int32
+    ) throws(SystemError) -> TCPSocket {
+        let any = SocketAddress(high: 0, low: 0, port: port)
+        let local = address.map { SocketAddress(high: $0.high, low: $0.low, port: port) }
+        do throws(SystemError) {
+            return try listening(at: local ?? any, backlog: backlog)
+        } catch {
+            guard local == nil, error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else { throw error }
+            return try listening(at: SocketAddress(ipv4: 0, port: port), backlog: backlog)
+        }
     }
 
     /// The local port.
@@ -91,6 +112,15 @@ public final class TCPSocket {
 
     /// Tells the other side that nothing more will come.
     public func finishWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Closes without sending what waits: a peer that reads nothing keeps no memory of the kernel.
+    public func abort() {
+        clinux_discard_on_close(descriptor)
+        close()
+    }
+
+    /// Bounds the kernel's memory for what was sent and not acknowledged.
+    public func setSendBuffer(bytes: Int) { _ = clinux_set_buffer(descriptor, 1, Int32(clamping: bytes)) }
 
     /// Lets at most so many bytes wait unsent in the kernel before the socket counts as not writable.
     public func limitUnsent(bytes: Int) { clinux_limit_unsent(descriptor, Int32(clamping: bytes)) }

@@ -13,23 +13,30 @@ extension UDPSocket {
     /// Sends every datagram of `batch` in order. What cannot be sent is counted and lost; the batch is not changed.
     ///
     /// Neighbours of one destination and one size become one message that the kernel cuts (UDP_SEGMENT); the last of a run
-    /// may be shorter. Up to 64 messages go in one call.
-    public mutating func send(_ batch: borrowing OutboundBatch) {
+    /// may be shorter. Up to 64 messages go in one call. Datagrams for TCP connections are left to the caller; returns how many there are.
+    @discardableResult
+    public mutating func send(_ batch: borrowing OutboundBatch) -> Int {
         let entries = batch.entries
-        guard let arena = batch.arena.baseAddress else { return }
+        guard let arena = batch.arena.baseAddress else { return 0 }
+        var others = 0
         var next = 0
         var mayWait = true
         while next < entries.count {
             var count = 0
             let first = next
-            while next < entries.count, count < Int(CLINUX_SEND_LIMIT) {
+            while next < entries.count, count < Int(CLINUX_SEND_LIMIT), !entries[next].destination.isTCP {
                 let run = runLength(of: entries, from: next)
                 fill(messages + count, entries, next, run, arena)
                 count += 1
                 next += run
             }
             flush(count, entries: entries, first: first, arena: arena, mayWait: &mayWait)
+            while next < entries.count, entries[next].destination.isTCP {
+                others += 1
+                next += 1
+            }
         }
+        return others
     }
 
     /// How many entries from `start` fit one message: one destination, equal sizes, the last may be shorter.
@@ -42,6 +49,8 @@ extension UDPSocket {
         while count < most {
             let entry = entries[start + count]
             guard entry.length <= size, entry.length > 0, entry.destination == destination else { break }
+            // One message has one DSCP.
+            if marksMedia, entry.content != entries[start].content { break }
             count += 1
             if entry.length < size { break }
         }
@@ -58,7 +67,17 @@ extension UDPSocket {
             to: clinux_message(
                 bytes: UnsafeRawPointer(arena + entry.offset), length: UInt32(last.offset + last.length - entry.offset),
                 segment: count > 1 ? UInt16(entry.length) : 0, port: entry.destination.port,
-                high: entry.destination.high, low: entry.destination.low))
+                high: entry.destination.high, low: entry.destination.low, traffic_class: trafficClass(of: entry)))
+    }
+
+    /// The DSCP in the upper six bits of its octet (RFC 2474): EF is 46 (RFC 3246), AF41 34 (RFC 2597).
+    @inline(__always) private func trafficClass(of entry: OutboundBatch.Entry) -> UInt8 {
+        guard marksMedia else { return 0 }
+        switch entry.content {
+        case .audio: return 46 << 2
+        case .video: return 34 << 2
+        case .other: return 0
+        }
     }
 
     /// Sends the first `count` prepared messages, whatever some of them meet.
@@ -108,7 +127,8 @@ extension UDPSocket {
         for entry in entries {
             var message = clinux_message(
                 bytes: UnsafeRawPointer(arena + entry.offset), length: UInt32(entry.length), segment: 0,
-                port: entry.destination.port, high: entry.destination.high, low: entry.destination.low)
+                port: entry.destination.port, high: entry.destination.high, low: entry.destination.low,
+                traffic_class: trafficClass(of: entry))
             counters.sendCalls &+= 1
             if transmit(&message, 1) == 1 {
                 counters.sent &+= 1

@@ -16,6 +16,8 @@ public struct UDPSocketConfiguration: Sendable, Hashable {
     public var joinsReceived = true
     /// Whether runs of equal datagrams leave in one piece (UDP_SEGMENT).
     public var segmentsSent = true
+    /// Whether media leaves with the DSCPs that RFC 8837 recommends for it: EF for audio, AF41 for video.
+    public var marksMedia = false
 
     /// A socket on `port` of `address`.
     public init(address: SocketAddress? = nil, port: UInt16) {
@@ -67,6 +69,7 @@ public struct UDPSocket: ~Copyable {
     let messages: UnsafeMutablePointer<clinux_message>
     let joinsReceived: Bool
     var segmentsSent: Bool
+    let marksMedia: Bool
     /// Whether the kernel may cut datagrams: only once a path turned out to be narrower than what is sent.
     var mayFragment = false
     /// The error that the kernel is to refuse a message with, 0 for none: for tests of what no loopback refuses.
@@ -104,6 +107,7 @@ public struct UDPSocket: ~Copyable {
         port = UInt16(clinux_bound_port(descriptor))
         joinsReceived = configuration.joinsReceived && clinux_enable_gro(descriptor, 1) == 0
         segmentsSent = configuration.segmentsSent
+        marksMedia = configuration.marksMedia
         clinux_set_fragments(descriptor, isIPv6 ? 1 : 0, 0)
         receiveBuffer = .allocate(byteCount: Self.receiveSlots * Self.slotStride, alignment: 64)
         runs = .allocate(capacity: Self.receiveSlots)

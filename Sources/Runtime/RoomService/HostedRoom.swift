@@ -9,6 +9,8 @@ final class HostedRoom {
     /// The rules below the room's own document: the server's defaults with the preset above them.
     let base: RoomPolicy
     let preset: String?
+    /// It serves a pre-call check: no list, event, or summary mentions it.
+    let isCheck: Bool
     /// What the room itself says about its rules.
     var document: PolicyDocument
     /// What a join has to know where the room asks for a password.
@@ -28,11 +30,15 @@ final class HostedRoom {
     /// Counters of the last look, for rates of loss: lost and received, by track sid.
     var uplinkCounters: [String: (lost: UInt64, received: UInt64)] = [:]
 
-    init(room: Room, worker: WorkerIndex, base: RoomPolicy, preset: String?, document: PolicyDocument) {
+    init(
+        room: Room, worker: WorkerIndex, base: RoomPolicy, preset: String?, document: PolicyDocument,
+        isCheck: Bool = false
+    ) {
         self.room = room
         self.worker = worker
         self.base = base
         self.preset = preset
+        self.isCheck = isCheck
         self.document = document
     }
 

@@ -25,6 +25,8 @@ public protocol MediaPlane: Sendable {
     func candidates(of worker: WorkerIndex) -> [SocketAddress]
     /// The worker with the least to do, without those in `excluded`; nil when none can take more.
     func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex?
+    /// Addresses at which `worker` accepts TCP connections (RFC 6544), the most wanted first.
+    func tcpCandidates(of worker: WorkerIndex) -> [SocketAddress]
     /// Whether a worker is known to answer nothing.
     func hangs(_ worker: WorkerIndex) -> Bool
     /// Carries the commands out in their order, before anything sent later; returns when that is done. Where the worker hangs it is done when it comes
@@ -41,6 +43,9 @@ public protocol MediaPlane: Sendable {
 }
 
 extension MediaPlane {
+    /// A plane without sockets accepts none.
+    public func tcpCandidates(of worker: WorkerIndex) -> [SocketAddress] { [] }
+
     /// A plane without threads has none that hang.
     public func hangs(_ worker: WorkerIndex) -> Bool { false }
 }

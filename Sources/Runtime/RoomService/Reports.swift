@@ -16,7 +16,7 @@ public struct ParticipantDetail: Sendable {
     public var subscriptions: [SubscriptionInfo]
     /// What holds for its bandwidth.
     public var bandwidth: BandwidthSettings
-    /// What an operator lets it receive; nil: everything.
+    /// Its own rules of what it may receive, by an operator or its token; nil: those of the room hold.
     public var subscribeRules: [SubscribeRule]?
 }
 
@@ -157,5 +157,11 @@ public struct RoomServiceStatistics: Sendable {
     public var connectTimes = ConnectTimes()
     /// How long participants took from their join until they reached each step.
     public var joinSteps: [JoinStep: ConnectTimes] = [:]
+    /// How long the tokens of those who joined were verified.
+    public var tokenVerification = Histogram(bounds: [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.005, 0.025, 0.1])
+    /// What participants' networks did, looked at every five seconds.
+    public var network = NetworkHistograms()
+    /// Of all videos that clients played and reported about.
+    public var freezes = Freezes()
     public var isDraining = false
 }

@@ -71,6 +71,7 @@ extension RoomService {
     func recordRefusal(_ error: RoomError, of request: JoinRequest) {
         // Noted once, as a guest who waits.
         guard error.code != .approvalRequired else { return }
+        trace(error.code, of: request)
         let named = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room
         guard let hosted = rooms[named ?? configuration.defaultRoom],
             hosted.mayWriteRefusal(error.code, at: media.now())

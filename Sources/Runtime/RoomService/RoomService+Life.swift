@@ -23,6 +23,13 @@ extension RoomService {
                 while (try? await Task.sleep(for: .seconds(1))) != nil { await self.tick() }
             }
             group.addTask {
+                for await _ in self.captureStarts {
+                    while await self.continueCaptures() {
+                        guard (try? await Task.sleep(for: Self.captureInterval)) != nil else { return }
+                    }
+                }
+            }
+            group.addTask {
                 while (try? await Task.sleep(for: .seconds(5))) != nil { await self.measureQuality() }
             }
         }

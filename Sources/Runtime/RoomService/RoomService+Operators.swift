@@ -2,9 +2,9 @@ public import Primitives
 public import Rooms
 
 extension RoomService {
-    /// Every room by name.
-    public func listRooms() -> [RoomInfo] {
-        rooms.values.map(\.room.info).sorted { $0.name < $1.name }
+    /// Every room by name; those of pre-call checks only where `includesChecks`.
+    public func listRooms(includesChecks: Bool = false) -> [RoomInfo] {
+        rooms.values.filter { includesChecks || !$0.isCheck }.map(\.room.info).sorted { $0.name < $1.name }
     }
 
     /// One room with its participants.

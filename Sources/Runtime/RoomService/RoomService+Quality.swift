@@ -9,19 +9,23 @@ extension RoomService {
     func measureQuality() async {
         for name in rooms.keys.sorted() {
             guard let hosted = rooms[name], hosted.room.counts.participants > 0 else { continue }
+            trace(hosted)
             guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
             let report = Self.report(on: hosted.room, statistics)
-            let changed = Self.changes(of: hosted, report, at: media.wallClockMilliseconds())
+            let changed = Self.changes(of: hosted, report, at: media.wallClockMilliseconds(), into: &totals.network)
             if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }
         }
     }
 
-    private static func changes(of hosted: HostedRoom, _ report: RoomReport, at: Int64) -> [ParticipantQuality] {
+    private static func changes(
+        of hosted: HostedRoom, _ report: RoomReport, at: Int64, into histograms: inout NetworkHistograms
+    ) -> [ParticipantQuality] {
         var changed: [ParticipantQuality] = []
         var quality: [String: Int] = [:]
         var counters: [String: (lost: UInt64, received: UInt64)] = [:]
         for participant in report.participants where !participant.connections.isEmpty {
             var conditions = Self.downlink(of: participant)
+            let downlinkLoss = participant.subscriptions.isEmpty ? nil : conditions.loss
             for track in participant.tracks {
                 let lost = track.statistics.layers.reduce(0) { $0 &+ $1.packetsLost }
                 let received = track.statistics.layers.reduce(0) { $0 &+ $1.packetsReceived }
@@ -34,6 +38,7 @@ extension RoomService {
                 }
             }
             hosted.stays.measure(participant, conditions, at: at)
+            histograms.add(loss: downlinkLoss, conditions)
             let value = conditions.quality
             quality[participant.sid] = value
             if hosted.quality[participant.sid] != value {

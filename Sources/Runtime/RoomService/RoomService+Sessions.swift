@@ -1,4 +1,5 @@
 public import AccessTokens
+import Primitives
 public import Rooms
 
 // Coming, going, coming back.
@@ -17,7 +18,7 @@ extension RoomService {
     private func joinSignalled(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
         try await checkLock(request)
         let (hosted, turn) = try admit(request)
-        return try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
+        let joined = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
             let session = try Self.join(&room, request, isSignalled: true, turn: &turn)
             let snapshot = try room.snapshot(session)
             let events = self.openMailbox(session, room.name)
@@ -27,6 +28,13 @@ extension RoomService {
                 attachment: self.mailboxes[session]?.attachment ?? 0)
             return (session, joined)
         }
+        note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
+        return joined
+    }
+
+    private func note(_ origin: JoinOrigin?, of participant: String, in hosted: HostedRoom) {
+        hosted.stays.setOrigin(origin, of: participant)
+        if let verification = origin?.verification { totals.tokenVerification.add(verification.seconds) }
     }
 
     /// A join; somebody whom nobody has let in yet is noted as waiting.
@@ -106,6 +114,7 @@ extension RoomService {
             }
         }
         totals.offersAnswered += 1
+        note(request.origin, of: connected.participant.sid, in: hosted)
         return connected
     }
 

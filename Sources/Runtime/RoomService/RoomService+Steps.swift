@@ -69,6 +69,9 @@ extension RoomService {
                     break
                 }
                 totals.joinSteps[step, default: ConnectTimes()].add(after)
+            case .freezesReported(let participant, let new):
+                hosted.stays.add(new, of: participant)
+                totals.freezes = totals.freezes + new
             case .roomEnded:
                 rooms[hosted.room.name] = nil
                 nameByID[hosted.room.id] = nil

@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 public import Rooms
@@ -15,6 +16,8 @@ public actor RoomService {
     private let stayEnded: @Sendable (StaySummary) -> Void
     /// For the recorder; nil: nothing can be recorded.
     let recorder: (any RecordingPlane)?
+    /// nil: nobody traces joins.
+    private let traced: (@Sendable (JoinTrace) -> Void)?
     /// Rules that steps of rooms have made and that are not written down yet.
     var unkept: [StandingRule] = []
     let keep: @Sendable (StandingRule) async -> Void
@@ -32,6 +35,8 @@ public actor RoomService {
     var joins = RateLimit()
     var cutoffs = TokenCutoffs()
     var bans = Bans()
+    /// Captures that go on, and those that wait to be fetched.
+    var captures: [RunningCapture] = []
     nonisolated let passwords = PasswordDoor()
     /// Named rules that a token or the creation of a room may refer to.
     var presets: [String: PolicyDocument] = [:]
@@ -46,11 +51,16 @@ public actor RoomService {
     nonisolated let alarms: AsyncStream<Void>
     nonisolated let alarm: AsyncStream<Void>.Continuation
 
-    /// A service without rooms. `log` and `stayEnded` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
+    /// Asks for captures to be looked after: one has begun.
+    nonisolated let captureStarts: AsyncStream<Void>
+    nonisolated let captureStart: AsyncStream<Void>.Continuation
+
+    /// A service without rooms. `log`, `stayEnded` and `traced` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
     public init(
         configuration: RoomServiceConfiguration = RoomServiceConfiguration(), media: any MediaPlane,
         log: @escaping @Sendable (RoomLogEntry) -> Void = { _ in },
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
+        traced: (@Sendable (JoinTrace) -> Void)? = nil,
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
         recorder: (any RecordingPlane)? = nil,
         revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0)
@@ -59,6 +69,7 @@ public actor RoomService {
         self.media = media
         self.log = log
         self.stayEnded = stayEnded
+        self.traced = traced
         self.keep = keep
         self.recorder = recorder
         self.revocations = revocations
@@ -66,6 +77,7 @@ public actor RoomService {
         var random = SystemRandomNumberGenerator()
         events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
         (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (captureStarts, captureStart) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The configuration in force.
@@ -92,17 +104,17 @@ public actor RoomService {
             connectionsLeft: configuration.maxConnections - reservedConnections)
     }
 
-    /// Makes a room that does not exist yet; its first command goes out with the caller's.
+    /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
-        forJoin: Bool = false, turn: inout RoomTurn
+        forJoin: Bool = false, check: RoomPolicy? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
         guard rooms.count < configuration.maxRooms else {
             throw RoomError(.limitExceeded, "room limit of the server reached")
         }
         try RoomNames.check(name)
-        var base = configuration.defaultPolicy
+        var base = check ?? configuration.defaultPolicy
         if let preset {
             guard let named = presets[preset] else {
                 throw RoomError(.presetNotFound, "there is no preset of the name that the room asks for")
@@ -115,7 +127,8 @@ public actor RoomService {
         let room = Room(
             id: id, name: name, policy: document.applied(to: base), metadata: metadata, context: context(of: worker),
             turn: &turn)
-        let hosted = HostedRoom(room: room, worker: worker, base: base, preset: preset, document: document)
+        let hosted = HostedRoom(
+            room: room, worker: worker, base: base, preset: preset, document: document, isCheck: check != nil)
         rooms[name] = hosted
         nameByID[id] = name
         totals.roomsCreated += 1
@@ -129,19 +142,26 @@ public actor RoomService {
     }
 
     private func context(of worker: WorkerIndex) -> RoomContext {
-        let candidates = media.candidates(of: worker).enumerated().map { index, address in
-            Candidate(
-                foundation: "\(index + 1)", address: address.host, port: address.port,
-                localPreference: UInt16.max - UInt16(truncatingIfNeeded: index))
+        let datagrams = media.candidates(of: worker), streams = media.tcpCandidates(of: worker)
+        let candidates = (datagrams + streams).enumerated().map { index, address in
+            let isTCP = index >= datagrams.count
+            return Candidate(
+                foundation: "\(index + 1)", address: address.host, port: address.port, transport: isTCP ? .tcp : .udp,
+                localPreference: isTCP
+                    ? Candidate.passivePreference(index - datagrams.count)
+                    : UInt16.max - UInt16(truncatingIfNeeded: index), tcpType: isTCP ? "passive" : nil)
         }
         return RoomContext(
-            fingerprintSHA256: media.fingerprintSHA256, candidates: candidates, limits: RoomLimits(configuration))
+            fingerprintSHA256: media.fingerprintSHA256, candidates: candidates,
+            ufragMark: WorkerMark.text(worker: worker.rawValue), limits: RoomLimits(configuration))
     }
 
     /// Writes down what happened in a room, and tells everybody who follows.
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        guard !hosted.isCheck else { return }
         let at = media.wallClockMilliseconds()
         write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
+        if case .participantLeft(let info, _, _) = event { trace(hosted, leaving: info.sid) }
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): totals.connectTimes.add(milliseconds)
         case .ended(let summary): stayEnded(summary)
@@ -152,6 +172,22 @@ public actor RoomService {
     /// Writes down what concerns no room's state, such as what happens to a recording after its room has ended.
     func write(_ event: RoomLogEvent, room: String, roomSID: String, sequence: UInt64, at: Int64) {
         log(events.append(room: room, roomSID: roomSID, sequence: sequence, at: at, event))
+    }
+
+    /// Hands on how the joins went that have come to their end, one way or the other.
+    func trace(_ hosted: HostedRoom, leaving: String? = nil) {
+        guard let traced else { return }
+        let at = media.wallClockMilliseconds()
+        for trace in hosted.stays.takeTraces(at: at, room: hosted.room.name, leaving: leaving) { traced(trace) }
+    }
+
+    /// The same for a join that was refused.
+    func trace(_ refusal: RoomError.Code, of request: JoinRequest) {
+        traced?(
+            JoinTrace(
+                room: request.claims.video.room ?? request.room ?? configuration.defaultRoom, participant: nil,
+                profile: request.profile, client: request.client, joinedAt: media.wallClockMilliseconds(),
+                origin: request.origin, outcome: .refused(refusal)))
     }
 
     /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now

@@ -22,6 +22,10 @@ public struct RoomServiceConfiguration: Sendable {
     public var maxSubscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
     /// Joins a second over the whole server; more get `rate_limited`.
     public var maxJoinsPerSecond = 500
+    /// Pre-call checks at once over the whole server; 0: none. Each carries one video of at most `PreCallCheck.maxBitrate` there and back.
+    public var maxChecks = 20
+    /// Operators may capture a participant's decrypted packets.
+    public var allowsCaptures = false
     /// A dropped socket may be resumed for this long; media goes on.
     public var resumeWindow = TimeInterval.seconds(30)
     /// A signalling session without a sign of life ends after this long.

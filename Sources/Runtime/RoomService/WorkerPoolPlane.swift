@@ -18,6 +18,11 @@ public struct WorkerPoolPlane: MediaPlane {
         pool.candidates(of: pool.workers[worker.rawValue])
     }
 
+    /// The worker's own TCP port, and the shared one.
+    public func tcpCandidates(of worker: WorkerIndex) -> [SocketAddress] {
+        pool.tcpCandidates(of: pool.workers[worker.rawValue])
+    }
+
     /// By the pool's own measure of load.
     public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? {
         pool.leastLoadedWorker(except: Set(excluded.map(\.rawValue))).map { WorkerIndex($0.index) }

@@ -123,12 +123,23 @@ uint32_t clinux_receive_drops(int fd) {
     return info[MEMINFO_DROPS];
 }
 
+/// Puts an int as a control message behind those that a header has.
+static void add_control(struct msghdr *header, char *room, int level, int type, const void *value, size_t size) {
+    struct cmsghdr *control = (struct cmsghdr *)(room + header->msg_controllen);
+    control->cmsg_level = level;
+    control->cmsg_type = type;
+    control->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(control), value, size);
+    header->msg_control = room;
+    header->msg_controllen += CMSG_SPACE(size);
+}
+
 int clinux_send(int fd, int is_ipv6, const struct clinux_message *messages, unsigned count) {
     struct mmsghdr headers[CLINUX_SEND_LIMIT];
     struct iovec vectors[CLINUX_SEND_LIMIT];
     union address addresses[CLINUX_SEND_LIMIT];
     union {
-        char bytes[CMSG_SPACE(sizeof(uint16_t))];
+        char bytes[CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))];
         struct cmsghdr alignment;
     } controls[CLINUX_SEND_LIMIT];
     if (count > CLINUX_SEND_LIMIT) count = CLINUX_SEND_LIMIT;
@@ -142,14 +153,14 @@ int clinux_send(int fd, int is_ipv6, const struct clinux_message *messages, unsi
         header->msg_namelen = fill(&addresses[i], is_ipv6, message->high, message->low, message->port);
         header->msg_iov = &vectors[i];
         header->msg_iovlen = 1;
-        if (message->segment == 0) continue;
-        header->msg_control = controls[i].bytes;
-        header->msg_controllen = sizeof controls[i].bytes;
-        struct cmsghdr *control = CMSG_FIRSTHDR(header);
-        control->cmsg_level = IPPROTO_UDP;
-        control->cmsg_type = UDP_SEGMENT;
-        control->cmsg_len = CMSG_LEN(sizeof(uint16_t));
-        memcpy(CMSG_DATA(control), &message->segment, sizeof(uint16_t));
+        if (message->segment != 0)
+            add_control(header, controls[i].bytes, IPPROTO_UDP, UDP_SEGMENT, &message->segment, sizeof message->segment);
+        if (message->traffic_class == 0) continue;
+        // A mapped address is IPv4's also on a socket of the IPv6 family.
+        int is_ipv4 = !is_ipv6 || (message->high == 0 && message->low >> 32 == 0xffff), value = message->traffic_class;
+        add_control(
+            header, controls[i].bytes, is_ipv4 ? IPPROTO_IP : IPPROTO_IPV6, is_ipv4 ? IP_TOS : IPV6_TCLASS, &value,
+            sizeof value);
     }
     return sendmmsg(fd, headers, count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -268,6 +279,11 @@ int clinux_tcp_accept(int fd, uint64_t *high, uint64_t *low, uint16_t *port) {
         *port = ntohs(address.v4.sin_port);
     }
     return accepted;
+}
+
+void clinux_discard_on_close(int fd) {
+    struct linger linger = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
 }
 
 void clinux_limit_unsent(int fd, int bytes) {

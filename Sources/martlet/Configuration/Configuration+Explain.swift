@@ -36,6 +36,11 @@ extension Configuration {
                 ? "a UDP port chosen by the system" : "UDP port \(Int(media.udpBasePort) + index)"
             return
                 "media worker \(index) cannot use \(port) on \(host): \(cause); stop the process that uses the port, or choose another media.udp_port or media.bind"
+        case MediaWorkerError.tcp(let index?, let port, let cause):
+            return
+                "media worker \(index) cannot listen on TCP port \(port): \(cause); stop the process that uses it, choose another media.udp_port, or set media.tcp to false"
+        case MediaWorkerError.tcp(nil, let port, let cause):
+            return "cannot listen on the shared TCP port \(port): \(cause); see media.tcp_port"
         case MediaWorkerError.noPort(let index):
             return "media worker \(index) has no port: media.udp_port \(media.udpBasePort) plus \(index) is above 65535"
         case MediaWorkerError.certificate(let cause), let cause as CryptographyError:

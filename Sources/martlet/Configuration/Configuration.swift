@@ -26,6 +26,8 @@ struct Configuration: Sendable {
     /// Serves other machines without TLS, knowingly.
     var insecure = false
     var allowedOrigins = ["*"]
+    /// Which listener serves the control API.
+    var apiListener = WhichListener.publicOne
     /// Of each API key.
     var apiCallsPerSecond = 1_000
     /// API key name -> secret.
@@ -59,6 +61,8 @@ struct Configuration: Sendable {
     var recordingBuffer = 64
     /// Events may be posted to receivers in private networks and on this machine.
     var webhooksAllowPrivate = false
+    /// The OpenTelemetry collector to which traces of joins go; nil: nobody traces.
+    var traceCollector: String?
     var logLevel = LogLevel.info
     var logFormat = LogFormat.text
     var logShowsAddresses = false

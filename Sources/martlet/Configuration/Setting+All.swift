@@ -10,7 +10,8 @@ import Rooms
 
 extension Setting {
     /// Every setting, in the order in which people look for them.
-    static let all: [Setting] = http + media + admission + rooms + sessions + storage + recording + log
+    static let all: [Setting] =
+        http + media + admission + rooms + sessions + storage + recording + telemetry + log
 
     private static let http: [Setting] = [
         address(
@@ -25,6 +26,9 @@ extension Setting {
         number(
             "http.api_calls_per_second", "maximum calls of the control API per second with one API key", 1...1_000_000,
             \.apiCallsPerSecond),
+        word(
+            "http.control_api", "listener that serves the control API and its event streams",
+            [("public", .publicOne), ("private", .privateOne)], \.apiListener),
         flag("trusted_proxy", "a reverse proxy terminates TLS; trust its `X-Forwarded-*` headers", \.trustedProxy),
         flag("insecure", "serve other machines without TLS and without a trusted proxy", \.insecure),
         address("private.bind", "address to listen on for metrics and health", \.privateListener.host),
@@ -43,6 +47,18 @@ extension Setting {
             "UDP port of the first worker; each further worker takes the next port; 0 lets the system choose",
             0...65_535,
             \.media.udpBasePort),
+        flag(
+            "media.tcp",
+            "accept media over TCP on the numbers of the UDP ports, for clients whose network blocks UDP (ICE-TCP)",
+            \.media.acceptsTCP),
+        port(
+            "media.tcp_port",
+            "one more TCP port for media of all clients, such as 443, for networks that permit no other; unset: none",
+            \.media.sharedTCPPort),
+        port(
+            "media.announced_tcp_port",
+            "the number of `media.tcp_port` to announce to clients, where a load balancer maps it; unset: the same",
+            \.media.announcedTCPPort),
         number("media.workers", "media threads; 0: one per core", 0...256, \.media.workers),
         list(
             "media.announced_addresses",
@@ -73,6 +89,10 @@ extension Setting {
             "media.gather_microseconds",
             "how long to wait for the rest of a frame, to send its packets together", 0...5_000,
             \.media.gatherMicroseconds, unit: "microseconds"),
+        flag(
+            "media.dscp",
+            "mark media over UDP for networks that prefer it, audio as EF and video as AF41; nothing else is marked",
+            \.media.marksMedia),
         seconds(
             "media.consent_timeout", "a peer that sends nothing for this long is disconnected", 5...30,
             \.media.engine.consentTimeout),
@@ -127,6 +147,11 @@ extension Setting {
             "rooms.joins_per_second", "maximum joins per second in all rooms together", 1...100_000,
             \.rooms.maxJoinsPerSecond
         ),
+        flag(
+            "rooms.allow_captures",
+            "allow operators to capture a participant's decrypted packets; the participant is notified",
+            \.rooms.allowsCaptures),
+        number("rooms.max_checks", "maximum pre-call checks at once; 0: none", 0...1_000, \.rooms.maxChecks),
         codecs(
             "rooms.audio_codecs", "audio codecs allowed in rooms, in order of preference; unset: any", .audio,
             \.rooms.defaultPolicy.audioCodecs),
@@ -199,6 +224,14 @@ extension Setting {
             \.recordingBuffer),
     ]
 
+    private static let telemetry: [Setting] = [
+        value(
+            "telemetry.otlp_endpoint",
+            "OpenTelemetry collector to which traces of joins are sent (OTLP over HTTP, at /v1/traces); unset: none",
+            wants: "an http or https URL such as http://127.0.0.1:4318", \.traceCollector,
+            parse: { CollectorAddress.isGood($0) ? .some($0) : nil }, show: { $0 ?? "" })
+    ]
+
     private static let log: [Setting] = [
         word(
             "log.level", "minimum severity of messages to log",
@@ -224,6 +257,12 @@ extension Setting {
         value(
             path, summary, wants: "\(range.lowerBound) to \(range.upperBound)", place,
             parse: { Int($0).flatMap { range.contains($0) ? .some($0) : nil } }, show: { $0.map(String.init) ?? "" })
+    }
+
+    private static func port(_ path: String, _ summary: String, _ place: Place<UInt16?>) -> Setting {
+        value(
+            path, summary, wants: "1 to 65535", place,
+            parse: { UInt16($0).flatMap { $0 > 0 ? .some($0) : nil } }, show: { $0.map { String($0) } ?? "" })
     }
 
     private static func bitrate(_ path: String, _ summary: String, _ place: Place<Bitrate?>) -> Setting {

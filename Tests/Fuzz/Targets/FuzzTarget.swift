@@ -29,6 +29,7 @@ struct FuzzTarget: Sendable {
     static let all: [FuzzTarget] = [
         FuzzTarget("RTP", fuzzRTP, seeds: Seeds.rtp),
         FuzzTarget("RTCP", fuzzRTCP, seeds: Seeds.rtcp),
+        FuzzTarget("Stream", fuzzStream, seeds: Seeds.streams),
         FuzzTarget("Extensions", fuzzExtensions, seeds: Seeds.extensions),
         FuzzTarget("Payload", fuzzPayload, seeds: Seeds.payloads),
         FuzzTarget("Recording", fuzzRecording, seeds: Seeds.recordings),

@@ -44,6 +44,7 @@ extension Seeds {
         let claims = [
             #"{"iss":"key1","sub":"alice","name":"A","exp":1700000600,"nbf":1699999990,"iat":1699999991,"video":{"room":"R","roomJoin":true,"canPublish":true,"canSubscribe":false,"canPublishSources":["camera","screen_share"],"hidden":true}}"#,
             #"{"iss":"key1","exp":1700000600.5,"video":{"roomAdmin":true,"canPublishSources":[]},"metadata":"m"}"#,
+            #"{"iss":"key1","exp":1700000600,"video":{"subscribeRules":[{"action":"include","all":true},{"action":"exclude","kind":"video"},{"action":"include","participant":"a"}]}}"#,
             #"{"iss":"key1","exp":"soon","video":[]}"#, #"{"iss":"key1","exp":9223372036854775807,"video":null}"#,
         ]
         return lines(claims) + claims.map { Array(TokenTarget.sign(Array($0.utf8)).utf8) }

@@ -127,10 +127,10 @@ class Client:
         self._tasks = []
         self.peer.on("track", lambda track: self._tasks.append(asyncio.ensure_future(self._consume(track))))
 
-    async def publish(self, url, token, *tracks):
+    async def publish(self, url, token, *tracks, headers=None):
         for track in tracks:
             self.peer.addTrack(track)
-        await self._exchange(url, token)
+        await self._exchange(url, token, headers)
         return self
 
     async def play(self, url, token):
@@ -139,12 +139,12 @@ class Client:
         await self._exchange(url, token)
         return self
 
-    async def _exchange(self, url, token):
+    async def _exchange(self, url, token, more=None):
         previous = _hosts.set([self.host])
         await self.peer.setLocalDescription(await self.peer.createOffer())
         _hosts.reset(previous)
         self._token, self.offer = token, self.mangle(self.peer.localDescription.sdp)
-        headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token}"}
+        headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token}", **(more or {})}
         async with aiohttp.ClientSession() as session:
             async with session.post(url, data=self.offer, headers=headers) as reply:
                 self.answer = await reply.text()

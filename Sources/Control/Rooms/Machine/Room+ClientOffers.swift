@@ -22,7 +22,7 @@ extension Room {
         }
         let outcome = try connection.understand(sdp)
         if outcome.iceRestarted, connection.isOpened {
-            connection.ice = turn.iceCredentials()
+            connection.ice = turn.iceCredentials(context)
             connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
         }
         var (answers, beyondLimit) = try publishing(outcome, name, member)

@@ -14,7 +14,7 @@ extension Room {
             throw RoomError(.limitExceeded, "limit of peer connections reached")
         }
         if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
-        let ice = turn.iceCredentials()
+        let ice = turn.iceCredentials(context)
         return Connection(
             id: id, peer: PeerID(nextNumber()), feedbackSSRC: turn.ssrc(),
             negotiation: Negotiation(
@@ -117,7 +117,7 @@ extension Room {
             let outcome = try connection.negotiation.receiveFragment(text)
             var reply: String?
             if outcome.iceRestarted {
-                connection.ice = turn.iceCredentials()
+                connection.ice = turn.iceCredentials(context)
                 connection.negotiation.restartICE(ufrag: connection.ice.ufrag, password: connection.ice.password)
                 reply = try connection.negotiation.makeFragment()
             }

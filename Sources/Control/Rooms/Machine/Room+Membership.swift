@@ -37,7 +37,8 @@ extension Room {
                 session: session, apiKey: request.claims.apiKey, granted: info.permissions,
                 tokenID: request.claims.tokenID,
                 tokenExpiry: turn.moment(ofSecond: request.claims.expiresAt), joined: turn.now, info: info,
-                options: options, promisedConnections: promised, lastSign: turn.now))
+                options: options, promisedConnections: promised,
+                grantedRules: [SubscribeRule](request.claims.video), lastSign: turn.now))
         occupancy.memberJoined()
         announcement.becomesDue()
         turn.log(.participantJoined(info))
@@ -55,7 +56,8 @@ extension Room {
         try Self.checkJoins(claims)
         try RoomNames.checkMatch(granted: claims.video.room, asked: name)
         guard Permissions(claims.video) == member.granted,
-            BandwidthProfile(claims.video) == member.options.grantedBandwidth
+            BandwidthProfile(claims.video) == member.options.grantedBandwidth,
+            [SubscribeRule](claims.video) == member.grantedRules
         else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
     }
 
@@ -82,7 +84,9 @@ extension Room {
             member.tokenID = claims.tokenID
             member.tokenExpiry = turn.moment(ofSecond: claims.expiresAt)
             member.options.grantedBandwidth = BandwidthProfile(claims.video)
+            member.grantedRules = [SubscribeRule](claims.video)
         }
+        if [SubscribeRule](claims.video) != member.grantedRules { followRules(of: session, &turn) }
         if member.permissions == member.granted { try setPermissions(granted, of: member.info.sid, turn: &turn) }
         bandwidthChanged(of: session, before, &turn)
         makeOffers(&turn)
@@ -116,6 +120,7 @@ extension Room {
         try TextRule.identifier.check(identity, "the identity")
         try TextRule.label.check(name, "the name")
         try TextRule.metadata.check(metadata, "the metadata")
+        try TextRule.label.check(request.client ?? "", "the client's name")
         if let id = request.receivingConnection { try checkConnectionID(id) }
         let permissions = Permissions(claims.video)
         switch request.profile {
@@ -137,6 +142,7 @@ extension Room {
             sid: turn.sid("PA_"), identity: identity, name: name, metadata: metadata, profile: request.profile,
             permissions: permissions, joinedAt: turn.wallClock)
         info.encrypts = request.encrypts
+        info.client = request.client
         return info
     }
 

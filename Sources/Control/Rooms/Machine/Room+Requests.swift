@@ -32,8 +32,25 @@ extension Room {
         case .setAudience(let identities): try setAudience(identities, of: session, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
+        case .report(let reports): note(reports, of: member, &turn)
         }
         makeOffers(&turn)
+    }
+
+    /// Tracks that the member does not receive any more are left out.
+    private mutating func note(_ reports: [PlaybackReport], of member: Member, _ turn: inout RoomTurn) {
+        var new = Freezes()
+        var isKnown = false
+        for report in reports {
+            guard let track = routing.track(sid: report.track)?.id,
+                let subscription = routing.subscription(of: member.session, to: track)
+            else { continue }
+            isKnown = true
+            routing.update(subscription.id) { subscription in
+                new = new + subscription.freezes.note(report.freezes, stay: turn.now - member.joined)
+            }
+        }
+        if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
     }
 
     func checkModerates(_ member: Member) throws(RoomError) {

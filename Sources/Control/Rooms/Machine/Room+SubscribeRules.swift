@@ -1,9 +1,9 @@
 import Primitives
 
-// Who may receive what, beyond permissions: rules that an operator sets for a participant, and what a publisher says about its own tracks.
+// Who may receive what, beyond permissions: rules that an operator or a token sets for a participant, and what a publisher says about its own tracks.
 
 extension Room {
-    /// What a participant may receive from now on; nil: everything. What is not permitted ends at once, what is comes at once where the participant
+    /// What a participant may receive from now on; nil: what its token says, or else the room. What is not permitted ends at once, what is comes at once where the participant
     /// subscribes automatically.
     public mutating func setSubscribeRules(
         _ rules: [SubscribeRule]?, of participant: String, turn: inout RoomTurn
@@ -12,7 +12,7 @@ extension Room {
         guard (rules?.count ?? 0) <= SubscribeRule.maximumCount else {
             throw RoomError(.tooLarge, "there are more than \(SubscribeRule.maximumCount) subscribe rules")
         }
-        roster.update(session) { $0.subscribeRules = rules }
+        roster.update(session) { $0.operatorRules = rules }
         followRules(of: session, &turn)
         makeOffers(&turn)
     }
@@ -29,7 +29,7 @@ extension Room {
         for other in roster.sessions where other != session { followRules(of: other, &turn) }
     }
 
-    /// The rules of a participant; nil: it may receive everything.
+    /// A participant's own rules; nil: those of the room hold for it.
     public func subscribeRules(of session: SessionID) -> [SubscribeRule]? { roster[session]?.subscribeRules }
 
     /// Whether rules and publisher let `member` receive `track`.

@@ -64,6 +64,7 @@ extension Room {
             connection: subscription.connection, mid: subscription.mid, paused: isPaused(subscription),
             preference: subscription.preference, state: subscription.state)
         info.display = subscription.display
+        info.freezes = subscription.freezes.total
         return info
     }
 

@@ -22,6 +22,6 @@ public enum RoomNames {
         try TextRule.identifier.check(name, "the room's name", tooLong: .invalidRequest)
     }
 
-    /// A name that nobody has used.
-    public static func generated(turn: inout RoomTurn) -> String { turn.sid("room-") }
+    /// A name that nobody has used, which begins with `prefix`.
+    public static func generated(_ prefix: String = "room-", turn: inout RoomTurn) -> String { turn.sid(prefix) }
 }

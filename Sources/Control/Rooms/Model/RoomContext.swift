@@ -8,12 +8,17 @@ public struct RoomContext: Sendable {
     public var fingerprintSHA256: [UInt8]
     /// The worker's addresses, the most wanted first.
     public var candidates: [Candidate]
+    /// What every user name fragment begins with: a shared TCP port finds the worker by it.
+    public var ufragMark: String
     public var limits = RoomLimits()
 
     /// A place with these addresses.
-    public init(fingerprintSHA256: [UInt8], candidates: [Candidate], limits: RoomLimits = RoomLimits()) {
+    public init(
+        fingerprintSHA256: [UInt8], candidates: [Candidate], ufragMark: String = "", limits: RoomLimits = RoomLimits()
+    ) {
         self.fingerprintSHA256 = fingerprintSHA256
         self.candidates = candidates
+        self.ufragMark = ufragMark
         self.limits = limits
     }
 }

@@ -15,6 +15,8 @@ public enum RoomEffect: Sendable, Hashable {
     case log(RoomLogEvent)
     /// A stay, named by the participant's sid, has reached something for the first time.
     case joinStep(participant: String, JoinStep)
+    /// A participant's client has reported so many more freezes of what it plays; maybe none.
+    case freezesReported(participant: String, Freezes)
     /// The room is over: forget it.
     case roomEnded
 }
@@ -82,8 +84,10 @@ extension RoomTurn {
     /// An id that is also a secret: 131 bits.
     mutating func sessionID() -> SessionID { SessionID("SE_" + text(22)) }
 
-    /// A user name fragment of 71 bits, because it finds a peer among all of a worker's, and a password of 143.
-    mutating func iceCredentials() -> ICECredentials { ICECredentials(ufrag: text(12), password: text(24)) }
+    /// A user name fragment of 71 bits behind the worker's mark, because it finds a peer among all of a worker's, and a password of 143.
+    mutating func iceCredentials(_ context: RoomContext) -> ICECredentials {
+        ICECredentials(ufrag: context.ufragMark + text(12), password: text(24))
+    }
 
     /// Any SSRC but 0 and those that are taken.
     mutating func ssrc(unless isTaken: (UInt32) -> Bool = { _ in false }) -> UInt32 {

@@ -22,8 +22,10 @@ struct Member: Sendable {
     let promisedConnections: Int
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
-    /// What an operator lets it receive; nil: everything.
-    var subscribeRules: [SubscribeRule]?
+    /// What its token lets it receive; nil: as the room says.
+    var grantedRules: [SubscribeRule]?
+    /// What an operator lets it receive; nil: as the token says.
+    var operatorRules: [SubscribeRule]?
     /// Whom it lets receive its tracks; nil: everybody.
     var audience: Set<String>?
     var announcements: [TrackAnnouncement] = []
@@ -41,6 +43,8 @@ struct Member: Sendable {
 
     var profile: ParticipantProfile { info.profile }
     var permissions: Permissions { info.permissions }
+    /// Rules of its own, which stand in the place of the room's.
+    var subscribeRules: [SubscribeRule]? { operatorRules ?? grantedRules }
     var isHidden: Bool { info.permissions.hidden }
 
     func connectionIndex(_ id: String) -> Int? { connections.firstIndex { $0.id == id } }

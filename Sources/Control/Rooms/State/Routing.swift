@@ -124,6 +124,7 @@ struct RoomSubscription: Sendable {
     var preference = LayerPreference.best
     var display = DisplayPreference()
     var state = SubscriptionInfo.State.pending
+    var freezes = ReportedFreezes()
     /// As the worker was last commanded; nil while it does not know the subscription.
     var description: SubscriptionDescription?
 

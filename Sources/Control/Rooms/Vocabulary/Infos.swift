@@ -58,6 +58,8 @@ public struct ParticipantInfo: Sendable, Hashable {
     public var tracks: [TrackInfo] = []
     /// It encrypts its media end to end, as it says itself.
     public var encrypts = false
+    /// What its client calls itself; for operators, not told to others.
+    public var client: String?
     /// Grows with each change of this participant.
     public var version: UInt32 = 1
     /// How well its network does, 0 (lost) to 5 (excellent), as last measured; nil before the first time. Not part of the version.
@@ -160,6 +162,8 @@ public struct SubscriptionInfo: Sendable, Hashable {
     /// What else the subscriber says about it.
     public var display = DisplayPreference()
     public var state: State
+    /// As its client reports them; nil where it has reported none.
+    public var freezes: Freezes?
 
     /// How far a subscription has come.
     public enum State: String, Sendable, Hashable {

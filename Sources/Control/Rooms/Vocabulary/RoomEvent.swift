@@ -42,6 +42,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case unmuteRequested(track: String, by: String?)
     /// Who waits to be let in; to moderators.
     case waitingRoomChanged([WaitingGuest])
+    /// One's own packets are captured in clear text, or are not any more.
+    case captureChanged(CaptureNotice)
     /// The server is about to end; nil: it is not any more.
     case drainChanged(DrainNotice?)
     /// The last event of a session; `message` is what an operator or moderator said.

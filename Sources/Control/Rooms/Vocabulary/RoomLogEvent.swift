@@ -26,6 +26,8 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     /// Other rules are in force.
     case policyChanged(revision: UInt64)
     case permissionsChanged(participant: String, Permissions)
+    /// A participant's packets are captured in clear text, or are not any more.
+    case captureChanged(participant: String, CaptureNotice)
     /// Somebody waits to be let in.
     case guestWaiting(WaitingGuest)
     /// Somebody who waited may come in, or was turned away; `by` is a participant's sid, nil: an operator.

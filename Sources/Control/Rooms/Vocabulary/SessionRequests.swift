@@ -22,6 +22,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var password: String?
     /// Where the client is, as far as the edge knows; only for limits of how often somebody may try.
     public var address = ""
+    /// The request that brought the token, as far as the edge knows.
+    public var origin: JoinOrigin?
     /// Used where the token has none.
     public var name: String?
     public var metadata: String?
@@ -36,6 +38,8 @@ public struct JoinRequest: Sendable, Hashable {
     public var wantsSpeakers = false
     /// The client's own id for the connection on which subscriptions shall be put; nil: the server opens "sub".
     public var receivingConnection: String?
+    /// What the client calls itself; nil: nothing is known of it.
+    public var client: String?
     /// Its media is encrypted end to end.
     public var encrypts = false
     /// Its preferences for its bandwidth; they make the room's and the token's limits only tighter.
@@ -86,6 +90,8 @@ public enum SessionRequest: Sendable, Hashable {
     /// Roster and others' events for a publish-only member that asks late.
     case requestRoster
     case wantSpeakers(Bool)
+    /// How videos that the session receives are played.
+    case report([PlaybackReport])
 }
 
 /// What a publisher says about a track. What it does not name stays as it is, or has its standard before anything was said.

@@ -1,3 +1,4 @@
+public import AccessTokens
 public import MediaControl
 
 /// One of the ordered rules that say which tracks a participant may receive. The last rule that matches a track decides; a track that none matches is
@@ -23,8 +24,26 @@ public struct SubscribeRule: Sendable, Hashable {
         self.match = match
     }
 
-    /// Each rule is looked at for each track; a person writes a few.
-    public static let maximumCount = 64
+    /// The rule that a token grants.
+    public init(_ granted: GrantedSubscribeRule) {
+        includes = granted.includes
+        match =
+            switch granted.match {
+            case .all: .all
+            case .participant(let name): .participant(name)
+            case .track(let sid): .track(sid)
+            case .kind(.audio): .kind(.audio)
+            case .kind(.video): .kind(.video)
+            case .source(.microphone): .source(.microphone)
+            case .source(.camera): .source(.camera)
+            case .source(.screen): .source(.screen)
+            case .source(.screenAudio): .source(.screenAudio)
+            case .source(.unknown): .source(.unknown)
+            }
+    }
+
+    /// Of one participant, or of a room.
+    public static let maximumCount = AccessTokenLimits.subscribeRules
 
     func matches(_ track: TrackInfo) -> Bool {
         switch match {
@@ -38,6 +57,12 @@ public struct SubscribeRule: Sendable, Hashable {
 }
 
 extension [SubscribeRule] {
+    /// The rules that a token grants; nil where it says nothing about them.
+    init?(_ grant: VideoGrant) {
+        guard let granted = grant.subscribeRules else { return nil }
+        self = granted.map { SubscribeRule($0) }
+    }
+
     /// Whether a participant with these rules may receive `track`.
     func permit(_ track: TrackInfo) -> Bool { last { $0.matches(track) }?.includes ?? false }
 }

@@ -2,6 +2,7 @@
 // joins at once; `token=…` uses that token instead of asking the development server for one.
 
 import { Room } from "./room.js";
+import { DeviceChooser, chosen } from "./devices.js";
 import { openMedia, openScreen } from "./media.js";
 import { problemOfPerson, problemOfRoom } from "./names.js";
 import { Outage } from "./outage.js";
@@ -45,7 +46,8 @@ async function join() {
     try {
         identity ??= newIdentity(name);
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
-        media = await openMedia(element("sending").value, name);
+        media = previewed ?? await openMedia(element("sending").value, name, chosen);
+        endPreview();
         room = new Room({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
             join: { room: roomName, name, speakers: true, ...(element("password").value && { password: element("password").value }) },
@@ -57,6 +59,9 @@ async function join() {
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
             onMuted: showMuted,
             onUnmuteRequested: askToUnmute,
+            onCapture: showCapture,
+            onNews: (lines) => { element("news").textContent = lines.join(" · "); },
+            onHand: showHand,
             onGuest: showThatOneWaits,
             onDrain: showDrain,
             onGuests: (guests) => showGuests(guests, room),
@@ -109,7 +114,10 @@ function showRoom({ name }) {
         showMuted(kind, room.muted[kind]);
         element(`mute-${kind}`).disabled = !media?.sources.some(({ track, source }) => track.kind === kind && !source.startsWith("screen"));
     }
+    element("share-screen").hidden = !navigator.mediaDevices?.getDisplayMedia && element("sending").value !== "generated";
     showSharing();
+    showHand(Boolean(room.hand));
+    showView();
     complain("");
 }
 
@@ -130,6 +138,13 @@ function showDrain(notice) {
     element("drain").textContent = notice ? `This server is about to be restarted${time ? `, at ${time} at the latest` : ""}.` : "";
 }
 
+/** An operator captures one's packets, or (null) no longer does. */
+function showCapture(notice) {
+    const time = notice && new Date(notice.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+    element("capture").textContent = notice
+        ? `An operator captures your connection to find a fault (${notice.payload ? "with what you say and show, and receive" : "no audio and no video"}), until ${time}.` : "";
+}
+
 /** Nobody has let one in yet: the form says so, and asks again by itself. */
 function showThatOneWaits() {
     element("join-button").textContent = "Waiting…";
@@ -143,6 +158,7 @@ function showForm(problem) {
         element("password-field").hidden = false;
         element("password").value = "";
     }
+    if (element("devices").open) element("devices").close();
     room = media = null;
     document.title = "Martlet";
     element("join-problem").textContent = problem?.message ?? "";
@@ -165,6 +181,64 @@ function showState(state, cause) {
     if (isLost) outage.lost(cause);
     else if (state === "connected") outage.over();
 }
+
+// MARK: Devices
+
+let previewed = null;
+const preview = new DeviceChooser(element("preview-devices"), {
+    media: () => previewed, onSpeaker() {}, onProblem: (text) => { element("join-problem").textContent = text; },
+    onReplace: (old, track) => {
+        previewed.replace(old, track);
+        showPreview();
+    },
+});
+const devices = new DeviceChooser(element("devices-menus"), {
+    media: () => media, onSpeaker: () => room?.receiving?.changeSpeaker(), onProblem: complain,
+    onReplace: (old, track) => room.replaceDevice(old, track),
+});
+
+element("preview-start").addEventListener("click", async () => {
+    element("join-problem").textContent = "";
+    element("preview-start").disabled = true;
+    try {
+        previewed = await openMedia(element("sending").value, element("your-name").value, chosen);
+        showPreview();
+        await preview.open();
+    } catch (problem) {
+        element("join-problem").textContent = problem.message;
+    }
+    element("preview-start").disabled = false;
+});
+
+function showPreview() {
+    element("preview").hidden = false;
+    element("preview-start").hidden = true;
+    element("preview-video").hidden = !previewed.videoTrack;
+    element("preview-video").srcObject = previewed.stream;
+    element("preview-video").play().catch(() => {});
+}
+
+/** What was previewed is sent now, or something else is. */
+function endPreview() {
+    previewed = null;
+    preview.close();
+    element("preview-video").srcObject = null;
+    element("preview").hidden = true;
+    element("preview-start").hidden = !["camera", "microphone"].includes(element("sending").value);
+}
+
+element("sending").addEventListener("change", () => {
+    previewed?.stop();
+    endPreview();
+});
+endPreview();
+
+element("devices-open").addEventListener("click", async () => {
+    await devices.open();
+    element("devices-none").hidden = Boolean(element("devices-menus").querySelector("label:not([hidden])"));
+    element("devices").showModal();
+});
+element("devices").addEventListener("close", () => devices.close());
 
 // MARK: Controls
 
@@ -193,6 +267,20 @@ element("share-screen").addEventListener("click", () => act(async () => {
     showSharing();
     await work.finally(showSharing);
 }));
+
+element("raise-hand").addEventListener("click", () => act(() => room.raiseHand(!room.hand)));
+
+function showHand(isRaised) {
+    element("raise-hand").dataset.on = isRaised;
+    element("raise-hand").lastElementChild.textContent = isRaised ? "Lower hand" : "Raise hand";
+}
+
+element("change-view").addEventListener("click", () => {
+    room.roster.setSpeakerView(!room.roster.isSpeakerView);
+    showView();
+});
+
+function showView() { element("change-view").lastElementChild.textContent = room?.roster.isSpeakerView ? "Grid view" : "Speaker view"; }
 
 function showSharing() {
     const isSharing = Boolean(room?.screen);

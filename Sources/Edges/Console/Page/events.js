@@ -4,8 +4,8 @@ const MOST = 200;
 const AGAIN_MS = 2_000;
 
 export class EventList {
-    /** Shows lines in `list`; `token()` gives an access token. */
-    constructor(list, token) { Object.assign(this, { list, token, room: null, last: "0", names: new Map() }); }
+    /** Shows lines in `list`; `token()` gives an access token, `onEvent(event)` is told of each. */
+    constructor(list, token, onEvent = () => {}) { Object.assign(this, { list, token, onEvent, room: null, last: "0", names: new Map() }); }
 
     /** Follows `room`, from its first event that the server still has; null: follows none. */
     follow(room) {
@@ -56,6 +56,7 @@ export class EventList {
         if (!fields.id) return;
         this.last = fields.id;
         const event = JSON.parse(fields.data);
+        this.onEvent(event);
         if (event.info) this.names.set(event.participant, event.info.name || event.identity);
         const words = describe(event, this.names.get(event.participant) ?? event.identity ?? event.participant);
         if (words) this.add(new Date(event.at).toLocaleTimeString(), words);
@@ -92,6 +93,8 @@ export function describe(event, who) {
         case "recordingFailed": return `A track cannot be recorded (${event.reason}).`;
         case "policyChanged": return "The room's policy was changed.";
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
+        case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;
+        case "captureEnded": return `The capture of ${who}’s packets ended.`;
         case "joinRefused": return `${who} could not join (${event.code}).`;
         default: return null;
     }

@@ -1,6 +1,7 @@
 // Tiles: one for each shown video, and one with a face of initials for a participant without video. Screens stand on the
 // stage, everything else in the grid.
 
+import { hueOf } from "./hue.js";
 import { rate } from "./statistics.js";
 
 const floor = document.getElementById("floor");
@@ -22,12 +23,16 @@ export class Tile {
         this.label = make("b", "", own ? `${name} (you)` : name);
         this.name = make("span", "name");
         this.name.innerHTML = '<svg aria-label="muted"><use href="#icon-microphone"/></svg>';
-        this.name.append(this.label);
+        this.hand = make("span", "hand");
+        this.hand.innerHTML = '<svg role="img" aria-label="hand raised"><use href="#icon-hand"/></svg>';
+        this.hand.hidden = true;
+        this.name.append(this.hand, this.label);
         this.figures = make("span", "figures");
         this.quality = make("span", "quality");
         this.quality.append(...Array.from({ length: 5 }, () => make("i")));
         this.quality.hidden = true;
         this.corner = make("div", "corner");
+        if (source !== "person") this.corner.append(...this.screenControls(name));
         if (onView) this.corner.append(...viewControls(name, choice, (chosen) => { this.mark(chosen); onView(chosen); }));
         this.mark(choice ?? {});
         this.corner.append(this.quality);
@@ -36,10 +41,36 @@ export class Tile {
         caption.append(this.name, this.figures, this.why);
         this.still = make("p", "still");
         this.element.append(this.face, this.still, caption, this.corner);
-        if (own) grid.prepend(this.element);
-        else (source === "screen" ? stage : grid).append(this.element);
+        this.isOwn = own;
+        this.setOnStage(source === "screen");
+    }
+
+    /** Large on the stage, or in the grid, where one's own tile is the first. */
+    setOnStage(isOnStage) {
+        const area = isOnStage ? stage : grid;
+        if (this.element.parentElement === area) return;
+        if (this.isOwn) area.prepend(this.element);
+        else area.append(this.element);
+        // A moved video stands still in some browsers until it is told to go on.
+        this.video?.play().catch(() => {});
         arrange();
     }
+
+    /** Full screen, and a window of its own above all others where the browser has that. */
+    screenControls(name) {
+        const full = button("full", `Show ${name}’s video on the full screen`);
+        full.onclick = () => (document.fullscreenElement ? document.exitFullscreen() : this.element.requestFullscreen());
+        if (!document.fullscreenEnabled) full.hidden = true;
+        const float = button("float", `Show ${name}’s video in a window of its own`);
+        float.hidden = !document.pictureInPictureEnabled;
+        float.onclick = () => {
+            const isFloating = document.pictureInPictureElement === this.video;
+            return (isFloating ? document.exitPictureInPicture() : this.video?.requestPictureInPicture())?.catch((problem) => console.warn(problem.message));
+        };
+        return [float, full];
+    }
+
+    setHand(isRaised) { this.hand.hidden = !isRaised; }
 
     mark({ hidden = false, pinned = false }) {
         this.element.classList.toggle("not-shown", hidden);
@@ -149,10 +180,15 @@ function menu(name, label, options, chosen = options[0][0]) {
 }
 
 function toggle(name, label, isOn = false) {
+    const made = button(name, label);
+    made.setAttribute("aria-pressed", String(isOn));
+    return made;
+}
+
+function button(name, label) {
     const made = make("button", `choice ${name}`);
     made.innerHTML = `<svg><use href="#icon-${name}"/></svg>`;
     made.setAttribute("aria-label", label);
-    made.setAttribute("aria-pressed", String(isOn));
     made.title = label;
     return made;
 }
@@ -183,11 +219,4 @@ function make(tag, className = "", text = "") {
 function initials(name) {
     const words = name.split(/\s+/).filter(Boolean);
     return ((words[0]?.[0] ?? "?") + (words.length > 1 ? words.at(-1)[0] : "")).toUpperCase();
-}
-
-/** A colour of one's own. */
-export function hueOf(name) {
-    let hash = 7;
-    for (const character of name) hash = (hash * 31 + character.codePointAt(0)) >>> 0;
-    return hash % 360;
 }

@@ -11,6 +11,7 @@ import { MemberRow } from "./members.js";
 import { isAddressable } from "./names.js";
 import { placeOf, readPlace } from "./places.js";
 import { PolicyEditor } from "./policy.js";
+import { RoomCharts } from "./roomcharts.js";
 import { SessionList, SessionPage } from "./sessions.js";
 
 const INTERVAL = 2_000;
@@ -22,7 +23,8 @@ export class Operators {
         this.buttons = new Map(); // room name -> RoomButton
         this.nodeValues = new Map(); // title -> element
         this.looks = 0;
-        this.events = new EventList(element("events"), () => this.api.accessToken());
+        this.charts = new RoomCharts(this.api);
+        this.events = new EventList(element("events"), () => this.api.accessToken(), (event) => this.charts.note(event));
         const screens = [PolicyEditor, MemberPage, SessionList, SessionPage].map((Screen) => new Screen(this));
         this.screens = Object.fromEntries(screens.map((screen) => [screen.name, screen]));
         element("close-room").onclick = () => this.closeRoom(this.chosen);
@@ -45,7 +47,7 @@ export class Operators {
         for (const name of ["overview", ...Object.keys(this.screens)]) {
             for (const part of document.querySelectorAll(`[data-screen="${name}"]`)) part.hidden = name !== place.screen;
         }
-        for (const item of document.querySelectorAll("#operators-nav a")) {
+        for (const item of document.querySelectorAll("#operators-nav a[href^='#']")) {
             const leadsHere = item.hash === "#/sessions" ? place.screen.startsWith("session") : !place.screen.startsWith("session");
             item.setAttribute("aria-current", leadsHere ? "page" : "false");
         }
@@ -126,6 +128,7 @@ export class Operators {
             "Packets received per second": perSecond("in"), "Packets sent per second": perSecond("out"), Uptime: duration(node.uptimeSeconds),
         };
         this.before = now;
+        element("operators-drain").textContent = node.isDraining ? "This server drains: it makes no new rooms, and ends when its calls have ended or its time is up." : "";
         for (const [title, value] of Object.entries(figures)) this.nodeValue(title).textContent = value;
         element("operators").classList.remove("stale");
     }
@@ -164,6 +167,8 @@ export class Operators {
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
         const followed = isAddressable(this.chosen) ? this.chosen : null;
         element("events-panel").hidden = !followed;
+        // Before the events, which tell the charts of the past.
+        this.charts.follow(followed);
         this.events.follow(followed);
         element("members-title").textContent = rooms.length ? `Members of ${this.chosen}` : "Members";
     }
@@ -203,6 +208,8 @@ export class Operators {
             this.rows.get(member.sid).update(member, figures.get(member.sid));
         }
         element("members").firstElementChild.hidden = !members.length;
+        element("room-charts").hidden = !detail;
+        if (detail) await this.charts.look(members, statistics);
     }
 
     table() {

@@ -47,6 +47,15 @@ export class Publishing {
         await this.offer();
     }
 
+    /** Sends another device's track in place of one, without negotiation. */
+    async replace(old, track) {
+        const entry = this.sent.get(old);
+        if (!entry) return;
+        await entry.transceiver.sender.replaceTrack(track);
+        this.sent.delete(old);
+        this.sent.set(track, entry);
+    }
+
     connect() {
         const connection = new RTCPeerConnection(this.configuration);
         connection.oniceconnectionstatechange = () => {

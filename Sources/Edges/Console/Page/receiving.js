@@ -1,9 +1,9 @@
 // What one receives: the connection "sub", on which only the server offers, and the sound of it.
 
 export class Receiving {
-    /** `show(sid, track)` is called for each video that has a place; `onSilenced` when the browser wants a click first. */
-    constructor({ signal, configuration, show, onSilenced, onProblem }) {
-        Object.assign(this, { signal, configuration, show, onSilenced, onProblem });
+    /** `speaker()` is the id of the loudspeaker to play on, or "". `show(sid, track)` is called for each video that has a place; `onSilenced` when the browser wants a click first. */
+    constructor({ signal, configuration, speaker, show, onSilenced, onProblem }) {
+        Object.assign(this, { signal, configuration, speaker, show, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
         this.views = new Map(); // track sid -> what was asked for
@@ -52,10 +52,14 @@ export class Receiving {
         } else if (!sound) {
             const made = Object.assign(document.createElement("audio"), { srcObject: new MediaStream([track]) });
             document.body.append(made);
+            if (this.speaker()) made.setSinkId(this.speaker()).catch(this.onProblem);
             this.sounds.set(mid, made);
             made.play().catch((problem) => { if (problem.name === "NotAllowedError") this.onSilenced(); });
         }
     }
+
+    /** Plays everything on the chosen loudspeaker. */
+    async changeSpeaker() { await Promise.all([...this.sounds.values()].map((sound) => sound.setSinkId(this.speaker()))); }
 
     /** After a click: what the browser would not play by itself. */
     unsilence() {

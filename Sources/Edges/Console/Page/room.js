@@ -3,6 +3,8 @@
 import { Signal } from "./signal.js";
 import { Publishing } from "./publishing.js";
 import { Receiving } from "./receiving.js";
+import { chosen } from "./devices.js";
+import { handIn } from "./hands.js";
 import { Roster } from "./roster.js";
 import { Tile } from "./grid.js";
 import { SendLimits } from "./limits.js";
@@ -20,13 +22,15 @@ const ENDINGS = {
 };
 /** One's own tracks by their source, for a person. */
 const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
+/** Seconds between reports of what people see. */
+const REPORT_EVERY = 10;
 /** Between these states and a new connection nothing is sent. */
 const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Room {
     /**
      * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onRecording(recordings), onState(state, cause), onSuspended(seconds), onPeople(count),
-     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
      * onEnd(problem).
      */
     constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
@@ -36,11 +40,18 @@ export class Room {
         this.started = new Set(); // sids of tracks of which the server has sent the first packet
         this.figures = new Figures();
         this.limits = new SendLimits();
+        this.received = []; // what the browser last measured
+        this.sinceReport = 0; // seconds
+        this.reported = ""; // what the server was last told
         this.muted = { audio: false, video: false };
         this.joined = false;
         this.roster = new Roster({
             onView: () => this.tellViews(),
-            onChange: () => { this.receiving?.showAll(); handlers.onPeople(this.roster.count); },
+            onChange: () => {
+                this.receiving?.showAll();
+                handlers.onPeople(this.roster.count);
+                handlers.onNews(this.roster.news);
+            },
         });
         this.signal = new Signal({
             token, join,
@@ -70,6 +81,7 @@ export class Room {
         this.drop();
         this.configuration = { iceServers: hello.iceServers, bundlePolicy: "max-bundle" };
         this.self = reply.participant;
+        this.metadata = reply.participant.metadata;
         this.joined = true;
         this.handlers.onEntered(reply.room);
         this.handlers.onLock(reply.room.lock);
@@ -77,9 +89,11 @@ export class Room {
         this.handlers.onWaiting(0);
         this.handlers.onGuests(reply.guests ?? []);
         this.handlers.onDrain(reply.migrate ?? null);
+        this.handlers.onCapture(null);
         this.receiving = new Receiving({
             signal: this.signal, configuration: this.configuration, onSilenced: this.handlers.onSilenced,
             onProblem: (problem) => this.complain(problem),
+            speaker: () => chosen.speaker,
             show: (sid, track) => this.roster.tile(sid)?.show(track, () => this.noteFirstFrame(sid)),
         });
         for (const person of reply.participants) this.roster.add(person);
@@ -124,6 +138,7 @@ export class Room {
         case "subscriptionsWaiting": return this.handlers.onWaiting(event.waiting, event.limit);
         case "trackMutedByOther": return this.mutedByOther(event.track);
         case "migrate": return this.handlers.onDrain(event.cancelled ? null : event);
+        case "capture": return this.handlers.onCapture(event.active ? event : null);
         case "unmuteRequested": return this.unmuteRequested(event.track);
         case "waitingRoom": return this.handlers.onGuests(event.guests);
         case "ended": return this.ended(event);
@@ -153,12 +168,31 @@ export class Room {
         this.ownTile.setAudioMuted(this.muted.audio);
         this.ownTile.setVideoMuted(this.muted.video);
         if (media?.videoTrack) this.ownTile.show(media.videoTrack);
+        if (this.hand) this.raiseHand(true).catch((problem) => this.complain(problem)); // A fresh session begins without it.
         this.publishing = new Publishing({
             signal: this.signal, configuration: this.configuration, ...this.options,
             onDenied: (source) => this.handlers.onProblem(`You may not send your ${SOURCES[source]} in this room.`),
         });
         if (media) await this.publishing.add(media.sources, media.stream);
         if (this.screen) await this.publishing.add(this.screen.sources, this.screen.stream);
+    }
+
+    /** Another camera or microphone; whether it is muted stays. */
+    async replaceDevice(old, track) {
+        track.enabled = old.enabled;
+        await this.publishing?.replace(old, track);
+        this.media.replace(old, track);
+        if (track.kind === "video") this.ownTile?.show(track);
+    }
+
+    /** Raises or lowers one's hand, for all to see, in one's metadata; a token's own metadata stays beside it. */
+    async raiseHand(isRaised) {
+        const metadata = handIn(this.metadata, isRaised ? Date.now() : null);
+        if (metadata === null) throw new Error("Your access token's metadata is no JSON object, so it has no place for a raised hand.");
+        await this.signal.request("metadata", { metadata });
+        Object.assign(this, { metadata, hand: isRaised });
+        this.ownTile?.setHand(isRaised);
+        this.handlers.onHand(isRaised);
     }
 
     /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */
@@ -248,10 +282,13 @@ export class Room {
     /** Once a second, with or without a server: what a browser measures is true, and what stands still has to be said. */
     async refresh() {
         const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
+        this.received = received;
         this.showReceived(received.filter((one) => one.kind === "video"));
         this.showSent(sent.filter((one) => one.kind === "video" && one.mid === this.ownMid));
         if (!this.joined) return;
         this.tellViews();
+        this.sinceReport += 1;
+        if (this.sinceReport >= REPORT_EVERY) this.report();
         if (this.sub) await this.explain().catch((problem) => problem.code === "lost" || console.warn(problem.message));
     }
 
@@ -305,6 +342,7 @@ export class Room {
         this.ownTile?.remove();
         this.ownTile = null;
         this.joined = false;
+        this.reported = "";
     }
 
     close() {
@@ -313,7 +351,20 @@ export class Room {
         this.drop();
     }
 
+    /** Reports freezes of what is played, where they have changed since the last report. */
+    report() {
+        this.sinceReport = 0;
+        const tracks = this.received.map((one) => ({ ...one, track: this.receiving?.tracks.get(one.mid) }))
+            .filter((one) => one.kind === "video" && one.track && one.totalFreezesDuration !== null)
+            .map(({ track, freezeCount, totalFreezesDuration }) => ({ track, freezeCount, totalFreezesDuration }));
+        const text = JSON.stringify(tracks);
+        if (!tracks.length || text === this.reported) return;
+        this.reported = text;
+        this.signal.request("report", { tracks }).catch(() => { this.reported = ""; });
+    }
+
     leave() {
+        if (this.joined) this.report();
         this.signal.leave();
         this.close();
     }

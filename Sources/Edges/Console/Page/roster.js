@@ -1,6 +1,7 @@
 // Who is here and what they show: a tile for each video, and one for the person while there is no camera.
 
 import { Tile } from "./grid.js";
+import { handOf } from "./hands.js";
 
 export class Roster {
     /** `onView()`: a person chose how to see a track; `onChange`: tiles or people came or went. */
@@ -11,10 +12,42 @@ export class Roster {
         // What a person chose for a video: { size, priority, pinned, hidden }, by whose it is and what it shows. Sids change when
         // somebody rejoins; what was chosen for them stays.
         this.choices = new Map();
+        this.isSpeakerView = false;
+        this.lastSpeaker = null; // sid of a person
     }
 
     /** Everybody, ourselves included. */
     get count() { return this.people.size + 1; }
+
+    /** What whoever looks elsewhere should know: who shares a screen, whose hand is up, the first to raise it first. */
+    get news() {
+        const people = [...this.people.values()];
+        const names = (list) => list.map((person) => person.name || person.identity).join(", ");
+        const sharing = people.filter(({ tracks }) => tracks.some(({ source }) => source === "screen"));
+        const hands = people.filter(({ metadata }) => handOf(metadata)).sort((a, b) => handOf(a.metadata) - handOf(b.metadata));
+        return [sharing.length && `${names(sharing)} shares a screen`, hands.length && `Raised hands: ${names(hands)}`].filter(Boolean);
+    }
+
+    /** Shows whoever speaks large, or everybody in the same size. */
+    setSpeakerView(isOn) {
+        this.isSpeakerView = isOn;
+        this.feature();
+    }
+
+    /** On the stage are screens and pinned videos; in the speaker view, where there is neither, whoever spoke last. */
+    feature() {
+        const isPinned = (person) => person.tracks.some((track) => this.choices.get(choiceKey(person, track))?.pinned);
+        const people = [...this.people.values()];
+        const isTaken = people.some((person) => isPinned(person) || person.tracks.some(({ source }) => source === "screen"));
+        const speaker = this.isSpeakerView && !isTaken ? this.people.get(this.lastSpeaker) ?? people[0] : null;
+        for (const person of people) {
+            this.tiles.get(person.sid)?.setOnStage(person === speaker);
+            for (const track of person.tracks) {
+                const isChosen = this.choices.get(choiceKey(person, track))?.pinned || person === speaker;
+                this.tiles.get(track.sid)?.setOnStage(track.source === "screen" || Boolean(isChosen));
+            }
+        }
+    }
 
     tile(sid) { return this.tiles.get(sid); }
 
@@ -41,6 +74,7 @@ export class Roster {
         const person = this.people.get(sid);
         this.people.delete(sid);
         for (const key of [sid, ...(person?.tracks ?? []).map((track) => track.sid)]) this.drop(key);
+        this.feature();
         this.onChange();
     }
 
@@ -71,12 +105,16 @@ export class Roster {
         if (videos.some((track) => track.source !== "screen")) this.drop(person.sid);
         else this.seat(person.sid, name, "person");
         const sounds = person.tracks.filter((track) => track.kind === "audio" && track.source !== "screenAudio");
-        for (const tile of this.tilesOf(person)) tile.setAudioMuted(sounds.length > 0 && sounds.every((track) => track.muted));
+        for (const tile of this.tilesOf(person)) {
+            tile.setAudioMuted(sounds.length > 0 && sounds.every((track) => track.muted));
+            tile.setHand(Boolean(handOf(person.metadata)) && !tile.element.classList.contains("screen"));
+        }
+        this.feature();
         this.onChange();
     }
 
     seat(sid, name, source, key) {
-        const onView = key && ((choice) => { this.choices.set(key, choice); this.onView(); });
+        const onView = key && ((choice) => { this.choices.set(key, choice); this.feature(); this.onView(); });
         if (!this.tiles.has(sid)) this.tiles.set(sid, new Tile({ key: sid, name, source, choice: this.choices.get(key), onView }));
         const tile = this.tiles.get(sid);
         tile.setName(name);
@@ -94,6 +132,11 @@ export class Roster {
 
     /** Marks those who speak: a set of participant sids. */
     markSpeakers(speaking) {
+        const [loudest] = [...speaking].filter((sid) => this.people.has(sid));
+        if (loudest && loudest !== this.lastSpeaker) {
+            this.lastSpeaker = loudest;
+            this.feature();
+        }
         for (const person of this.people.values()) {
             for (const tile of this.tilesOf(person)) tile.setSpeaking(speaking.has(person.sid) && !tile.element.classList.contains("screen"));
         }

@@ -122,6 +122,8 @@ export class SessionPage {
             Duration: duration(one.durationSeconds), "Why it ended": reasonOf(one), "Network quality": qualityOf(one),
             "Time to connect": one.connectedAfterMilliseconds === undefined ? "never connected" : `${one.connectedAfterMilliseconds} ms`,
             [`Sent by ${who}`]: bytes(one.bytesReceived), [`Sent to ${who}`]: bytes(one.bytesSent),
+            Client: one.client ?? "not known",
+            "Freezes seen": one.freezeCount === undefined ? "not reported" : `${one.freezeCount}, ${one.freezeSeconds.toFixed(1)} s together`,
             Profile: { full: "Sends and receives", publishOnly: "Only sends", viewer: "Only receives" }[one.profile] ?? one.profile,
         };
         const reached = one.reachedAfterMilliseconds ?? {};

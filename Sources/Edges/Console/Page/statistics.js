@@ -17,6 +17,7 @@ export async function receivedStatistics(connection) {
         frameWidth: report.frameWidth ?? 0,
         frameHeight: report.frameHeight ?? 0,
         freezeCount: report.freezeCount ?? 0,
+        totalFreezesDuration: report.totalFreezesDuration ?? null,
         nackCount: report.nackCount ?? 0,
         pliCount: report.pliCount ?? 0,
         jitter: report.jitter ?? 0,

@@ -24,6 +24,7 @@ struct ParticipantDetailModel: Encodable {
     var subscriptions: [SubscriptionModel]
     var bandwidth: BandwidthModel
     var subscribeRules: [SubscribeRuleModel]?
+    var client: String?
 
     init(_ detail: ParticipantDetail) {
         participant = ParticipantModel(detail.info)
@@ -31,6 +32,7 @@ struct ParticipantDetailModel: Encodable {
         subscriptions = detail.subscriptions.map { SubscriptionModel($0) }
         bandwidth = BandwidthModel(detail.bandwidth)
         subscribeRules = detail.subscribeRules?.map { SubscribeRuleModel($0) }
+        client = detail.info.client
     }
 
     struct ConnectionModel: Encodable {
@@ -38,9 +40,9 @@ struct ParticipantDetailModel: Encodable {
         var state: String
     }
 
-    private enum CodingKeys: String, CodingKey { case connections, subscriptions, bandwidth, subscribeRules }
+    private enum CodingKeys: String, CodingKey { case connections, subscriptions, bandwidth, subscribeRules, client }
 
-    /// The participant's own members, and four more beside them.
+    /// The participant's own members, and more beside them.
     func encode(to encoder: any Encoder) throws {
         try participant.encode(to: encoder)
         var fields = encoder.container(keyedBy: CodingKeys.self)
@@ -48,6 +50,7 @@ struct ParticipantDetailModel: Encodable {
         try fields.encode(subscriptions, forKey: .subscriptions)
         try fields.encode(bandwidth, forKey: .bandwidth)
         try fields.encodeIfPresent(subscribeRules, forKey: .subscribeRules)
+        try fields.encodeIfPresent(client, forKey: .client)
     }
 }
 

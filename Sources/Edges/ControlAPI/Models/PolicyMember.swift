@@ -166,7 +166,7 @@ struct BandwidthMembers {
 
 extension KeyedDecodingContainer {
     /// Read as any number first: the decoder does not name the place of one that is no integer.
-    fileprivate func wholeNumber<Number: FixedWidthInteger>(_ key: Key) throws -> Number? {
+    func wholeNumber<Number: FixedWidthInteger>(_ key: Key) throws -> Number? {
         let wrong = JSONFault(codingPath, key, .unexpected(wanted: "a whole number"))
         do {
             guard let number = try decodeIfPresent(Double.self, forKey: key) else { return nil }
@@ -175,6 +175,13 @@ extension KeyedDecodingContainer {
         } catch DecodingError.typeMismatch {
             throw wrong
         }
+    }
+
+    /// The same within a range.
+    func wholeNumber(_ key: Key, in range: ClosedRange<Int>) throws -> Int? {
+        guard let number: Int = try wholeNumber(key) else { return nil }
+        guard range.contains(number) else { throw JSONFault(codingPath, key, .unexpected(wanted: range.words)) }
+        return number
     }
 }
 

@@ -158,6 +158,9 @@ struct SubscriptionStatisticsModel: Encodable {
         var layer: Int?
         var fractionLost: Double
         var orientationNotNegotiated: Bool
+        /// As the client reports them.
+        var freezeCount: UInt64?
+        var freezeSeconds: Double?
     }
 
     init(_ report: SubscriptionReport) {
@@ -169,7 +172,8 @@ struct SubscriptionStatisticsModel: Encodable {
             nacksReceived: statistics.nacksReceived, keyframeRequestsReceived: statistics.keyframeRequestsReceived,
             layerSwitches: statistics.layerSwitches, layer: statistics.layer,
             fractionLost: statistics.fractionLost.finite,
-            orientationNotNegotiated: statistics.orientationNotNegotiated)
+            orientationNotNegotiated: statistics.orientationNotNegotiated, freezeCount: report.info.freezes?.count,
+            freezeSeconds: report.info.freezes?.duration.seconds)
     }
 
     func encode(to encoder: any Encoder) throws {

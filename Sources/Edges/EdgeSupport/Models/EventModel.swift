@@ -57,14 +57,18 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var recordedTrack: String?
     /// Length of what is missing in a recording.
     public var milliseconds: Int64?
+    /// `CA_…`, the capture of a participant's decrypted packets; `by` is then the API key, and the identity in the token where it has one.
+    public var capture: String?
+    /// Of a capture: whether it has what is said and shown, or headers alone.
+    public var payload: Bool?
 
     /// Every word that `type` may be.
     public static let types: Set<String> = [
         "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
-        "guestWaiting", "guestDecided", "recordingStarted", "recordingStopped", "recordingGap", "recordingReady",
-        "recordingFailed",
+        "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
+        "recordingGap", "recordingReady", "recordingFailed",
     ]
 
     /// The model of `entry`.
@@ -114,6 +118,11 @@ public struct EventModel: Codable, Sendable, Hashable {
         case .permissionsChanged(let participant, let permissions):
             self.participant = participant
             self.permissions = PermissionsModel(permissions)
+        case .captureChanged(let participant, let notice):
+            self.participant = participant
+            capture = notice.id
+            payload = notice.keepsPayload
+            by = notice.by
         case .guestWaiting(let guest):
             identity = guest.identity
             name = guest.name
@@ -163,6 +172,7 @@ extension RoomLogEvent {
         case .policyChanged: "policyChanged"
         case .permissionsChanged: "permissionsChanged"
         case .recording(let event): event.kind.rawValue
+        case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
         case .joinRefused: "joinRefused"
         case .guestWaiting: "guestWaiting"
         case .guestDecided: "guestDecided"

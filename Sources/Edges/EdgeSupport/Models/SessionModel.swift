@@ -1,4 +1,5 @@
 import MediaControl
+import Primitives
 public import RoomService
 import Rooms
 
@@ -40,6 +41,8 @@ public struct SessionModel: Codable, Sendable, Hashable {
     public var reason: String
     /// Until the first peer connection was up; absent where none ever was.
     public var connectedAfterMilliseconds: Int64?
+    /// How long the token was verified, in microseconds, before the join.
+    public var tokenVerifiedInMicroseconds: Int64?
     /// Milliseconds from the join until each step that was reached: `offer`, `ice`, `dtls`, `received`, `receivedKeyframe`, `sent`, `sentVideo`.
     public var reachedAfterMilliseconds: [String: Int64]
     /// In the order in which they were published.
@@ -52,6 +55,12 @@ public struct SessionModel: Codable, Sendable, Hashable {
     public var averageQuality: Double?
     /// The worst of it.
     public var worstQuality: Int?
+    /// What the client called itself, or its HTTP user agent.
+    public var client: String?
+    /// Freezes of the videos that it played, as its client reported; absent where it reported nothing.
+    public var freezeCount: UInt64?
+    /// How long they took together.
+    public var freezeSeconds: Double?
 
     /// The model of `summary`.
     public init(_ summary: StaySummary) {
@@ -66,6 +75,7 @@ public struct SessionModel: Codable, Sendable, Hashable {
         durationSeconds = Double(summary.leftAt - summary.info.joinedAt) / 1_000
         reason = summary.reason.rawValue
         connectedAfterMilliseconds = summary.connectedAfterMilliseconds
+        tokenVerifiedInMicroseconds = summary.tokenVerification.map { $0.nanoseconds / 1_000 }
         reachedAfterMilliseconds = Dictionary(
             uniqueKeysWithValues: summary.steps.map { ($0.key.rawValue, $0.value) })
         tracks = summary.tracks.map { track in
@@ -77,5 +87,8 @@ public struct SessionModel: Codable, Sendable, Hashable {
         bytesSent = summary.bytesSent
         averageQuality = summary.averageQuality
         worstQuality = summary.worstQuality
+        client = summary.info.client
+        freezeCount = summary.freezes?.count
+        freezeSeconds = summary.freezes?.duration.seconds
     }
 }

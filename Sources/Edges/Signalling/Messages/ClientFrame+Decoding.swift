@@ -85,10 +85,24 @@ extension ClientRequest {
         case "requestUnmute": [.requestUnmute(track: try fields.track())]
         case "letIn": [.letIn(identity: try fields.requiredText("identity"))]
         case "turnAway": [.turnAway(identity: try fields.requiredText("identity"))]
+        case "report": [.report(try playbackReports(fields))]
         case "remove": [.remove(participant: try fields.requiredText("participant"))]
         case "relay": [.relay(to: try fields.requiredText("to"), payload: try fields.requiredText("payload"))]
         default: throw .unknownType
         }
+    }
+
+    /// As many as a participant can have subscriptions by default.
+    private static let maximumReports = 1_000
+
+    private static func playbackReports(_ fields: Fields) throws(SignallingError) -> [PlaybackReport] {
+        let list = try fields.objects("tracks")
+        guard (1...maximumReports).contains(list.count) else {
+            throw .invalid(fields.fault("tracks", wanted: "an array of 1 to \(maximumReports) objects"))
+        }
+        var reports: [PlaybackReport] = []
+        for track in list { reports.append(try track.playbackReport()) }
+        return reports
     }
 
     /// A subscription may begin with its preferences: nothing is sent before they hold.
@@ -124,6 +138,8 @@ extension JoinFields {
         encrypted = try fields.flag("encrypted") ?? false
         roster = try fields.flag("roster")
         speakers = try fields.flag("speakers") ?? false
+        client = try fields.text("client")
+        trace = try fields.text("traceparent").flatMap { TraceContext(traceparent: $0) }
         if try fields.text("receivingConnection") != nil {
             receivingConnection = try fields.connection("receivingConnection")
         }
@@ -138,8 +154,9 @@ extension JoinFields {
 }
 
 extension JoinFields {
-    /// The request that the token's claims and these fields make; `queryRoom` is the room in the address.
-    func request(_ claims: AccessClaims, queryRoom: String?) -> JoinRequest {
+    /// The request that the token's claims and these fields make; `queryRoom` is the room in the address, `userAgent` what the
+    /// client calls itself where the fields do not say it.
+    func request(_ claims: AccessClaims, queryRoom: String?, userAgent: String?) -> JoinRequest {
         var request = JoinRequest(claims: claims, room: room ?? queryRoom)
         request.password = password
         request.name = name
@@ -148,6 +165,7 @@ extension JoinFields {
         request.autoSubscribe = autoSubscribe
         request.audioOnly = audioOnly
         request.encrypts = encrypted
+        request.client = client ?? userAgent
         request.wantsRoster = roster
         request.wantsSpeakers = speakers
         request.receivingConnection = receivingConnection

@@ -43,6 +43,8 @@ struct JoinFields: Sendable, Hashable {
     var encrypted = false
     var roster: Bool?
     var speakers = false
+    var client: String?
+    var trace: TraceContext?
     var receivingConnection: String?
     var bandwidth = BandwidthProfile()
 }

@@ -1,5 +1,6 @@
 import EdgeSupport
 import MediaControl
+import Primitives
 import Rooms
 
 // What clients say about layers and bandwidth (Protocol.md section 6).
@@ -36,6 +37,26 @@ extension Fields {
         case .failure(let member): throw .invalid(fault(member.name, wanted: member.wanted))
         }
     }
+
+    /// What a client reports about one video that it plays.
+    func playbackReport() throws(SignallingError) -> PlaybackReport {
+        let track = try track()
+        let count = try required(integer("freezeCount"), "freezeCount")
+        guard (0...Self.maximumFreezes).contains(count) else {
+            throw .invalid(fault("freezeCount", wanted: "0 to \(Self.maximumFreezes)"))
+        }
+        let seconds = try required(number("totalFreezesDuration"), "totalFreezesDuration")
+        guard seconds.isFinite, (0...Self.maximumFreezeSeconds).contains(seconds) else {
+            throw .invalid(fault("totalFreezesDuration", wanted: "0 to \(Int(Self.maximumFreezeSeconds))"))
+        }
+        let duration = TimeInterval.milliseconds(Int64((seconds * 1_000).rounded()))
+        return PlaybackReport(track: track, freezes: Freezes(count: UInt64(count), duration: duration))
+    }
+
+    /// Of one track; a year of freezes of half a second is 63 million.
+    private static let maximumFreezes: Int64 = 100_000_000
+    /// Three years.
+    private static let maximumFreezeSeconds = 100_000_000.0
 
     /// What a publisher says about one track.
     func announcement() throws(SignallingError) -> TrackAnnouncement {

@@ -53,6 +53,7 @@ extension RoomEvent {
             try fields.set("track", track)
             try fields.set(
                 "layers", layers.map { LayerDemandModel(rid: $0.rid, spatial: $0.spatial, active: $0.isWanted) })
+        case .captureChanged(let notice): try notice.encode(to: &fields)
         case .drainChanged(let notice):
             try fields.set("deadline", notice?.deadline)
             try fields.set("cancelled", notice == nil ? true : nil)
@@ -86,11 +87,21 @@ extension RoomEvent {
         case .relayed: "relay"
         case .roomUpdated: "room"
         case .trackMutedByOther: "trackMutedByOther"
+        case .captureChanged: "capture"
         case .drainChanged: "migrate"
         case .unmuteRequested: "unmuteRequested"
         case .waitingRoomChanged: "waitingRoom"
         case .ended: "ended"
         }
+    }
+}
+
+extension CaptureNotice {
+    /// What the participant is told; who asked stays with the operators.
+    fileprivate func encode(to fields: inout FieldWriter) throws {
+        try fields.set("active", isActive)
+        try fields.set("payload", keepsPayload)
+        try fields.set("until", until)
     }
 }
 

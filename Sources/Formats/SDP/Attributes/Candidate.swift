@@ -26,12 +26,18 @@ public struct Candidate: Sendable, Hashable {
         self.foundation = foundation
         self.component = 1
         self.transport = transport
-        self.priority = UInt32(kind.typePreference) << 24 | UInt32(localPreference) << 8 | 255
+        self.priority =
+            UInt32(transport == .udp ? kind.typePreference : kind.typePreferenceOverTCP) << 24 | UInt32(localPreference)
+            << 8 | 255
         self.address = address
         self.port = port
         self.kind = kind
         self.tcpType = tcpType
     }
+
+    /// The local preference of a passive TCP candidate, the `index`th most wanted (RFC 6544 section 4.2): the direction in the upper three bits, for a
+    /// passive host candidate 4, and 13 bits of choice.
+    public static func passivePreference(_ index: Int) -> UInt16 { 4 << 13 | UInt16(max(0, 8_191 - index)) }
 
     /// Parses `candidate:…`, with or without `a=` before it; nil for anything malformed or of an unknown kind.
     public init?(parsing text: String) {
@@ -79,6 +85,16 @@ extension Candidate.Kind {
         case .host: 126
         case .prflx: 110
         case .srflx: 100
+        case .relay: 0
+        }
+    }
+
+    /// Below every kind over UDP but a relay, as RFC 6544 section 4.2 recommends where UDP is preferred; for hosts the value that libwebrtc has.
+    var typePreferenceOverTCP: UInt8 {
+        switch self {
+        case .host: 90
+        case .prflx: 80
+        case .srflx: 70
         case .relay: 0
         }
     }

@@ -15,8 +15,11 @@ struct LayerRates: Sendable {
     private var seen: UInt16 = 0
     /// When the first packet arrived; nil before it.
     private(set) var began: MonotonicTime?
-    /// Until this age the measured rate is mostly that of a keyframe.
+    /// Until this age the measured rate is mostly that of a keyframe …
     private static let youth = TimeInterval.seconds(1)
+    /// … and until this age an encoder may still be on its way up to its target. Chromium's took 3.5 s to 720 lines of 2 Mbit/s (measured), and looked like
+    /// 185 kbit/s as it began: a subscriber with 600 kbit/s began with it, and its link was full before it could be taken back.
+    private static let rampUp = TimeInterval.seconds(5)
 
     @inline(__always)
     private static func place(_ record: borrowing PacketRecord) -> Int {
@@ -46,13 +49,16 @@ struct LayerRates: Sendable {
         sum(bytes, at: now, eighths: Self.eighths) { $0 <= spatial && $1 <= temporal }
     }
 
-    /// The same; in the first second derived from the rate that the publisher announces for all temporal layers together, if it does.
+    /// The same, while the stream begins, or begins again after a pause, by the rate that the publisher announces for all temporal layers together: in
+    /// the first second that rate alone, in the next ones at least that.
     func bitrate(spatial: Int, temporal: Int, announced: Double?, at now: MonotonicTime) -> Bitrate {
         let measured = bitrate(spatial: spatial, temporal: temporal, at: now)
-        guard let announced, let began, now - began < Self.youth else { return measured }
+        guard let announced, let age = bytes[0].age(at: now), age < Self.rampUp else { return measured }
         let all = bitrate(spatial: spatial, temporal: Self.temporalLayers - 1, at: now)
         guard all > .zero else { return measured }
-        return .bitsPerSecond(Int64(announced * Double(measured.bitsPerSecond) / Double(all.bitsPerSecond)))
+        let target = Bitrate.bitsPerSecond(
+            Int64(announced * Double(measured.bitsPerSecond) / Double(all.bitsPerSecond)))
+        return age < Self.youth ? target : max(measured, target)
     }
 
     /// Whether any packet of the combination arrived in the last two seconds.

@@ -69,6 +69,12 @@ struct RateMeter: Sendable {
         return Double(beforePause) / (Self.width.seconds * Double(Self.buckets))
     }
 
+    /// How long data has flowed since the last pause of two seconds; nil for a stream of rare bursts, and before any data.
+    func age(at now: MonotonicTime) -> TimeInterval? {
+        guard let started, spacing == 0 else { return nil }
+        return now - (MonotonicTime.zero + Self.width * started)
+    }
+
     /// The amount per second, over at most the last `span` full eighths of a second and the current one.
     func perSecond(at now: MonotonicTime, eighths span: Int = 8) -> Double {
         guard let started else { return 0 }

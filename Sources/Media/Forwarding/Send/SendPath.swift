@@ -115,6 +115,16 @@ public struct SendPath: ~Copyable {
         refreshPacer(at: now)
     }
 
+    /// Whether what is sent arrives or the path has ended (TCP): missing packets say nothing about it then.
+    public mutating func setReliable(_ isReliable: Bool) { estimator.isReliable = isReliable }
+
+    /// More waits on this side of a TCP connection than its reader takes.
+    public mutating func backlogged(at now: MonotonicTime) {
+        guard isUsed else { return }
+        estimator.backlogged(at: now)
+        refreshPacer(at: now)
+    }
+
     /// Sets the demand, for probing; nil `next` if no higher step is wanted.
     public mutating func setDemand(allocated: Bitrate, next: Bitrate?, wanted: Bitrate, at now: MonotonicTime) {
         guard isUsed else { return }

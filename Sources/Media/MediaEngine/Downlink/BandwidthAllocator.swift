@@ -124,12 +124,12 @@ struct BandwidthAllocator {
             guard tables.isShared(state.pointee.track) else { continue }
             let isPostponed = state.pointee.allocation.postpone(
                 &decisions[position], for: input.requests[position], at: now
-            ) { isRaise in
-                guard isRaise else { return track.pointee.sizeChanges.admitFall(at: now) }
-                // The count walks over all of the track's subscriptions.
+            ) { step in
+                // Finding the group walks over all of the track's subscriptions.
                 guard track.pointee.sizeChanges.isOpen(at: now) else { return false }
-                let (network, count) = tables.network(ofSubscription: index)
-                return track.pointee.sizeChanges.admitRaise(in: network, of: count, at: now)
+                let group = tables.group(ofSubscription: index)
+                guard let step else { return track.pointee.sizeChanges.admitFall(in: group, at: now) }
+                return track.pointee.sizeChanges.admitRaise(by: step, in: group, at: now)
             }
             guard isPostponed else { continue }
             let moment = track.pointee.sizeChanges.next

@@ -37,6 +37,7 @@ struct Downlink: ~Copyable {
     private var repeats = Allowance.repeats
     /// Divides its bandwidth.
     private(set) var allocator = BandwidthAllocator()
+    var way = DownlinkWay()
 
     /// Size of everything before the list of subscriptions.
     static let hotBytes = 48 + SendPath.hotBytes
@@ -95,7 +96,7 @@ struct Downlink: ~Copyable {
     /// the number only when it is sent.
     @inline(__always)
     private mutating func send(
-        isNumbered: Bool, as purpose: SendPath.Purpose = .media, over route: SendRoute,
+        isNumbered: Bool, content: OutboundBatch.Content, as purpose: SendPath.Purpose = .media, over route: SendRoute,
         into batch: inout OutboundBatch, _ counters: inout WorkerStatistics,
         write: (SendStamp, UnsafeMutableRawBufferPointer) -> Int?
     ) -> Outcome {
@@ -104,9 +105,10 @@ struct Downlink: ~Copyable {
         guard let length = write(SendStamp(sendTime: route.sendTime, transportSequence: number), slot) else {
             return .empty
         }
+        route.media.pointee.capture(slot, length: length, isSent: true, isRTCP: false, at: route.now)
         let total = route.media.pointee.protectRTP(slot, length: length)
         guard total >= 0 else { return .unprotected }
-        batch.commit(length: total, to: route.destination)
+        batch.commit(length: total, to: route.destination, content: content)
         transportSequence = number
         path.sent(isNumbered ? number : nil, size: total, as: purpose, at: route.now)
         packetsSent &+= 1
@@ -127,6 +129,7 @@ struct Downlink: ~Copyable {
         let isNumbered = state.pointee.subscription.usesTransportSequence
         // Audio never waits.
         let isPaced = state.pointee.subscription.kind == .video
+        let content: OutboundBatch.Content = isPaced ? .video : .audio
         if isPaced { path.refill(at: route.now) }
         while item < end {
             let planned = items[item]
@@ -138,7 +141,8 @@ struct Downlink: ~Copyable {
                     continue
                 }
             }
-            let outcome = send(isNumbered: isNumbered, over: route, into: &batch, &counters) { stamp, slot in
+            let outcome = send(isNumbered: isNumbered, content: content, over: route, into: &batch, &counters) {
+                stamp, slot in
                 track._withUnsafeGuaranteedRef {
                     isFull
                         ? state.pointee.subscription.writeFiller(
@@ -191,7 +195,8 @@ struct Downlink: ~Copyable {
             let track = state.pointee.track >= 0 ? tables.tracks[state.pointee.track].pointee.track : nil
             var result = WaitingResult.gone
             let isNumbered = state.pointee.subscription.usesTransportSequence
-            let outcome = send(isNumbered: isNumbered, over: route, into: &batch, &counters) { stamp, slot in
+            let outcome = send(isNumbered: isNumbered, content: .video, over: route, into: &batch, &counters) {
+                stamp, slot in
                 result = state.pointee.subscription.writeWaiting(
                     waiting.sequence, of: track, stamp: stamp, at: route.now, into: slot)
                 return result.length
@@ -227,7 +232,10 @@ struct Downlink: ~Copyable {
         // A retransmission on the RTX stream is a new packet for the receiver's estimator; one on the media stream is not.
         let isNumbered =
             state.pointee.subscription.repeatsAsRTX && state.pointee.subscription.usesTransportSequence
-        let outcome = send(isNumbered: isNumbered, as: .retransmission, over: route, into: &batch, &counters) {
+        let outcome = send(
+            isNumbered: isNumbered, content: state.pointee.subscription.kind == .video ? .video : .audio,
+            as: .retransmission, over: route, into: &batch, &counters
+        ) {
             state.pointee.subscription.writeRepeat(sequence, of: track, stamp: $0, at: route.now, into: $1)
         }
         switch outcome {
@@ -252,7 +260,9 @@ struct Downlink: ~Copyable {
         }
         let track = tables.tracks[state.pointee.track].pointee.track
         while let wanted = path.probePacketDue(at: route.now) {
-            let outcome = send(isNumbered: true, as: .probe, over: route, into: &batch, &counters) {
+            let outcome = send(
+                isNumbered: true, content: .video, as: .probe, over: route, into: &batch, &counters
+            ) {
                 state.pointee.subscription.writeProbe(wanted: wanted, of: track, stamp: $0, at: route.now, into: $1)
             }
             switch outcome {
@@ -326,6 +336,12 @@ struct Downlink: ~Copyable {
     /// Whether feedback may cause `count` lookups.
     mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }
 
+    /// More waits on this side of a TCP connection than its reader takes.
+    mutating func backlogged(at now: MonotonicTime) { path.backlogged(at: now) }
+
+    /// Whether the path loses nothing (TCP).
+    mutating func setReliable(_ isReliable: Bool) { path.setReliable(isReliable) }
+
     // MARK: - Dividing the path
 
     /// Schedules an evaluation of the videos at `moment` or earlier; true when that is sooner than planned.
@@ -353,21 +369,6 @@ struct Downlink: ~Copyable {
         guard allocator.setPolicy(policy) else { return }
         // Videos that are not sent yet start differently.
         for state in subscriptions(in: base) { state.pointee.allocation.invalidate() }
-    }
-
-    /// The current state of each video, and of all together; `withHistory`: and what led to it.
-    func report(
-        in base: UnsafeMutablePointer<SubscriptionState>, withHistory: Bool, at now: MonotonicTime
-    ) -> DownlinkReport {
-        var report = withHistory ? allocator.history(at: now) : DownlinkReport()
-        let condition = path.condition(at: now)
-        report.estimate = condition.isMeasured ? condition.estimate : nil
-        (report.allocated, report.wanted) = allocator.totals
-        for state in subscriptions(in: base) where state.pointee.track >= 0 {
-            if let record = state.pointee.allocation.record { report.videos.append(record.read(at: now)) }
-        }
-        report.videos.sort { $0.subscription < $1.subscription }
-        return report
     }
 
     // MARK: - Deadlines

@@ -44,11 +44,12 @@ struct VideoAllocation {
         request.failed = history.failedStep(on: path.estimate, at: now)
     }
 
-    /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now: a larger video waits in its layer, a smaller one in the
+    /// Replaces a decision that changes the size for bandwidth, unless `mayChange` admits it now (by how much it
+    /// becomes larger; nil: it becomes smaller): a larger video waits in its layer, a smaller one in the
     /// fewest frames of its size. True when it was replaced. A video that has no fewer frames cannot wait, nor can one that has just begun.
     mutating func postpone(
         _ decision: inout AllocationDecision, for request: AllocationRequest, at now: MonotonicTime,
-        unless mayChange: (_ isRaise: Bool) -> Bool
+        unless mayChange: (_ raise: Bitrate?) -> Bool
     ) -> Bool {
         isAboutToShrink = false
         guard !history.isBeingFitted(at: now), let layer, let new = decision.layer, new.point.spatial != layer.spatial
@@ -56,12 +57,12 @@ struct VideoAllocation {
         let sameSize = request.offers.filter { $0.point.spatial == layer.spatial && $0.bitrate > .zero }
         if new.point.spatial > layer.spatial {
             guard record?.reason.isShort == true, let current = sameSize.first(where: { $0.point == layer }),
-                !mayChange(true)
+                !mayChange(.bitsPerSecond(new.bitrate.bitsPerSecond - current.bitrate.bitsPerSecond))
             else { return false }
             decision.layer = current
             decision.next = new
         } else {
-            guard decision.reason.isShort, sameSize.count > 1, !mayChange(false) else { return false }
+            guard decision.reason.isShort, sameSize.count > 1, !mayChange(nil) else { return false }
             decision.layer = sameSize.min { $0.point.temporal < $1.point.temporal }
             isAboutToShrink = true
         }

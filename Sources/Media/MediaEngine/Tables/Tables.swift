@@ -123,15 +123,17 @@ struct Tables: ~Copyable {
     /// Whether a track has several subscriptions.
     @inline(__always) func isShared(_ track: Int) -> Bool { tracks[track].pointee.subscriptions.count > 1 }
 
-    /// The network of a subscription's peer, and how many subscriptions of its track are in it; nil and zero before its address is known.
-    func network(ofSubscription index: Int) -> (network: SubscriberNetwork?, count: Int) {
+    /// The subscriptions of the same track in the same network; nil before the address of the subscription's peer is known.
+    func group(ofSubscription index: Int) -> SizeChanges.Group? {
         let state = subscriptions[index]
-        guard let own = network(ofPeer: state.pointee.peer) else { return (nil, 0) }
+        guard let own = network(ofPeer: state.pointee.peer) else { return nil }
         var count = 0
+        var allocated: Int64 = 0
         for other in subscriptions(ofTrack: state.pointee.track) where network(ofPeer: other.pointee.peer) == own {
             count += 1
+            allocated += other.pointee.allocation.record?.layer?.bitrate.bitsPerSecond ?? 0
         }
-        return (own, count)
+        return SizeChanges.Group(network: own, count: count, allocated: .bitsPerSecond(allocated))
     }
 
     private func network(ofPeer index: Int) -> SubscriberNetwork? {

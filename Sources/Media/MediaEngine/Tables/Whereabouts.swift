@@ -88,6 +88,14 @@ struct Whereabouts: ~Copyable {
         if contenders[address] == peer { contenders.remove(address) }
     }
 
+    /// The address does not exist any more: the peers that it belonged to, or whose check is still unanswered there.
+    mutating func end(_ address: SocketAddress) -> [Int] {
+        let peers = [addresses[address], contenders[address]].compactMap { $0 }
+        addresses.remove(address)
+        contenders.remove(address)
+        return peers
+    }
+
     // MARK: - User name fragments
 
     /// Assigns a user name fragment to a peer; false if another has it.

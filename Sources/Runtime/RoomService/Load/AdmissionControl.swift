@@ -20,12 +20,14 @@ struct AdmissionControl {
         var last = LoadSample.Worker()
         /// Smoothed share of its time, 0 to 1.
         var busy = 0.0
-        /// Participants admitted to it that the smoothed share does not show yet.
+        /// Participants admitted to it that the smoothed share may not show yet.
         var expected = 0.0
+        /// Who made the smoothed share: peers that are here, and whoever came lately, because those who come and go at once keep a worker busy, too.
+        var base = 1.0
         var isFull = false
 
         /// What it will be busy with when all who were admitted are heard and seen as the others are.
-        var expectedBusy: Double { busy + expected * busy / Double(max(last.peers, 1)) }
+        var expectedBusy: Double { busy + expected * busy / base }
     }
 
     private(set) var limits: LoadLimits
@@ -64,6 +66,7 @@ struct AdmissionControl {
             let share = after.hangs ? 1 : min(1, (after.busyTime - before.busyTime).seconds / elapsed)
             workers[index].busy += (share - workers[index].busy) * Self.weight(of: elapsed, Self.smoothing)
             workers[index].expected -= workers[index].expected * Self.weight(of: elapsed, Self.settling)
+            workers[index].base = max(1, Double(after.peers) + workers[index].expected)
             let datagrams = after.datagramsSent &- before.datagramsSent
             sent += Double((after.bytesSent &- before.bytesSent) &+ datagrams &* Self.headerBytes) * 8
             received += Double(after.datagramsReceived &- before.datagramsReceived)
@@ -113,8 +116,7 @@ struct AdmissionControl {
             let shares = workers.compactMap { $0.isFull ? 1 : of($0.expectedBusy, limits.workerBusy) }
             return limits.workerBusy == nil ? nil : shares.reduce(0, +) / Double(max(shares.count, 1))
         case .bandwidth:
-            let peers = workers.reduce(0) { $0 + $1.last.peers }
-            let expected = bandwidth * (1 + expectedPeers / Double(max(peers, 1)))
+            let expected = bandwidth * (1 + expectedPeers / workers.reduce(0) { $0 + $1.base })
             return of(expected, limits.bandwidthOut.map { Double($0.bitsPerSecond) })
         case .connections: return of(Double(sample.connections), limits.connections.map { Double($0) })
         case .participants: return of(Double(sample.participants), limits.participants.map { Double($0) })

@@ -60,13 +60,18 @@ public struct StaySummary: Sendable, Hashable {
     /// Network quality over the stay, 0 to 5; nil where it ended before it was measured.
     public var averageQuality: Double?
     public var worstQuality: Int?
+    /// Of the videos that it played, as its client reported; nil where it reported nothing.
+    public var freezes: Freezes?
+    /// How long its token was verified; nil where that was not measured.
+    public var tokenVerification: TimeInterval?
 
     /// The summary of a stay.
     public init(
         room: String, roomSID: String, info: ParticipantInfo, leftAt: Int64, reason: LeaveReason,
         connectedAfterMilliseconds: Int64? = nil, steps: [JoinStep: Int64] = [:], tracks: [Track],
         bytesReceived: UInt64, bytesSent: UInt64,
-        averageQuality: Double? = nil, worstQuality: Int? = nil
+        averageQuality: Double? = nil, worstQuality: Int? = nil, freezes: Freezes? = nil,
+        tokenVerification: TimeInterval? = nil
     ) {
         self.room = room
         self.roomSID = roomSID
@@ -80,5 +85,7 @@ public struct StaySummary: Sendable, Hashable {
         self.bytesSent = bytesSent
         self.averageQuality = averageQuality
         self.worstQuality = worstQuality
+        self.freezes = freezes
+        self.tokenVerification = tokenVerification
     }
 }

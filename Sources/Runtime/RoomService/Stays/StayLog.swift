@@ -9,7 +9,14 @@ struct StayLog {
     /// Tracks in one summary: who publishes and unpublishes all the time does not fill the memory.
     static let maxTracks = 64
 
+    /// After so many milliseconds a join is traced with the steps that it has reached: who is not there by then has given up.
+    static let traceAfter: Int64 = 15_000
+
     private struct Stay {
+        /// As it joined.
+        let info: ParticipantInfo
+        var origin: JoinOrigin?
+        var isTraced = false
         var tracks: [(sid: String, track: StaySummary.Track)] = []
         var joinedAt: Int64
         var connectedAt: Int64?
@@ -25,6 +32,8 @@ struct StayLog {
         var measured = 0
         var qualitySum = 0
         var worstQuality: Int?
+        /// As its client reports them.
+        var freezes: Freezes?
     }
 
     /// By participant sid.
@@ -40,7 +49,7 @@ struct StayLog {
     /// What happened at a moment (milliseconds since 1970), and what that means for a stay.
     mutating func note(_ event: RoomLogEvent, at: Int64, room: String, roomSID: String) -> Change? {
         switch event {
-        case .participantJoined(let info): stays[info.sid] = Stay(joinedAt: at, lastSample: at)
+        case .participantJoined(let info): stays[info.sid] = Stay(info: info, joinedAt: at, lastSample: at)
         case .trackPublished(let info):
             guard stays[info.participant]?.tracks.count ?? Self.maxTracks < Self.maxTracks else { return nil }
             let track = StaySummary.Track(
@@ -75,6 +84,31 @@ struct StayLog {
         return at - joinedAt
     }
 
+    /// The request that brought a participant's token.
+    mutating func setOrigin(_ origin: JoinOrigin?, of participant: String) { stays[participant]?.origin = origin }
+
+    /// The traces of joins that are old enough, each once, and with `leaving` also that of a participant who leaves now.
+    mutating func takeTraces(at: Int64, room: String, leaving: String? = nil) -> [JoinTrace] {
+        var traces: [JoinTrace] = []
+        let due = stays.filter { sid, stay in
+            !stay.isTraced && (sid == leaving || stay.joinedAt + Self.traceAfter <= at)
+        }
+        for (sid, stay) in due.sorted(by: { $0.key < $1.key }) {
+            stays[sid]?.isTraced = true
+            traces.append(
+                JoinTrace(
+                    room: room, participant: sid, profile: stay.info.profile, client: stay.info.client,
+                    joinedAt: stay.joinedAt, origin: stay.origin, steps: stay.steps, outcome: .joined))
+        }
+        return traces
+    }
+
+    /// A participant's client has reported so many more freezes.
+    mutating func add(_ freezes: Freezes, of participant: String) {
+        guard let before = stays[participant] else { return }
+        stays[participant]?.freezes = (before.freezes ?? Freezes()) + freezes
+    }
+
     private func summary(
         _ stay: Stay, _ info: ParticipantInfo, _ reason: LeaveReason, _ at: Int64, _ room: String, _ roomSID: String
     ) -> StaySummary {
@@ -89,7 +123,7 @@ struct StayLog {
             tracks: stay.tracks.map(\.track),
             bytesReceived: carried.received, bytesSent: carried.sent,
             averageQuality: stay.measured > 0 ? Double(stay.qualitySum) / Double(stay.measured) : nil,
-            worstQuality: stay.worstQuality)
+            worstQuality: stay.worstQuality, freezes: stay.freezes, tokenVerification: stay.origin?.verification)
     }
 
     /// Adds a sample of a participant's report and of what was found of its network.

@@ -18,6 +18,8 @@ struct clinux_message {
     uint16_t port;
     /// Destination address in IPv6 form (RFC 4291), as two words in host order.
     uint64_t high, low;
+    /// The octet with the DSCP (RFC 2474), IPv4's type of service or IPv6's traffic class; 0: the socket's own.
+    uint8_t traffic_class;
 };
 
 /// Opens a non-blocking, close-on-exec UDP socket; -1 and errno on failure. `dual` asks an IPv6 socket to serve IPv4 too.
@@ -77,6 +79,8 @@ int clinux_epoll_take(int epoll, struct clinux_ready *ready, int capacity, int64
 int clinux_tcp_listen(int is_ipv6, uint64_t high, uint64_t low, uint16_t port, int backlog);
 /// Accepts one connection, non-blocking, close-on-exec and without Nagle's delay, with its peer; -1 and errno when there is none.
 int clinux_tcp_accept(int fd, uint64_t *high, uint64_t *low, uint16_t *port);
+/// Has `close` discard what a TCP socket has not sent, so that a peer which reads nothing keeps no memory.
+void clinux_discard_on_close(int fd);
 /// Bytes that may wait unsent in the kernel before a TCP socket counts as not writable.
 void clinux_limit_unsent(int fd, int bytes);
 

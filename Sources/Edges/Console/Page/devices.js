@@ -1,0 +1,118 @@
+// Which camera, microphone and loudspeaker are used: chosen before one joins, and changed during the call.
+
+import { openDevice } from "./media.js";
+
+const KINDS = { camera: "videoinput", microphone: "audioinput", speaker: "audiooutput" };
+const TITLES = { camera: "Camera", microphone: "Microphone", speaker: "Loudspeaker" };
+/** Browsers without `setSinkId` play on the system's loudspeaker. */
+const CAN_CHOOSE_SPEAKER = "setSinkId" in HTMLMediaElement.prototype;
+
+/** What a person chose, for as long as the page is open: device ids by kind. */
+export const chosen = { camera: "", microphone: "", speaker: "" };
+
+export class DeviceChooser {
+    /**
+     * Fills `container` with menus and a meter. `media()` is what one sends, or null; `onReplace(old, track)` takes another device's track in place of
+     * one; `onSpeaker(id)`; `onProblem(text)`.
+     */
+    constructor(container, { media, onReplace, onSpeaker, onProblem }) {
+        Object.assign(this, { media, onReplace, onSpeaker, onProblem });
+        this.menus = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, this.menu(kind)]));
+        this.meter = new Meter();
+        container.replaceChildren(this.menus.camera.label, this.menus.microphone.label, this.meter.element, this.menus.speaker.label);
+        this.changed = () => this.refresh();
+    }
+
+    menu(kind) {
+        const label = document.createElement("label"), select = document.createElement("select");
+        label.append(TITLES[kind], " ", select);
+        select.dataset.kind = kind;
+        select.onchange = () => this.choose(kind, select.value);
+        return { label, select };
+    }
+
+    /** Follows the devices that are there, and the microphone's level, until `close`. */
+    async open() {
+        navigator.mediaDevices?.addEventListener("devicechange", this.changed);
+        await this.refresh();
+    }
+
+    close() {
+        navigator.mediaDevices?.removeEventListener("devicechange", this.changed);
+        this.meter.follow(null);
+    }
+
+    async refresh() {
+        const devices = await navigator.mediaDevices?.enumerateDevices() ?? [];
+        const media = this.media();
+        for (const [kind, { label, select }] of Object.entries(this.menus)) {
+            const found = devices.filter((one) => one.kind === KINDS[kind] && one.deviceId);
+            const track = media?.isFromDevices && trackOf(media, kind);
+            label.hidden = kind === "speaker" ? !CAN_CHOOSE_SPEAKER || !found.length : !track;
+            select.replaceChildren(...found.map((one, index) => new Option(one.label || `${TITLES[kind]} ${index + 1}`, one.deviceId)));
+            const used = track ? track.getSettings().deviceId : chosen[kind];
+            if (found.some(({ deviceId }) => deviceId === used)) select.value = used;
+        }
+        this.meter.follow(media && trackOf(media, "microphone"));
+    }
+
+    async choose(kind, id) {
+        const before = chosen[kind];
+        chosen[kind] = id;
+        try {
+            if (kind === "speaker") await this.onSpeaker(id);
+            else await this.replace(kind, id);
+        } catch (problem) {
+            chosen[kind] = before;
+            this.onProblem(problem.message);
+        }
+        await this.refresh();
+    }
+
+    async replace(kind, id) {
+        const old = trackOf(this.media(), kind);
+        let track;
+        try {
+            track = await openDevice(kind, id);
+        } catch (problem) {
+            // Some phones open one camera at a time.
+            if (problem.name !== "NotReadableError") throw problem;
+            old.stop();
+            track = await openDevice(kind, id);
+        }
+        await this.onReplace(old, track);
+        old.stop();
+    }
+}
+
+function trackOf(media, kind) { return media.sources.find(({ source }) => source === kind)?.track; }
+
+/** How loud a microphone is, ten times a second. */
+class Meter {
+    constructor() {
+        this.element = Object.assign(document.createElement("meter"), { min: 0, max: 1, value: 0, hidden: true });
+        this.element.setAttribute("aria-label", "Level of the microphone");
+    }
+
+    /** Measures this track, or null: nothing. */
+    follow(track) {
+        if (track === this.track) return;
+        clearInterval(this.timer);
+        this.context?.close();
+        this.track = track || null;
+        this.context = null;
+        this.element.hidden = !track;
+        this.element.value = 0;
+        if (!track) return;
+        this.context = new AudioContext();
+        const analyser = new AnalyserNode(this.context, { fftSize: 2048 });
+        this.context.createMediaStreamSource(new MediaStream([track])).connect(analyser);
+        const samples = new Float32Array(analyser.fftSize);
+        this.timer = setInterval(() => {
+            analyser.getFloatTimeDomainData(samples);
+            const power = samples.reduce((sum, one) => sum + one * one, 0) / samples.length;
+            // From −60 dBFS, where a room is quiet, to 0.
+            this.element.value = track.enabled ? Math.max(0, 1 + Math.log10(power + 1e-9) / 6) : 0;
+        }, 100);
+    }
+}

@@ -1,0 +1,6 @@
+/** A colour of one's own, in degrees. */
+export function hueOf(name) {
+    let hash = 7;
+    for (const character of name) hash = (hash * 31 + character.codePointAt(0)) >>> 0;
+    return hash % 360;
+}

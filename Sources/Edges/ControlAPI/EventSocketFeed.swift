@@ -1,0 +1,42 @@
+import EdgeSupport
+import HTTPServing
+import RoomService
+
+/// What a feed of events needs of a WebSocket; tests put a script in its place.
+protocol EventSocket: Sendable {
+    /// What the client sends; ends when the socket closes.
+    var messages: AsyncStream<WebSocketMessage> { get }
+    /// Sends a message and waits while the client is behind; false when the socket has closed.
+    func sendAndDrain(_ text: String) async -> Bool
+    /// Sends what is queued, then a close frame. The first call wins.
+    func close(code: UInt16, reason: String)
+}
+
+extension WebSocketConnection: EventSocket {}
+
+/// Events to one WebSocket: a text message for each, the JSON that server-sent events have as data.
+///
+/// A client that does not read holds the feed up. A feed that has more waiting than its bound ends, and the socket is closed with 1013: the client goes
+/// on with the id of the last event that it has, as it does after a lost connection.
+enum EventSocketFeed {
+    /// The subprotocol's name.
+    static let subprotocol = "martlet.events.v1"
+    /// What a client sees first where events after its cursor are no longer kept.
+    static let missed = #"{"type":"eventsMissed"}"#
+
+    static func run(_ feed: EventFeed, on socket: some EventSocket) async {
+        let sending = Task {
+            if feed.missesEvents { guard await socket.sendAndDrain(missed) else { return } }
+            for await entry in feed.events {
+                guard await socket.sendAndDrain(JSONCoding.encodeText(EventModel(entry))) else { return }
+            }
+            socket.close(code: 1013, reason: "connect again with the id of the last event as `after`")
+        }
+        for await _ in socket.messages {
+            socket.close(code: 1003, reason: "events only go to the client")
+            break
+        }
+        sending.cancel()
+        await sending.value
+    }
+}

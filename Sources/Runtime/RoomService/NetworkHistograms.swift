@@ -1,0 +1,41 @@
+import Primitives
+
+/// How many observations fell into which range.
+public struct Histogram: Sendable, Hashable {
+    /// Upper bounds of the buckets; larger values go into one more.
+    public let bounds: [Double]
+    public private(set) var counts: [UInt64]
+    public private(set) var sum = 0.0
+
+    /// Nothing observed yet.
+    public init(bounds: [Double]) {
+        self.bounds = bounds
+        counts = [UInt64](repeating: 0, count: bounds.count + 1)
+    }
+
+    /// Adds an observation.
+    public mutating func add(_ value: Double) {
+        counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
+        sum += value
+    }
+}
+
+/// What the networks of connected participants did: one observation of each participant in five seconds.
+public struct NetworkHistograms: Sendable, Hashable {
+    /// Share of packets lost on the way to subscribers. Repair hides 2 % from most people, and nothing hides 20 %.
+    public private(set) var loss = Histogram(bounds: [0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5])
+    /// Seconds to a participant and back. Up to 0.3 s people talk without noticing (ITU-T G.114: 0.15 s one way).
+    public private(set) var roundTrip = Histogram(bounds: [0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2])
+    /// 0 (lost) to 5 (excellent).
+    public private(set) var quality = Histogram(bounds: [0, 1, 2, 3, 4, 5])
+
+    /// Nothing observed yet.
+    public init() {}
+
+    /// Adds what was seen of one participant; `loss` is nil where nothing was sent to it.
+    mutating func add(loss: Double?, _ conditions: NetworkConditions) {
+        if let loss { self.loss.add(loss) }
+        if let roundTrip = conditions.roundTrip { self.roundTrip.add(roundTrip.seconds) }
+        quality.add(Double(conditions.quality))
+    }
+}

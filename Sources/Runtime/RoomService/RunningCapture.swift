@@ -1,0 +1,84 @@
+import MediaControl
+import PacketCapture
+import Primitives
+import Rooms
+
+/// One capture: what was copied so far, and when it is over. Touched by the service's actor only.
+final class RunningCapture {
+    private(set) var info: CaptureInfo
+    private let maxBytes: Int
+    private let endsAt: MonotonicTime
+    private var file: CaptureFile
+    /// The participant's connections in the order in which they were found, which gives them their ports.
+    private(set) var peers: [PeerID] = []
+
+    init(
+        _ request: CaptureRequest, of participant: ParticipantInfo, room: String, id: String, at now: MonotonicTime,
+        wallClock: Int64
+    ) {
+        info = CaptureInfo(
+            id: id, room: room, participant: participant.sid, identity: participant.identity,
+            keepsPayload: request.keepsPayload, startedAt: wallClock,
+            until: wallClock + request.duration.nanoseconds / 1_000_000, by: request.by, packets: 0, bytes: 0,
+            dropped: 0)
+        maxBytes = request.maxBytes
+        endsAt = now + request.duration
+        file = CaptureFile(
+            application: "martlet",
+            comment:
+                "RTP and RTCP of \(participant.identity) in room \(room), decrypted by the server; addresses are made up; "
+                + (request.keepsPayload ? "with payloads" : "RTP payloads are cut off"))
+    }
+
+    var notice: CaptureNotice {
+        CaptureNotice(
+            id: info.id, isActive: info.end == nil, keepsPayload: info.keepsPayload, until: info.until, by: info.by)
+    }
+
+    /// Remembers a connection; false if it is known.
+    func add(_ peer: PeerID) -> Bool {
+        guard !peers.contains(peer) else { return false }
+        peers.append(peer)
+        return true
+    }
+
+    /// Adds what was copied, oldest first, and finds whether the capture is over. `wallClock` is now in milliseconds since 1970.
+    func add(_ captured: [CapturedPackets], at now: MonotonicTime, wallClock: Int64) {
+        guard info.end == nil else { return }
+        var packets: [(connection: Int, packet: CapturedPackets.Packet)] = []
+        for one in captured {
+            info.dropped += one.dropped
+            guard let connection = peers.firstIndex(of: one.peer) else { continue }
+            one.forEach { packets.append((connection, $0)) }
+        }
+        packets.sort { $0.packet.time < $1.packet.time }
+        for (connection, packet) in packets {
+            guard packet.time < endsAt else { continue }
+            guard file.bytes.count + CaptureFile.size(keeping: packet.bytes.count) <= maxBytes else {
+                info.dropped += 1
+                end(.size, wallClock: wallClock)
+                break
+            }
+            let time = wallClock * 1_000_000 - (now - packet.time).nanoseconds
+            file.append(
+                CaptureFile.Packet(
+                    time: time, isSent: packet.isSent, isRTCP: packet.isRTCP, connection: connection,
+                    length: packet.length), kept: packet.bytes)
+        }
+        if info.end == nil, now >= endsAt { end(.duration, wallClock: wallClock) }
+        info.packets = file.packets
+        info.bytes = file.bytes.count
+    }
+
+    /// Nothing is added from now on.
+    func end(_ reason: CaptureInfo.End, wallClock: Int64) {
+        guard info.end == nil else { return }
+        info.end = reason
+        file.finish(dropped: info.dropped, time: wallClock * 1_000_000)
+        info.packets = file.packets
+        info.bytes = file.bytes.count
+    }
+
+    /// The file; without its end while the capture goes on.
+    var bytes: [UInt8] { file.bytes }
+}

@@ -1,0 +1,141 @@
+"""Before one joins and during the call: devices, hands, views."""
+import asyncio
+
+from support.chromium import chromium, open_form, open_room, until, wait_for_video
+from support.firefox import firefox
+
+# The second of Chromium's fake cameras measures depth (Y16), which no encoder takes.
+CAMERAS = "--use-fake-device-for-media-stream=device-count=3"
+MENU = "document.querySelector('#{place} select[data-kind={kind}]')"
+COUNT_OFFERS = """(() => {
+    window.offers = 0;
+    const ask = martlet.room.signal.request;
+    martlet.room.signal.request = function (type, ...rest) {
+        if (type === "offer") window.offers += 1;
+        return ask.call(this, type, ...rest);
+    };
+})()"""
+LOUD = "document.querySelector('#{place} meter').value > 0.2"
+
+
+async def choose_other(page, place, kind):
+    """Chooses a device that is not in use; its name."""
+    menu = MENU.format(place=place, kind=kind)
+    other, label = await page.evaluate(f"(() => {{ const menu = {menu}; const one = [...menu.options].findLast((it) => it.value !== menu.value && it.value !== 'default' && it.text !== 'fake_device_1'); return [one.value, one.text]; }})()")
+    await page.select_option(f"#{place} select[data-kind={kind}]", other)
+    return label
+
+
+def test_devices_are_chosen_before_joining_and_changed_during_the_call_without_negotiation(development_server):
+    """The preview shows the camera and the microphone's level; what was previewed is sent; another camera and microphone go on in the same sections."""
+    server = development_server
+
+    async def run():
+        async with chromium(CAMERAS) as browser:
+            page = await open_form(browser, server, "devices", "Ada", send="camera")
+            assert await page.is_hidden("#preview")
+            await page.click("#preview-start")
+            await until(page, "document.querySelector('#preview-video').videoWidth > 0")
+            await until(page, LOUD.format(place="preview-devices"))
+            label = await choose_other(page, "preview-devices", "camera")
+            await until(page, f"document.querySelector('#preview-video').srcObject.getVideoTracks()[0].label === {label!r}")
+            await page.click("#join-button")
+            await until(page, "martlet.joined")
+            assert await page.evaluate("martlet.room.media.videoTrack.label") == label
+            bob = await open_room(browser, server, "devices", "bob", send="nothing")
+            await wait_for_video(bob)
+            await page.evaluate(COUNT_OFFERS)
+            sids = await page.evaluate("JSON.stringify(martlet.room.publishing.sids)")
+            await page.click("#mute-audio")
+            await page.click("#devices-open")
+            await choose_other(page, "devices-menus", "microphone")
+            label = await choose_other(page, "devices-menus", "camera")
+            await until(page, f"martlet.room.media.videoTrack.label === {label!r}")
+            await until(page, "document.querySelector('.tile.own video').srcObject.getVideoTracks()[0] === martlet.room.media.videoTrack")
+            await page.keyboard.press("Escape")
+            assert await page.evaluate("document.activeElement.id") == "devices-open", "the keyboard goes on where it was"
+            decoded = (await wait_for_video(bob))[0]["framesDecoded"]
+            await wait_for_video(bob, frames=decoded + 20)
+            assert await page.evaluate("JSON.stringify(martlet.room.publishing.sids)") == sids and await page.evaluate("window.offers") == 0
+            muted = "martlet.room.media.sources.find(({ source }) => source === 'microphone').track.enabled === false"
+            assert await page.evaluate(muted), "a muted microphone stays muted when it is another one"
+            assert not page.problems and not bob.problems
+
+    asyncio.run(run())
+
+
+def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
+    """Hands in the order in which they were raised, kept over a rejoin; who shares a screen; the speaker, or who is pinned, large on the stage."""
+    news = "document.querySelector('#news').textContent"
+
+    async def run():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "hands", "ada", size=(390, 800))
+            bob = await open_room(browser, server, "hands", "bob", send="nothing")
+            carol = await open_room(browser, server, "hands", "carol")
+            await wait_for_video(ada)
+            for page in (carol, bob):
+                await page.click("#raise-hand")
+                await until(ada, f"{news}.includes({await page.evaluate('martlet.room.self.name')!r})")
+            assert await ada.evaluate(news) == "Raised hands: carol, bob"
+            assert await ada.evaluate("[...document.querySelectorAll('.tile .hand')].filter((one) => one.checkVisibility()).length") == 2
+            await carol.click("#share-screen")
+            await until(ada, f"{news} === 'carol shares a screen · Raised hands: carol, bob'")
+            await carol.click("#share-screen")
+            await carol.click("#raise-hand")
+            await until(ada, f"{news} === 'Raised hands: bob'")
+            await ada.click("#change-view")
+            await until(ada, "document.querySelectorAll('#stage .tile').length === 1 && document.querySelectorAll('#grid .tile').length === 2")
+            await until(ada, "document.querySelector('#stage .tile b').textContent === 'carol'", 20)  # Bob sends nothing, so nobody else speaks.
+            await ada.click("#change-view")
+            await until(ada, "document.querySelector('#stage').childElementCount === 0")
+            await ada.click("#grid .tile:not(.own) .pin", force=True)
+            await until(ada, "document.querySelectorAll('#stage .tile.pinned').length === 1")
+            await wait_for_video(ada, frames=60)
+            assert await ada.evaluate("document.documentElement.scrollWidth") <= 390
+            sizes = await ada.evaluate("[...document.querySelectorAll('.control')].filter((one) => one.checkVisibility()).map((one) => [one.clientWidth, one.clientHeight, one.textContent.trim()])")
+            assert all(width >= 40 and height >= 40 and name for width, height, name in sizes), "fingers hit them, and they have names"
+            await bob.evaluate("martlet.room.signal.startOver()")
+            await until(bob, "martlet.joined")
+            await until(ada, f"{news} === 'Raised hands: bob'")
+            assert not ada.problems and not bob.problems and not carol.problems
+
+    asyncio.run(run())
+
+
+def test_the_full_screen_shows_one_video(server):
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "full", "ada")
+            bob = await open_room(browser, server, "full", "bob", send="nothing")
+            await wait_for_video(bob)
+            await bob.click(".tile:not(.own) .full", force=True)
+            await until(bob, "document.fullscreenElement?.matches('.tile')")
+            await bob.evaluate("document.exitFullscreen()")
+            await until(bob, "document.fullscreenElement === null")
+            assert not bob.problems
+
+    asyncio.run(run())
+
+
+def test_preview_hands_and_views_work_in_firefox(development_server):
+    server = development_server
+
+    async def run():
+        async with chromium() as browser, firefox() as fox:
+            ada = await open_room(browser, server, "fox", "ada", send="generated")
+            await fox.open(f"{server.url}/?room=fox&name=Fox&send=camera")
+            await fox.run("document.querySelector('#preview-start').click(); 0")
+            await fox.wait_for("document.querySelector('#preview-video').videoWidth > 0")
+            await fox.wait_for("!document.querySelector('#preview-devices select[data-kind=camera]').closest('label').hidden")
+            await fox.run("document.querySelector('#join-button').click(); 0")
+            await fox.wait_for("martlet.joined")
+            await wait_for_video(ada)
+            await fox.run("document.querySelector('#raise-hand').click(); 0")
+            await until(ada, "document.querySelector('#news').textContent === 'Raised hands: Fox'")
+            await fox.run("document.querySelector('#change-view').click(); 0")
+            await fox.wait_for("document.querySelectorAll('#stage .tile').length === 1")
+            await fox.run("document.querySelector('#devices-open').click(); 0")
+            await fox.wait_for("document.querySelector('#devices').open && !document.querySelector('#devices-menus meter').hidden")
+
+    asyncio.run(run())

@@ -1,0 +1,80 @@
+"""How a join went, step by step, reaches an OpenTelemetry collector."""
+import asyncio
+import http.server
+import json
+import threading
+import time
+
+from conftest import running
+from support.aiortc_client import Client, MovingPicture
+from support.tokens import token
+
+
+class Collector:
+    """Takes OTLP over HTTP; `down` answers 503."""
+
+    def __init__(self):
+        self.requests, self.down = [], False
+        collector = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if not collector.down:
+                    collector.requests.append((self.path, self.headers["Content-Type"], json.loads(body)))
+                self.send_response(503 if collector.down else 200)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    @property
+    def spans(self):
+        return [span for _, _, body in self.requests for resource in body["resourceSpans"]
+                for scope in resource["scopeSpans"] for span in scope["spans"]]
+
+
+def test_a_join_is_traced_step_by_step_as_part_of_its_callers_trace():
+    """The collector is down as the encoder leaves, and up again a second later; a refused join is traced, too."""
+    collector = Collector()
+    trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+    async def publish(server):
+        cam = await Client().publish(f"{server.url}/whip/traced", token("cam", "traced"), MovingPicture(),
+                                     headers={"traceparent": f"00-{trace}-{parent}-01"})
+        await cam.connected()
+        await asyncio.sleep(1)
+        collector.down = True
+        await cam.close()
+
+    with running(extra=f"telemetry:\n  otlp_endpoint: http://127.0.0.1:{collector.http.server_port}\n") as server:
+        asyncio.run(publish(server))
+        time.sleep(1.5)
+        collector.down = False
+        assert server.request("POST", "/whip/traced", "v=0", {
+            "Authorization": f"Bearer {token('cam', 'traced')}", "Content-Type": "application/sdp"})[0] == 400
+        end = time.monotonic() + 15
+        while len({span["traceId"] for span in collector.spans}) < 2:
+            assert time.monotonic() < end, collector.spans
+            time.sleep(0.05)
+        path, kind, body = collector.requests[0]
+        assert (path, kind) == ("/v1/traces", "application/json")
+        service = {one["key"]: one["value"]["stringValue"] for one in body["resourceSpans"][0]["resource"]["attributes"]}
+        assert service["service.name"] == "martlet"
+        spans = {span["name"]: span for span in collector.spans if span["traceId"] == trace}
+        assert {"join", "token", "offer", "ICE", "DTLS", "first packet received", "first keyframe received"} <= set(spans)
+        root = spans.pop("join")
+        assert root["parentSpanId"] == parent and all(span["parentSpanId"] == root["spanId"] for span in spans.values())
+        took = {name: (int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"])) / 1e6 for name, span in spans.items()}
+        print(f"figures: a join's steps in ms: {took}")
+        assert all(0 <= one < 3_000 for one in took.values()) and 0 < took["token"] < 5, took
+        assert abs(int(root["endTimeUnixNano"]) / 1e9 - time.time()) < 60
+        (refused,) = [span for span in collector.spans if span["traceId"] != trace and "status" in span]
+        assert refused["name"] == "join" and refused["status"]["code"] == 2, refused
+        assert "cam" not in json.dumps(collector.spans), "who it was is not the collector's to know"
+        assert server.metric("martlet_traces_exported_total") >= 2

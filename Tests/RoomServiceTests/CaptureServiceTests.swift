@@ -1,0 +1,101 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import Rooms
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+@Suite("Captures and checks in the room service")
+struct CaptureServiceTests {
+    let plane = FakePlane()
+    let client = ClientDescriptions()
+    static let wanted = CaptureRequest(duration: .seconds(10), maxBytes: 100_000, keepsPayload: false, by: "k/operator")
+
+    private func service(allows: Bool = true) -> RoomService {
+        var configuration = RoomServiceConfiguration()
+        configuration.allowsCaptures = allows
+        return RoomService(configuration: configuration, media: plane)
+    }
+
+    private var captured: [(peer: PeerID, isOn: Bool)] {
+        plane.commands.compactMap {
+            if case .setCapture(let peer, let settings) = $0 { (peer, settings != nil) } else { nil }
+        }
+    }
+
+    @Test("No capture without the setting, and none of whoever is not there")
+    func refused() async throws {
+        let service = service(allows: false)
+        _ = try await service.join(request("ada"))
+        #expect(await code { _ = try await service.startCapture(of: "ada", in: "R", Self.wanted) } == .permissionDenied)
+        let other = self.service()
+        #expect(await code { _ = try await other.startCapture(of: "ada", in: "R", Self.wanted) } == .roomNotFound)
+        _ = try await other.join(request("ada"))
+        #expect(
+            await code { _ = try await other.startCapture(of: "bob", in: "R", Self.wanted) } == .participantNotFound)
+    }
+
+    @Test("The participant is told, the log says who asked, new connections are captured too, and time ends it")
+    func life() async throws {
+        let service = service()
+        let ada = try await service.join(request("ada"))
+        let info = try await service.startCapture(of: "ada", in: "R", Self.wanted)
+        #expect(captured.isEmpty, "there is no connection yet")
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.audio("0")]))
+        #expect(await service.continueCaptures())
+        #expect(captured.map(\.isOn) == [true])
+        plane.pass(.seconds(11))
+        let goesOn = await service.continueCaptures()
+        #expect(!goesOn)
+        #expect(captured.map(\.isOn) == [true, false] && captured[0].peer == captured[1].peer)
+        let ended = try #require(await service.captures(of: "ada", in: "R").first)
+        #expect(ended.end == .duration && ended.id == info.id && ended.by == "k/operator")
+        let past = await service.pastEvents(room: "R", after: .beginning, limit: 100).events.map(\.event)
+        let notices = past.compactMap { if case .captureChanged(_, let notice) = $0 { notice } else { nil } }
+        #expect(notices.map(\.isActive) == [true, false] && notices.allSatisfy { $0.by == "k/operator" })
+        let file = try #require(await service.captureFile(info.id))
+        #expect(file.prefix(4) == [0x0a, 0x0d, 0x0d, 0x0a])
+        await service.leave(ada.session)
+        let told = await rest(of: ada.events).compactMap {
+            if case .captureChanged(let notice) = $0.event { notice.isActive } else { nil }
+        }
+        #expect(told == [true, false])
+        await service.deleteCapture(info.id)
+        #expect(await service.captureFile(info.id) == nil)
+    }
+
+    @Test("Whoever leaves ends its capture, which can be fetched then; four are kept at most")
+    func left() async throws {
+        let service = service()
+        let ada = try await service.join(request("ada"))
+        _ = try await service.join(request("bob"))
+        let first = try await service.startCapture(of: "ada", in: "R", Self.wanted)
+        for _ in 0..<3 { _ = try await service.startCapture(of: "bob", in: "R", Self.wanted) }
+        #expect(await code { _ = try await service.startCapture(of: "bob", in: "R", Self.wanted) } == .rateLimited)
+        await service.leave(ada.session)
+        #expect(await service.continueCaptures())
+        #expect(await service.captures(of: "ada", in: "R").map(\.end) == [.left])
+        await service.deleteCapture(first.id)
+        _ = try await service.startCapture(of: "bob", in: "R", Self.wanted)
+    }
+
+    @Test("The room of a check is in no list, event or summary, and there are no more than configured")
+    func checks() async throws {
+        var configuration = RoomServiceConfiguration()
+        configuration.maxChecks = 1
+        configuration.defaultPolicy.waitingRoom = true
+        let service = RoomService(configuration: configuration, media: plane)
+        let room = try await service.openCheck()
+        #expect(await code { _ = try await service.openCheck() } == .rateLimited)
+        let ada = try await service.join(request("sender", room: room))
+        #expect(await service.listRooms().isEmpty)
+        #expect(await service.listRooms(includesChecks: true).map(\.name) == [room])
+        await service.leave(ada.session)
+        #expect(await service.pastEvents(room: nil, after: .beginning, limit: 100).events.isEmpty)
+        plane.pass(PreCallCheck.duration)
+        await service.tick()
+        _ = try await service.openCheck()
+    }
+}
