@@ -65,6 +65,7 @@ let modules: [Target] = [
     module("Formats", "RTP", []),
     module("Formats", "PayloadFormats", []),
     module("Formats", "SDP", []),
+    module("Formats", "MP4", []),
     module("Formats", "PacketCapture", []),
     // Protocols: one peer's machines, sans-IO.
     module("Protocols", "Cryptography", ["COpenSSL"]),
@@ -78,6 +79,7 @@ let modules: [Target] = [
     module("Media", "PeerTransport", ["MediaControl", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels"]),
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
+    module("Media", "Recording", ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
     // Control: pure decisions.
     module("Control", "AccessTokens", ["CJWT", "CJansson"]),
     module("Control", "Rooms", ["SDP", "AccessTokens", "MediaControl"]),
@@ -98,6 +100,9 @@ let modules: [Target] = [
     module(
         "Runtime", "Webhooks",
         ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
+    module(
+        "Runtime", "Recorder",
+        ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "Tracing", ["RoomService", "Rooms", "HTTPClient", "Logging"]),
@@ -122,15 +127,16 @@ let modules: [Target] = [
     module(
         "Edges", "ControlAPI",
         [
-            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "RoomService", "Rooms", "AccessTokens", "HTTPServing",
+            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "RoomService", "Rooms", "AccessTokens",
+            "HTTPServing",
             "MediaControl", "Logging",
         ],
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry",
         [
-            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Tracing", "HTTPServing", "MediaControl", "MediaWorkers",
-            "Logging",
+            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "Tracing", "HTTPServing", "MediaControl",
+            "MediaWorkers", "Logging",
         ]),
 ].flatMap { $0 }
 
@@ -151,7 +157,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "HTTPClient", "Webhooks", "Tracing", "HTTPServing", "EdgeSupport",
+            "Storage", "SessionStore", "RuleStore", "Recorder", "HTTPClient", "Webhooks", "Tracing", "HTTPServing",
+            "EdgeSupport",
             "Signalling",
             "WHIP",
             "LiveKit",
@@ -188,7 +195,8 @@ let loadTests: [Target] = [
         name: "bench",
         dependencies: [
             "CInstruments", "Measuring", "Primitives", "RTP", "PayloadFormats", "Cryptography", "SRTP", "MediaControl",
-            "DataChannels", "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation",
+            "DataChannels", "MediaEngine", "MediaWorkers", "NetworkIO", "Logging", "Simulation", "MP4", "Recording",
+            "Recorder", "RoomService", "Rooms",
         ], path: "LoadTests/Benchmarks", exclude: ["thresholds.json"], swiftSettings: settings),
 ]
 
@@ -198,6 +206,7 @@ let testTargets: [Target] = [
     tests(of: "RTP"),
     tests(of: "PayloadFormats", also: ["RTP"]),
     tests(of: "SDP"),
+    tests(of: "MP4"),
     tests(of: "PacketCapture"),
     tests(of: "Cryptography"),
     tests(of: "ICE", also: ["CNice", "Cryptography"]),
@@ -215,6 +224,7 @@ let testTargets: [Target] = [
             "RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
             "Simulation", "CInstruments",
         ]),
+    tests(of: "Recording", also: ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
@@ -227,6 +237,9 @@ let testTargets: [Target] = [
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
     tests(of: "Storage"),
     tests(of: "HTTPClient", also: ["HTTPServing", "NetworkIO", "Logging"]),
+    tests(
+        of: "Recorder",
+        also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "RuleStore",
@@ -294,9 +307,9 @@ let testTargets: [Target] = [
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
-    "CongestionControl",
-    "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "AccessTokens", "HTTPServing", "EdgeSupport",
-    "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI", "TestSupport",
+    "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording",
+    "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
+    "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

@@ -4,11 +4,13 @@ import Measuring
 /// `make bench`: what one packet costs at each step, in reference packets, against thresholds.json.
 ///
 ///     bench [--only TEXT] [--json FILE] [--trace | --trace-retains]
+///     bench record FOLDER [TRACKS]
 ///     bench room [--publishers 1] [--subscribers 100] [--seconds 10] …
 @main
 enum Bench {
     static func main() async throws {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments.first == "record" { return try RecordingRun(arguments: Array(arguments.dropFirst())).run() }
         if arguments.first == "room" { return try await RoomRun(arguments: Array(arguments.dropFirst())).run() }
         func value(_ name: String) -> String? {
             arguments.firstIndex(of: name).flatMap { arguments.indices.contains($0 + 1) ? arguments[$0 + 1] : nil }
@@ -23,6 +25,7 @@ enum Bench {
         try ForwardBenchmarks.run(runner)
         try FeedbackBenchmarks.run(runner)
         try SocketBenchmarks.run(runner)
+        try RecordingBenchmarks.run(runner)
         try StatisticsBenchmarks.run(runner)
         try MemoryBenchmarks.run(runner)
         try DataBenchmarks.run(runner)

@@ -117,6 +117,13 @@ final class EngineRoom {
         for bytes in datagrams { receive(bytes, from: Self.address(number)) }
     }
 
+    /// Records the publisher's camera from its next keyframe on.
+    func record() {
+        let stream = RecordedStreamDescription(id: SubscriptionID(1 << 40), track: TrackID(1), keyframeInterval: .zero)
+        engine.apply(.record(stream), at: now, into: &batch)
+        endTurn()
+    }
+
     // MARK: - Media
 
     /// `count` protected pictures of packets with these payload sizes; the first is a key frame.

@@ -40,6 +40,7 @@ extension RoomLogEvent {
         case .captureChanged(_, let notice): notice.isActive ? "packet capture started" : "packet capture ended"
         case .dominantSpeakerChanged: "dominant speaker changed"
         case .qualityChanged: "quality changed"
+        case .recording(let event): event.words
         case .joinRefused: "join refused"
         case .guestWaiting: "guest waits to be let in"
         case .guestDecided(_, let isLetIn, _): isLetIn ? "guest let in" : "guest turned away"
@@ -65,6 +66,11 @@ extension RoomLogEvent {
             return ["room": room, "participant": .text(participant ?? "none")]
         case .qualityChanged(let participant, let quality):
             return ["room": room, "participant": .text(participant), "quality": .number(quality)]
+        case .recording(let event):
+            return [
+                "room": room, "recording": .text(event.recording), "track": .text(event.track ?? "all"),
+                "reason": .text(event.reason ?? "none"),
+            ]
         case .joinRefused(let identity, let code):
             return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
         case .guestWaiting(let guest): return ["room": room, "identity": .text(guest.identity)]
@@ -108,5 +114,18 @@ extension Permissions {
             canPublishData ? "data" : nil, roomAdmin ? "moderate" : nil,
         ]
         return permitted.compactMap { $0 }.joined(separator: ", ")
+    }
+}
+
+extension RecordingEvent {
+    /// What happened, for people.
+    fileprivate var words: String {
+        switch kind {
+        case .started: "recording started"
+        case .stopped: "recording stopped"
+        case .gap: "a part of a recording is missing"
+        case .ready: "recording ready"
+        case .failed: "recording failed"
+        }
     }
 }

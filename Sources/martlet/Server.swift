@@ -11,6 +11,7 @@ import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
+import Recorder
 import RoomService
 import Rooms
 import RuleStore
@@ -27,6 +28,7 @@ struct Server {
     let live: LiveConfiguration
     let workers: MediaWorkerPool
     let rooms: RoomService
+    private let recorder: Recorder?
     let webhooks: Webhooks
     private let traces: TraceExporter?
     private let tracesTask: Task<Void, Never>?
@@ -59,13 +61,14 @@ struct Server {
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) })
+        let recorder = try openRecorder(configuration, workers, logger)
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
         let traces = Self.traceExporter(configuration, logger)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, load: load,
+            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, load: load,
             codecs: [DataProtocol.martlet.name: MessageCoding.codec])
         try await restore(rules, rooms, logger)
         let health = Health()
@@ -91,11 +94,11 @@ struct Server {
         let areKnown = await addresses?.ask() ?? false
         let keepers = [
             Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
-            Task { await LoadKeeper.run(load, workers, rooms) },
+            Task { await LoadKeeper.run(load, workers, rooms) }, Task { if let recorder { await recorder.run(rooms) } },
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, webhooks: webhooks, traces: traces,
+            live: live, workers: workers, rooms: rooms, recorder: recorder, webhooks: webhooks, traces: traces,
             tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             addresses: addresses, publicListener: publicListener,
@@ -120,7 +123,7 @@ struct Server {
     ) throws(CommandError) -> (MediaWorkerPool, connections: Int) {
         do {
             let certificate = try Certificate.selfSigned()
-            var media = configuration.media
+            var media = configuration.mediaHere
             media.engine.data.longestMessage = configuration.rooms.maxMessageBytes
             let count = media.workers > 0 ? media.workers : Processors.usable.count
             media.maximumTCPConnections = ConnectionShare.mediaConnections(
@@ -140,6 +143,27 @@ struct Server {
                 path: configuration.databasePath, schema: Webhooks.schema + SessionStore.schema + RuleStore.schema)
         } catch {
             throw databaseFailed(error)
+        }
+    }
+
+    /// Recordings of an earlier life are finished before anything else begins.
+    private static func openRecorder(
+        _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
+    ) throws(CommandError) -> Recorder? {
+        guard let settings = configuration.recorder else { return nil }
+        do throws(SystemError) {
+            return try Recorder(
+                settings, rings: workers.recordRings,
+                codec: RecordingCodec(
+                    encode: { JSONCoding.encode($0) },
+                    decode: { try? JSONCoding.decode(RecordingSummary.self, from: $0) },
+                    encodeLine: { JSONCoding.encode($0) }),
+                logger: logger.named("recorder"))
+        } catch {
+            throw CommandError(
+                message:
+                    "martlet: recordings cannot be written: \(error). Set recording.directory to a folder that the server may write.",
+                exitCode: 1)
         }
     }
 
@@ -206,7 +230,8 @@ struct Server {
         let publicRouter = publicRoutes(context, signalling, liveKit, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, listener: publicListener,
+            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder,
+            listener: publicListener,
             health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let isPrivate = configuration.apiListener == .privateOne
@@ -232,8 +257,8 @@ struct Server {
 
     private func controlAPI(_ context: EdgeContext) -> ControlAPIEdge {
         ControlAPIEdge(
-            context: context, webhooks: webhooks, sessions: sessions, callsPerSecond: configuration.apiCallsPerSecond,
-            node: nodeReporter(), drain: drainer())
+            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder,
+            callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
     }
 
     private func publicRoutes(
@@ -305,6 +330,8 @@ struct Server {
         roomsTask.cancel()
         // Stopping waits for each worker until it is known to hang.
         await workers.stop()
+        // No further records come: what is in the rings is written and every file finished.
+        recorder?.stop()
         for keeper in keepers {
             keeper.cancel()
             await keeper.value

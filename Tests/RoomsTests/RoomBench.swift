@@ -18,6 +18,7 @@ struct RoomBench {
     /// What went out on data channels.
     var messages: [(message: RoomMessage, receivers: [MessageReceiver])] = []
     var log: [RoomLogEvent] = []
+    var recordings: [RecordingEffect] = []
     /// By participant sid, in the order in which they were reached.
     var steps: [String: [JoinStep]] = [:]
     /// By participant sid.
@@ -60,6 +61,7 @@ struct RoomBench {
             case .notify(let session, let event): events[session, default: []].append(event)
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)
+            case .recording(let effect): recordings.append(effect)
             case .joinStep(let participant, let step): steps[participant, default: []].append(step)
             case .freezesReported(let participant, let new):
                 freezes[participant] = (freezes[participant] ?? Freezes()) + new

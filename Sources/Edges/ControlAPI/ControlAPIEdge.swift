@@ -1,5 +1,6 @@
 public import EdgeSupport
 public import HTTPServing
+public import Recorder
 public import Rooms
 public import SessionStore
 public import Webhooks
@@ -9,14 +10,17 @@ public struct ControlAPIEdge: Sendable {
     let context: EdgeContext
     let webhooks: Webhooks
     let sessions: SessionStore
+    let recorder: Recorder?
     let node: @Sendable () async -> NodeReport
     let drain: @Sendable (DrainNotice?) async -> Bool
     let limit: CallLimit
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `node` reports on the process, `drain` begins a drain or (nil) ends it;
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings (nil: there are
+    /// none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
     /// false: the process ends, which nobody can undo.
     public init(
-        context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, callsPerSecond: Int = 1_000,
+        context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
+        callsPerSecond: Int = 1_000,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
     ) {
@@ -24,6 +28,7 @@ public struct ControlAPIEdge: Sendable {
         self.context = context
         self.webhooks = webhooks
         self.sessions = sessions
+        self.recorder = recorder
         self.node = node
         self.drain = drain
     }
@@ -77,6 +82,12 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/sessions", listSessions),
             get("/v1/sessions/{session}", showSession),
             get("\(participant)/history", listSamples),
+            get("\(room)/recordings", listRoomRecordings),
+            operation(.post, "\(room)/recordings", startRecording),
+            get("/v1/recordings", listRecordings),
+            get("/v1/recordings/{recording}", showRecording),
+            operation(.delete, "/v1/recordings/{recording}", endRecording),
+            get("/v1/recordings/{recording}/file", readRecording),
             get("/v1/webhooks", listWebhooks),
             get("/v1/webhooks/{webhook}", showWebhook),
             operation(.put, "/v1/webhooks/{webhook}", putWebhook),

@@ -67,15 +67,17 @@ extension Problem {
             403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
             .connectionNotFound, .presetNotFound, .banNotFound, .guestNotFound,
-            .revocationNotFound:
+            .revocationNotFound, .recordingNotFound:
             404
         case .unsupportedDescription, .noCommonCodec: 406
-        case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded: 409
+        case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded,
+            .alreadyRecorded, .notRecordable:
+            409
         case .roomClosed, .resumeTooLate: 410
         case .revisionMismatch: 412
         case .tooLarge: 413
         case .rateLimited, .tooManyAttempts: 429
-        case .overloaded, .mediaUnavailable, .draining: 503
+        case .overloaded, .mediaUnavailable, .draining, .recordingDisabled, .diskFull: 503
         }
     }
 

@@ -2,6 +2,7 @@ public import HTTPServing
 import MediaControl
 public import MediaWorkers
 import Primitives
+public import Recorder
 public import RoomService
 public import Tracing
 public import Webhooks
@@ -12,19 +13,22 @@ public struct TelemetryEdge: Sendable {
     private let webhooks: Webhooks
     private let traces: TraceExporter?
     private let workers: MediaWorkerPool
+    private let recorder: Recorder?
     private let listener: HTTPServer
     private let health: Health
     private let version: String
 
     /// Reports on these parts; `listener` is the public one.
     public init(
-        rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool, listener: HTTPServer,
+        rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
+        recorder: Recorder? = nil, listener: HTTPServer,
         health: Health, version: String
     ) {
         self.rooms = rooms
         self.webhooks = webhooks
         self.traces = traces
         self.workers = workers
+        self.recorder = recorder
         self.listener = listener
         self.health = health
         self.version = version
@@ -71,6 +75,7 @@ public struct TelemetryEdge: Sendable {
         page.add(http: listener.statistics)
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
+        if let recorder { page.add(recorder: recorder.statistics) }
         if let traces { page.add(traces: traces.statistics) }
         page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")

@@ -34,6 +34,9 @@ public enum MediaCommand: Sendable, Hashable {
     /// Binds another track to a section without renegotiation (WHEP follow mode); nil: none.
     case switchSubscription(SubscriptionID, to: TrackID?)
     case requestKeyframe(TrackID)
+    /// Records a track, which no other stream may record.
+    case record(RecordedStreamDescription)
+    case endRecording(SubscriptionID)
     /// Begins to copy a peer's packets in clear text, or (nil) stops and frees what was not reported.
     case setCapture(PeerID, CaptureSettings?)
     /// How to divide the peer's bandwidth.

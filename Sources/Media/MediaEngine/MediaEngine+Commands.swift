@@ -25,6 +25,8 @@ extension MediaEngine {
                 .setTrackMaximumBitrate,
                 .requestKeyframe:
                 applyToTrack(command, at: now)
+            case .record(let description): record(description, at: now)
+            case .endRecording(let id): endRecording(id, at: now)
             case .subscribe, .updateSubscription, .unsubscribe, .setSubscriptionPaused, .setLayerPreference,
                 .switchSubscription:
                 applyToSubscription(command, at: now)

@@ -23,6 +23,8 @@ extension MediaEngine {
         tables.peers[peer].pointee.uplink.updateTrack(description)
         let track = tables.tracks[index].pointee.track
         for state in tables.subscriptions(ofTrack: index) { state.pointee.subscription.trackUpdated(track) }
+        let recording = tables.tracks[index].pointee.recording
+        if recording >= 0 { recorded.stream(recording).pointee.trackUpdated(track) }
         touch(peer)
         return true
     }
@@ -31,6 +33,7 @@ extension MediaEngine {
     func removeTrack(_ index: Int) {
         let state = tables.tracks[index]
         releasePlace(of: index)
+        endRecording(ofTrack: index, at: clock)
         while state.pointee.subscriptions.first >= 0 { detach(state.pointee.subscriptions.first) }
         let peer = tables.peers[state.pointee.peer]
         let track = state.pointee.track
@@ -72,7 +75,8 @@ extension MediaEngine {
         var sent: UInt8 = 0
         for layer in 0..<track.layerCount where track.isActive(layer: layer, at: now) { sent |= 1 << UInt8(layer) }
         if muted { state.pointee.layersBeforeMute = sent }
-        var isWanted = false
+        var isWanted = state.pointee.recording >= 0
+        if isWanted { recorded.stream(state.pointee.recording).pointee.stop(track) }
         for state in tables.subscriptions(ofTrack: index) {
             state.pointee.subscription.stop(track)
             isWanted = isWanted || !state.pointee.subscription.isPaused

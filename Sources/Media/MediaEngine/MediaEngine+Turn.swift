@@ -89,6 +89,7 @@ extension MediaEngine {
     private func planTrack(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
         let track = state.pointee.track
         guard !track.isMuted else { return }
+        if state.pointee.recording >= 0 { writeRecords(index, state, at: now) }
         let isWithheld = !state.pointee.isVideo && isWithheld(state, at: now)
         guard !isWithheld || state.pointee.pins > 0 else { return }
         let base = tables.subscriptions.base

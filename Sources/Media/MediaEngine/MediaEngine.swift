@@ -36,6 +36,9 @@ public final class MediaEngine {
     var tables = Tables()
     var whereabouts: Whereabouts
     var turn = Turn()
+    var recorded = RecordedStreams()
+    /// Which track each recorded stream is of.
+    var recordedTracks: [SubscriptionID: Int] = [:]
 
     /// The time of the last call.
     var clock = MonotonicTime.zero

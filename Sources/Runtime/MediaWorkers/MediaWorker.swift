@@ -32,7 +32,7 @@ public actor MediaWorker {
     init(
         index: Int, engine: sending MediaEngine, socket: consuming sending UDPSocket,
         configuration: UDPSocketConfiguration, tcp: sending TCPLane?, executor: WorkerExecutor,
-        gatherLimit: TimeInterval,
+        gatherLimit: TimeInterval, records: RecordRing?,
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) {
         self.index = index
@@ -40,7 +40,8 @@ public actor MediaWorker {
         self.publishEvents = publishEvents
         port = socket.port
         core = WorkerCore(
-            engine: engine, socket: socket, configuration: configuration, tcp: tcp, gatherLimit: gatherLimit)
+            engine: engine, socket: socket, configuration: configuration, tcp: tcp, gatherLimit: gatherLimit,
+            records: records)
     }
 
     /// Executes commands in order; returns when they are done.

@@ -32,6 +32,8 @@ public struct MediaWorkerConfiguration: Sendable {
     /// Microseconds that a turn may wait for the rest of a frame with several subscribers, so that its packets are sent in one system call for each;
     /// 0 sends every packet as it arrives.
     public var gatherMicroseconds = 1_000
+    /// Bytes of each worker's ring to the recorder; 0: nothing can be recorded.
+    public var recordRingBytes = 0
     /// The configuration of each worker's engine.
     public var engine = EngineConfiguration()
     /// The engines' source of randomness; nil: the system's. For tests.

@@ -28,6 +28,8 @@ public final class MediaWorkerPool: Sendable {
     public let events: AsyncStream<[MediaEvent]>
     /// SHA-256 of the certificate that every worker shows.
     public let fingerprintSHA256: [UInt8]
+    /// Each worker's records, for one recorder; empty where nothing can be recorded.
+    public let recordRings: [RecordRing]
     private let advertisedAddresses: [SocketAddress]
     /// What is advertised beside discovered addresses.
     private let givenAddresses: [SocketAddress]
@@ -58,13 +60,13 @@ public final class MediaWorkerPool: Sendable {
         // Before anything is opened: a number that wrapped would be another port, or one of the system's choice.
         let above = Int(UInt16.max) + 1 - Int(configuration.udpBasePort)
         guard configuration.udpBasePort == 0 || count <= above else { throw .noPort(index: above) }
+        recordRings = Self.rings(configuration, count)
         for index in 0..<count {
-            let worker = try Self.makeWorker(index, configuration, certificate) { continuation.yield($0) }
+            let worker = try Self.makeWorker(index, configuration, certificate, recordRings) { continuation.yield($0) }
             workers.append(worker)
         }
         acceptor = try Self.makeAcceptor(configuration, workers)
-        acceptsTCP = configuration.acceptsTCP
-        announcedTCPPort = configuration.announcedTCPPort
+        (acceptsTCP, announcedTCPPort) = (configuration.acceptsTCP, configuration.announcedTCPPort)
         self.events = events
         self.workers = workers
         self.logger = logger
@@ -179,8 +181,13 @@ public final class MediaWorkerPool: Sendable {
         if !running.isEmpty { logger.info("media workers stopped") }
     }
 
+    private static func rings(_ configuration: MediaWorkerConfiguration, _ count: Int) -> [RecordRing] {
+        let bytes = configuration.recordRingBytes
+        return bytes > 0 ? (0..<count).map { _ in RecordRing(bytes: bytes) } : []
+    }
+
     private static func makeWorker(
-        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate,
+        _ index: Int, _ configuration: MediaWorkerConfiguration, _ certificate: Certificate, _ rings: [RecordRing],
         publishEvents: @escaping @Sendable ([MediaEvent]) -> Void
     ) throws(MediaWorkerError) -> MediaWorker {
         let base = configuration.udpBasePort
@@ -211,7 +218,9 @@ public final class MediaWorkerPool: Sendable {
             return MediaWorker(
                 index: index, engine: engine, socket: socket, configuration: address, tcp: lane,
                 executor: try WorkerExecutor(),
-                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)), publishEvents: publishEvents)
+                gatherLimit: .microseconds(Int64(configuration.gatherMicroseconds)),
+                records: rings.dropFirst(index).first,
+                publishEvents: publishEvents)
         } catch let error as MediaWorkerError {
             throw error
         } catch let error as SystemError {

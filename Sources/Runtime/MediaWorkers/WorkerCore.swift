@@ -16,6 +16,8 @@ struct WorkerCore: ~Copyable {
     private static let gatherStep = TimeInterval.microseconds(200)
 
     let engine: MediaEngine
+    /// Where records go; nil: nothing is recorded here, and what the engine is told to record is dropped.
+    private let records: RecordRing?
     private let gatherLimit: TimeInterval
     /// Time spent asleep in `gather`, since `addBusy`.
     private var waited = TimeInterval.zero
@@ -41,9 +43,10 @@ struct WorkerCore: ~Copyable {
     /// `configuration` is that of `socket`.
     init(
         engine: MediaEngine, socket: consuming UDPSocket, configuration: UDPSocketConfiguration, tcp: TCPLane?,
-        gatherLimit: TimeInterval
+        gatherLimit: TimeInterval, records: RecordRing?
     ) {
         self.engine = engine
+        self.records = records
         self.gatherLimit = gatherLimit
         feedback = FeedbackLane(besides: socket, configuration)
         self.socket = socket
@@ -124,6 +127,16 @@ struct WorkerCore: ~Copyable {
     private mutating func forward(at now: MonotonicTime) {
         while engine.endTurn(at: now, into: &batch) == .needsFlush { flush() }
         flush()
+        // Subscribers first.
+        if engine.hasRecords { handOnRecords() }
+    }
+
+    private func handOnRecords() {
+        engine.handOnRecords { bytes in
+            guard let records else { return (.max, true) }
+            records.push(bytes)
+            return records.room
+        }
     }
 
     /// Does some of the handshakes that waited.

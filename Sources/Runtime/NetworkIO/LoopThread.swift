@@ -63,6 +63,9 @@ public enum Scheduling {
 
     /// Whether it has that right.
     static var mayPreferThreads: Bool { clinux_may_nice(nice) != 0 }
+    /// Puts the calling thread behind those that calls wait for: recordings may come to the disk later.
+    public static func yieldCurrentThread() { _ = clinux_prefer_thread(patient, slice) }
+    private static let patient: Int32 = 5
 }
 
 /// The processors of the machine that this process may use.

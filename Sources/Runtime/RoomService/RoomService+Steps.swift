@@ -60,6 +60,8 @@ extension RoomService {
             case .send(let message, let receivers): commands += self.commands(for: message, to: receivers)
             case .notify(let session, let event): deliver(event, to: session, hosted)
             case .sessionEnded(let session, let reason): forget(session, reason)
+            case .recording(let effect):
+                recorder?.apply(effect, room: hosted.room.name, roomSID: hosted.room.sid)
             case .log(let event):
                 note(event, in: hosted.room.name)
                 record(event, in: hosted)

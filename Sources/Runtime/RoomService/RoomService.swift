@@ -14,6 +14,8 @@ public actor RoomService {
     let media: any MediaPlane
     private let log: @Sendable (RoomLogEntry) -> Void
     private let stayEnded: @Sendable (StaySummary) -> Void
+    /// For the recorder; nil: nothing can be recorded.
+    let recorder: (any RecordingPlane)?
     /// nil: nobody traces joins.
     private let traced: (@Sendable (JoinTrace) -> Void)?
     /// Rules that steps of rooms have made and that are not written down yet.
@@ -62,6 +64,7 @@ public actor RoomService {
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
         traced: (@Sendable (JoinTrace) -> Void)? = nil,
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
+        recorder: (any RecordingPlane)? = nil,
         revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0),
         codecs: [String: MessageCodec] = [:]
     ) {
@@ -71,6 +74,7 @@ public actor RoomService {
         self.stayEnded = stayEnded
         self.traced = traced
         self.keep = keep
+        self.recorder = recorder
         self.revocations = revocations
         self.load = load
         self.codecs = codecs
@@ -160,15 +164,18 @@ public actor RoomService {
     func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
         guard !hosted.isCheck else { return }
         let at = media.wallClockMilliseconds()
-        log(
-            events.append(
-                room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at, event))
+        write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
         if case .participantLeft(let info, _, _) = event { trace(hosted, leaving: info.sid) }
         switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
         case .connected(let milliseconds): totals.connectTimes.add(milliseconds)
         case .ended(let summary): stayEnded(summary)
         case nil: break
         }
+    }
+
+    /// Writes down what concerns no room's state, such as what happens to a recording after its room has ended.
+    func write(_ event: RoomLogEvent, room: String, roomSID: String, sequence: UInt64, at: Int64) {
+        log(events.append(room: room, roomSID: roomSID, sequence: sequence, at: at, event))
     }
 
     /// Hands on how the joins went that have come to their end, one way or the other.

@@ -4,6 +4,7 @@ import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
+import Recorder
 import RoomService
 
 /// Everything that an operator can say about one server.
@@ -48,6 +49,16 @@ struct Configuration: Sendable {
     var databasePath: String?
     /// How long the summaries of past stays are kept.
     var sessionsKept = TimeInterval.seconds(86_400)
+    /// Where recordings go; nil: nothing can be recorded.
+    var recordingDirectory: String?
+    /// Tracks that are recorded at a time.
+    var recordingTracks = 500
+    /// Megabytes of the disk that recordings leave free.
+    var recordingReserve = 1_024
+    /// How long finished recordings are kept; zero: until somebody deletes them.
+    var recordingsKept = TimeInterval.zero
+    /// Megabytes of each worker's records that wait for the disk.
+    var recordingBuffer = 64
     /// Events may be posted to receivers in private networks and on this machine.
     var webhooksAllowPrivate = false
     /// The OpenTelemetry collector to which traces of joins go; nil: nobody traces.
@@ -129,6 +140,23 @@ struct Configuration: Sendable {
         limits.openFiles = admission.share(of: admission.maxOpenFiles).map { Int(Double(openFiles) * $0) }
         limits.socketDrops = admission.share(of: admission.maxSocketDrops)
         return limits
+    }
+
+    /// The workers' configuration with what the recorder needs of them.
+    var mediaHere: MediaWorkerConfiguration {
+        var media = media
+        if recordingDirectory != nil { media.recordRingBytes = recordingBuffer << 20 }
+        return media
+    }
+
+    /// Where recordings go; nil: nothing can be recorded.
+    var recorder: RecorderConfiguration? {
+        guard let recordingDirectory else { return nil }
+        var recorder = RecorderConfiguration(directory: recordingDirectory)
+        recorder.maximumTracks = recordingTracks
+        recorder.reserveBytes = Int64(recordingReserve) << 20
+        recorder.keptFor = recordingsKept
+        return recorder
     }
 
     /// A fault of the setting at `path`, where it was given.

@@ -10,7 +10,8 @@ import Rooms
 
 extension Setting {
     /// Every setting, in the order in which people look for them.
-    static let all: [Setting] = http + media + admission + rooms + sessions + storage + telemetry + log
+    static let all: [Setting] =
+        http + media + admission + rooms + sessions + storage + recording + telemetry + log
 
     private static let http: [Setting] = [
         address(
@@ -211,6 +212,20 @@ extension Setting {
         number(
             "events.kept", "events of all rooms that the event log keeps for readers", 1...1_000_000,
             \.rooms.maxKeptEvents),
+    ]
+
+    private static let recording: [Setting] = [
+        file(
+            "recording.directory", "folder for recordings; unset: nothing can be recorded", \.recordingDirectory),
+        number("recording.tracks", "maximum tracks recorded at once", 1...100_000, \.recordingTracks),
+        number(
+            "recording.reserve", "megabytes of the disk that recordings leave free", 0...100_000_000,
+            \.recordingReserve),
+        seconds(
+            "recording.kept", "delete a finished recording after; 0: never", 0...315_360_000, \.recordingsKept),
+        number(
+            "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
+            \.recordingBuffer),
     ]
 
     private static let telemetry: [Setting] = [

@@ -32,6 +32,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("Stream", fuzzStream, seeds: Seeds.streams),
         FuzzTarget("Extensions", fuzzExtensions, seeds: Seeds.extensions),
         FuzzTarget("Payload", fuzzPayload, seeds: Seeds.payloads),
+        FuzzTarget("Recording", fuzzRecording, seeds: Seeds.recordings),
         FuzzTarget("DependencyDescriptor", fuzzDependencyDescriptor, seeds: Seeds.dependencyDescriptors),
         FuzzTarget("SDP", fuzzSDP, seeds: Seeds.descriptions),
         FuzzTarget("Negotiation", fuzzNegotiation, seeds: Seeds.negotiations),

@@ -247,6 +247,7 @@ extension Room {
 
     /// The room is over.
     mutating func end(_ turn: inout RoomTurn) {
+        endRecordings(&turn)
         occupancy.end()
         turn.media(.removeRoom(id))
         turn.log(.roomEnded)

@@ -86,6 +86,7 @@ extension Room {
         turn.log(.trackPublished(info))
         roster.notify(about: session, .trackPublished(info), includingSubject: true, &turn)
         offerToSubscribers(id, &turn)
+        recordIfWanted(id, &turn)
     }
 
     /// New formats, layers or extensions of a track that goes on.
@@ -135,6 +136,7 @@ extension Room {
         }
         if commandsWorker { turn.media(.removeTrack(id)) }
         routing.remove(id)
+        recordings.remove(id)
         waitingTracks.remove(id)
         announcement.becomesDue()
         roster.nextVersion(of: track.publisher)

@@ -34,6 +34,7 @@ public struct Room: Sendable {
     var outdated = OutdatedDescriptions()
     var dominant = DominantSpeaker()
     var announcement = RoomAnnouncement()
+    var recordings = Recordings()
     var occupancy: Occupancy
     private var counter: UInt64 = 0
 

@@ -11,6 +11,8 @@ public enum RoomEffect: Sendable, Hashable {
     case notify(SessionID, SequencedEvent)
     /// The session is over; `.ended` was its last event.
     case sessionEnded(SessionID, LeaveReason)
+    /// For the recorder.
+    case recording(RecordingEffect)
     /// For the event log.
     case log(RoomLogEvent)
     /// A stay, named by the participant's sid, has reached something for the first time.
@@ -77,6 +79,7 @@ public struct RoomTurn {
     private static let centurySeconds: Int64 = 100 * 365 * 86_400
 
     mutating func media(_ command: MediaCommand) { effects.append(.media(command)) }
+    mutating func recording(_ effect: RecordingEffect) { effects.append(.recording(effect)) }
     mutating func log(_ event: RoomLogEvent) { effects.append(.log(event)) }
 }
 

@@ -124,6 +124,8 @@ public struct RoomInfo: Sendable, Hashable {
     public var publishers = 0
     /// Milliseconds since 1970.
     public var createdAt: Int64
+    /// What is being recorded.
+    public var recordings: [RecordingInfo] = []
 
     /// A new room.
     public init(

@@ -43,6 +43,15 @@ public struct RoomError: Error, Sendable, Hashable {
         case tooManyAttempts = "too_many_attempts"
         case presetNotFound = "preset_not_found"
         case banNotFound = "ban_not_found"
+        case recordingNotFound = "recording_not_found"
+        /// What is asked for is recorded already; a track is recorded once.
+        case alreadyRecorded = "already_recorded"
+        /// The media is encrypted end to end, or of a codec without a form in files.
+        case notRecordable = "not_recordable"
+        /// The server has no folder for recordings.
+        case recordingDisabled = "recording_disabled"
+        /// No room for recordings on the disk.
+        case diskFull = "disk_full"
         case participantNotFound = "participant_not_found"
         case trackNotFound = "track_not_found"
         case subscriptionNotFound = "subscription_not_found"

@@ -32,6 +32,7 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     case guestWaiting(WaitingGuest)
     /// Somebody who waited may come in, or was turned away; `by` is a participant's sid, nil: an operator.
     case guestDecided(identity: String, isLetIn: Bool, by: String?)
+    case recording(RecordingEvent)
     /// Somebody with a good token could not come in: a limit, a lock or a ban.
     case joinRefused(identity: String?, code: RoomError.Code)
 }

@@ -53,6 +53,7 @@ async function join() {
             join: { room: roomName, name, speakers: true, ...(element("password").value && { password: element("password").value }) },
             onEntered: showRoom,
             onLock: showLock,
+            onRecording: showRecording,
             onState: showState,
             onSuspended: (seconds) => outage.suspendedFor(seconds),
             onPeople: (count) => { element("people-count").querySelector("b").textContent = count; },
@@ -123,6 +124,12 @@ function showRoom({ name }) {
 /** Who may join: whoever is in the room should know why others do not come. */
 function showLock(lock) {
     element("lock").textContent = { password: "Locked with a password", closed: "Locked" }[lock] ?? "";
+}
+
+/** Everybody is told that, and roughly what, is being recorded. */
+function showRecording(recordings) {
+    const isAll = recordings.some((recording) => !recording.participant && !recording.track && !recording.sources);
+    element("recording").textContent = recordings.length === 0 ? "" : isAll ? "Recording" : "Recording in part";
 }
 
 /** The server is about to end, or (null) is not any more. */

@@ -86,6 +86,11 @@ export function describe(event, who) {
         case "iceFailed": return `${who} cannot be reached: the client offered ${event.clientCandidates}, the server ${event.serverCandidates}.`;
         case "noCommonCodec": return `${who} and a publisher have no common codec.`;
         case "lockChanged": return event.lock === "open" ? "The room was unlocked." : "The room was locked.";
+        case "recordingStarted": return "A recording was started.";
+        case "recordingStopped": return "A recording was stopped.";
+        case "recordingGap": return `A recording misses ${event.milliseconds} ms (${event.reason}).`;
+        case "recordingReady": return "The files of a recording are ready.";
+        case "recordingFailed": return `A track cannot be recorded (${event.reason}).`;
         case "policyChanged": return "The room's policy was changed.";
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
         case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;

@@ -29,7 +29,7 @@ const BROKEN = new Set(["disconnected", "failed", "closed"]);
 
 export class Room {
     /**
-     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onState(state, cause), onSuspended(seconds), onPeople(count),
+     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onRecording(recordings), onState(state, cause), onSuspended(seconds), onPeople(count),
      * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null), onProblem(text),
      * onEnd(problem).
      */
@@ -85,6 +85,7 @@ export class Room {
         this.joined = true;
         this.handlers.onEntered(reply.room);
         this.handlers.onLock(reply.room.lock);
+        this.handlers.onRecording(reply.room.recordings ?? []);
         this.handlers.onWaiting(0);
         this.handlers.onGuests(reply.guests ?? []);
         this.handlers.onDrain(reply.migrate ?? null);
@@ -122,7 +123,9 @@ export class Room {
             this.roster.setTrack(event.track);
             return this.tellViews(); // Before its publisher encodes a size that nobody looks at.
         case "trackUnpublished": return this.roster.removeTrack(event.participant, event.track);
-        case "room": return this.handlers.onLock(event.room.lock);
+        case "room":
+            this.handlers.onRecording(event.room.recordings ?? []);
+            return this.handlers.onLock(event.room.lock);
         case "offer":
             this.tellViews(); // Ahead of the answer: nothing larger than the tiles is sent to begin with.
             return this.receiving.take(event);

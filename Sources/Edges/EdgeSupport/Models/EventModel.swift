@@ -51,6 +51,12 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var letIn: Bool?
     /// Why somebody could not come in.
     public var code: String?
+    /// `RC_…`, the recording that it is about.
+    public var recording: String?
+    /// `TR_…`, the track of the recording that it is about.
+    public var recordedTrack: String?
+    /// Length of what is missing in a recording.
+    public var milliseconds: Int64?
     /// `CA_…`, the capture of a participant's decrypted packets; `by` is then the API key, and the identity in the token where it has one.
     public var capture: String?
     /// Of a capture: whether it has what is said and shown, or headers alone.
@@ -61,7 +67,8 @@ public struct EventModel: Codable, Sendable, Hashable {
         "roomStarted", "roomEnded", "participantJoined", "participantUpdated", "participantLeft", "trackPublished",
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
-        "guestWaiting", "guestDecided", "captureStarted", "captureEnded",
+        "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
+        "recordingGap", "recordingReady", "recordingFailed",
     ]
 
     /// The model of `entry`.
@@ -126,7 +133,15 @@ public struct EventModel: Codable, Sendable, Hashable {
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
+        case .recording(let event): set(event)
         }
+    }
+
+    private mutating func set(_ event: RecordingEvent) {
+        recording = event.recording
+        recordedTrack = event.track
+        reason = event.reason
+        milliseconds = event.milliseconds
     }
 
     private mutating func set(_ info: ParticipantInfo) {
@@ -156,6 +171,7 @@ extension RoomLogEvent {
         case .lockChanged: "lockChanged"
         case .policyChanged: "policyChanged"
         case .permissionsChanged: "permissionsChanged"
+        case .recording(let event): event.kind.rawValue
         case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
         case .joinRefused: "joinRefused"
         case .guestWaiting: "guestWaiting"

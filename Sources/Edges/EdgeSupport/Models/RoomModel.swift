@@ -1,3 +1,4 @@
+import MediaControl
 public import Rooms
 
 /// A room as JSON shows it.
@@ -20,6 +21,8 @@ public struct RoomModel: Codable, Sendable, Hashable {
     public var publishers: Int
     /// Milliseconds since 1970.
     public var createdAt: Int64
+    /// What is being recorded; nil: nothing.
+    public var recordings: [RecordingInProgressModel]?
 
     /// The model of `info`.
     public init(_ info: RoomInfo) {
@@ -32,5 +35,29 @@ public struct RoomModel: Codable, Sendable, Hashable {
         participants = info.participants
         publishers = info.publishers
         createdAt = info.createdAt
+        recordings = info.recordings.isEmpty ? nil : info.recordings.map(RecordingInProgressModel.init)
+    }
+}
+
+/// A recording in progress, as members are told.
+public struct RecordingInProgressModel: Codable, Sendable, Hashable {
+    /// `RC_…`.
+    public var sid: String
+    /// The sid of the only participant that is recorded.
+    public var participant: String?
+    /// The sid of the only track that is recorded.
+    public var track: String?
+    /// The sources that are recorded; nil: all.
+    public var sources: [String]?
+    /// Milliseconds since 1970.
+    public var startedAt: Int64
+
+    /// The model of `info`.
+    public init(_ info: RecordingInfo) {
+        sid = info.sid
+        participant = info.scope.participant
+        track = info.scope.track
+        sources = info.scope.sources.map { $0.map(\.rawValue).sorted() }
+        startedAt = info.startedAt
     }
 }

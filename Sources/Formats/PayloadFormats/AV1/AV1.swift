@@ -24,6 +24,8 @@ public enum AV1 {
         public var temporalID: Int
         /// Spatial id of the OBU's extension, 0 without.
         public var spatialID: Int
+        /// Where the OBU's bytes start, its header included.
+        public var start: Int
         /// Where the OBU's payload starts, behind its header (or where the continued part starts).
         public var offset: Int
         /// Bytes of it here.
@@ -76,7 +78,8 @@ public enum AV1 {
             let continues = endsWithContinuation && position == end
             if isFirst, startsWithContinuation {
                 return Element(
-                    type: nil, temporalID: 0, spatialID: 0, offset: start, length: length, continues: continues)
+                    type: nil, temporalID: 0, spatialID: 0, start: start, offset: start, length: length,
+                    continues: continues)
             }
             guard let element = Self.readHeader(payload, start, length, continues) else {
                 isMalformed = true
@@ -101,7 +104,7 @@ public enum AV1 {
             if header & 2 != 0, LEB128.read(payload, &offset, end: start + length) == nil { return nil }
             return Element(
                 type: header >> 3 & 0x0f, temporalID: Int(layers >> 5), spatialID: Int(layers >> 3 & 3),
-                offset: offset, length: start + length - offset, continues: continues)
+                start: start, offset: offset, length: start + length - offset, continues: continues)
         }
     }
 
@@ -121,7 +124,7 @@ public enum AV1 {
             case sequenceHeader:
                 summary.containsParameterSets = true
                 if summary.dimensions == nil {
-                    summary.dimensions = SequenceHeader.dimensions(payload, element.offset, element.length)
+                    summary.dimensions = SequenceParameters(payload, element.offset, element.length)?.dimensions
                 }
             case frame, frameHeader:
                 summary.startsFrame = true
@@ -136,20 +139,5 @@ public enum AV1 {
         summary.startsSpatialLayer = summary.startsKeyframe
         summary.endsPicture = marker
         return summary
-    }
-}
-
-/// Little endian base 128 numbers of up to 32 bits (AV1 section 4.10.5).
-enum LEB128 {
-    static func read(_ bytes: RawSpan, _ position: inout Int, end: Int) -> UInt32? {
-        var value: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 56, by: 7) {
-            guard position < end else { return nil }
-            let byte = bytes.readUInt8(position)
-            position += 1
-            value |= UInt64(byte & 0x7f) << shift
-            if byte & 0x80 == 0 { return UInt32(exactly: value) }
-        }
-        return nil
     }
 }

@@ -40,16 +40,12 @@ public enum VP9 {
             summary.spatialLayer = Int(byte >> 1 & 7)
             summary.usesLowerSpatialLayer = byte & 1 != 0
         }
-        var offset = numbers.end
-        if isPredicted, summary.isFlexible, !skipReferences(payload, &offset) { return nil }
-        if first & 0x02 != 0 {
-            guard let structure = ScalabilityStructure(payload, at: offset) else { return nil }
+        guard let (offset, structure) = data(of: payload, behind: numbers) else { return nil }
+        if let structure {
             summary.containsParameterSets = true
             summary.dimensions = structure.highestDimensions
             summary.spatialLayers = UInt8(structure.spatialLayers)
-            offset += structure.length
         }
-        guard offset < count else { return nil }
         if let descriptor { summary.note(descriptor) }
         summary.startsFrame = first & 0x08 != 0
         summary.endsFrame = first & 0x04 != 0
@@ -66,6 +62,29 @@ public enum VP9 {
         return summary
     }
 
+    /// Bytes of the descriptor, which the frame's data follows; nil when the payload is shorter than its descriptor says or has no data.
+    public static func descriptorLength(of payload: RawSpan) -> Int? {
+        let numbers = FrameNumbers(vp9: payload)
+        return numbers.end >= 0 ? data(of: payload, behind: numbers)?.offset : nil
+    }
+
+    /// Where the frame's data lies, behind the frame numbers, references and structure.
+    @inline(__always) private static func data(
+        of payload: RawSpan, behind numbers: FrameNumbers
+    ) -> (offset: Int, structure: ScalabilityStructure?)? {
+        let first = payload.readUInt8(0)
+        var offset = numbers.end
+        let hasReferences = first & 0x50 == 0x50  // P and F
+        if hasReferences, !skipReferences(payload, &offset) { return nil }
+        var structure: ScalabilityStructure?
+        if first & 0x02 != 0 {
+            structure = ScalabilityStructure(payload, at: offset)
+            guard let structure else { return nil }
+            offset += structure.length
+        }
+        return offset < payload.byteCount ? (offset, structure) : nil
+    }
+
     private static func skipReferences(_ payload: RawSpan, _ offset: inout Int) -> Bool {
         for _ in 0..<3 {
             guard offset < payload.byteCount else { return false }
@@ -76,8 +95,15 @@ public enum VP9 {
         return false  // A fourth reference is forbidden.
     }
 
+    /// The profile, 0 to 3, in the uncompressed header at `offset` (VP9 bitstream specification section 6.2).
+    public static func profile(of payload: RawSpan, at offset: Int) -> UInt8 {
+        guard offset < payload.byteCount else { return 0 }
+        let byte = payload.readUInt8(offset)
+        return byte >> 5 & 1 | byte >> 3 & 2
+    }
+
     /// Size in the uncompressed header of a keyframe (VP9 bitstream specification section 6.2).
-    private static func dimensions(ofKeyframe payload: RawSpan, at offset: Int) -> FrameDimensions? {
+    public static func dimensions(ofKeyframe payload: RawSpan, at offset: Int) -> FrameDimensions? {
         var bits = BitReader(offset: offset, length: payload.byteCount - offset)
         guard bits.bits(2, payload) == 2 else { return nil }
         let profile = bits.bits(1, payload) | bits.bits(1, payload) << 1

@@ -94,7 +94,7 @@ public struct AbsoluteSendTime: Sendable, Hashable {
     /// How much later this was sent than `earlier`, taking the shorter way round the wrap.
     public func interval(since earlier: AbsoluteSendTime) -> TimeInterval {
         let ticks = Int64(Int32(bitPattern: (value &- earlier.value) << 8) >> 8)
-        return TimeInterval(nanoseconds: ticks * 1_000_000_000 >> 18)
+        return TimeInterval(nanoseconds: (ticks * 1_000_000_000) >> 18)
     }
 }
 

@@ -5,7 +5,7 @@ extension SenderClock {
     /// The moment of an extended RTP timestamp on the publisher's clock, since the clock's epoch.
     func moment(of timestamp: Int64, clockRate: Int64) -> TimeInterval {
         let seconds = Int64(ntp >> 32)
-        let fraction = Int64((ntp & 0xffff_ffff) &* 1_000_000_000 >> 32)
+        let fraction = Int64(((ntp & 0xffff_ffff) &* 1_000_000_000) >> 32)
         let ticks = timestamp &- self.timestamp
         let whole = ticks / clockRate, rest = ticks % clockRate
         return .nanoseconds((seconds &+ whole) &* 1_000_000_000 &+ fraction &+ rest &* 1_000_000_000 / clockRate)
@@ -43,7 +43,7 @@ public struct SenderReportState: Sendable {
         guard lastReport != 0 else { return nil }
         let origin = lastReport == sent.key ? sent.at : (lastReport == sentBefore.key ? sentBefore.at : nil)
         guard let origin else { return nil }
-        let held = TimeInterval(nanoseconds: Int64(delay) * 1_000_000_000 >> 16)
+        let held = TimeInterval(nanoseconds: (Int64(delay) * 1_000_000_000) >> 16)
         let roundTrip = now - origin - held
         return roundTrip > .zero ? roundTrip : nil
     }

@@ -68,6 +68,8 @@ enum LayerMask {
         let track = tables.tracks[index].pointee.track
         let all = all(of: track)
         var wanted: UInt8 = 0
+        // A recording is of the best layer.
+        guard tables.tracks[index].pointee.recording < 0 else { return all }
         // Layers inside a stream resume slowly: Chromium took 11 s from the smallest to the largest, as its encoder and its estimate restart.
         guard tables.tracks[index].pointee.subscriptions.count > 0 else {
             return track.layerCount > 1 ? upTo(0, of: track) : all

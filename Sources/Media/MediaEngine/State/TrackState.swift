@@ -30,6 +30,8 @@ struct TrackState: ~Copyable {
     var pins = 0
     /// The last packet of this turn did not end its frame, and several subscribers wait for it.
     var isOpen = false
+    /// Number of its recorded stream; -1: it is not recorded.
+    var recording = -1
 
     init(id: TrackID, track: PublishedTrack, peer: Int) {
         self.id = id

@@ -1,0 +1,96 @@
+public import MediaControl
+public import Primitives
+
+/// What of a room is recorded.
+public struct RecordingScope: Sendable, Hashable {
+    /// The sid of the only participant; nil: everybody.
+    public var participant: String?
+    /// The sid of the only track; nil: every track that fits.
+    public var track: String?
+    /// Sources; nil: all.
+    public var sources: Set<TrackSource>?
+
+    /// Everything.
+    public init(participant: String? = nil, track: String? = nil, sources: Set<TrackSource>? = nil) {
+        self.participant = participant
+        self.track = track
+        self.sources = sources
+    }
+
+    /// Whether it has the track.
+    func contains(_ info: TrackInfo) -> Bool {
+        (participant ?? info.participant) == info.participant && (track ?? info.sid) == info.sid
+            && sources?.contains(info.source) ?? true
+    }
+}
+
+/// A recording in progress, as members are told.
+public struct RecordingInfo: Sendable, Hashable {
+    /// `RC_…`.
+    public var sid: String
+    public var scope: RecordingScope
+    /// Milliseconds since 1970.
+    public var startedAt: Int64
+
+    /// A recording of `scope`.
+    public init(sid: String, scope: RecordingScope, startedAt: Int64) {
+        self.sid = sid
+        self.scope = scope
+        self.startedAt = startedAt
+    }
+}
+
+/// What the recorder has to know, in order, and before the media.
+public enum RecordingEffect: Sendable, Hashable {
+    case started(RecordingInfo)
+    /// A track's packets come from now on under the number `stream`. `track` has it in the media plane.
+    case track(recording: String, stream: SubscriptionID, track: TrackID, TrackInfo)
+    /// A track of the recording cannot be recorded.
+    case refused(recording: String, TrackInfo, RecordingRefusal)
+    /// No further tracks come; those that there are end.
+    case stopped(RecordingInfo)
+}
+
+/// Why a track is not recorded. `rawValue` is the stable word.
+public enum RecordingRefusal: String, Sendable, Hashable, CaseIterable {
+    /// Its publisher encrypts end to end.
+    case endToEndEncrypted = "e2ee"
+    /// Files have no form for any of its codecs.
+    case codecNotRecordable = "codec_not_recordable"
+}
+
+/// What happens to a recording, for the event log.
+public struct RecordingEvent: Sendable, Hashable {
+    /// The kinds.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        case started = "recordingStarted"
+        case stopped = "recordingStopped"
+        /// A part of a track is missing.
+        case gap = "recordingGap"
+        /// All files are finished.
+        case ready = "recordingReady"
+        /// A track, or without one everything, cannot be recorded any more.
+        case failed = "recordingFailed"
+    }
+
+    public var kind: Kind
+    /// `RC_…`.
+    public var recording: String
+    /// The sid of the track that it is about.
+    public var track: String?
+    /// A stable word.
+    public var reason: String?
+    /// Length of what is missing.
+    public var milliseconds: Int64?
+
+    /// An event of a recording.
+    public init(
+        _ kind: Kind, recording: String, track: String? = nil, reason: String? = nil, milliseconds: Int64? = nil
+    ) {
+        self.kind = kind
+        self.recording = recording
+        self.track = track
+        self.reason = reason
+        self.milliseconds = milliseconds
+    }
+}

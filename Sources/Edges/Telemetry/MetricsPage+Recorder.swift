@@ -1,0 +1,28 @@
+import Primitives
+import Recorder
+
+extension MetricsPage {
+    /// What the recorder has done.
+    mutating func add(recorder: RecorderStatistics) {
+        add("recordings", .gauge, "Recordings in progress.", recorder.recordings)
+        add("recorded_tracks", .gauge, "Tracks that are being recorded.", recorder.tracks)
+        add(
+            "recording_bytes_written_total", .counter,
+            "Bytes written to the files of recordings, counted when a track ends.",
+            recorder.bytesWritten)
+        add(
+            "recording_files_finished_total", .counter, "Files of recordings that were finished.",
+            recorder.filesFinished)
+        add("recording_gaps_total", .counter, "Parts of recorded tracks that are missing.", recorder.gaps)
+        add(
+            "recording_failures_total", .counter, "Tracks whose recording failed, for want of disk or for their codec.",
+            recorder.failures)
+        add(
+            "recording_queued_bytes", .gauge, "Bytes of media that wait for the recorder.", recorder.queuedBytes)
+        add(
+            "recording_lag_seconds", .gauge, "Longest time that a packet waited for the recorder in the last second.",
+            [([], recorder.lag.seconds)])
+        add(
+            "recording_free_bytes", .gauge, "Free bytes on the disk for recordings.", recorder.freeBytes)
+    }
+}

@@ -1,0 +1,109 @@
+import Primitives
+
+/// Walks the boxes of a file that `FragmentWriter` wrote, as far as they are whole.
+///
+/// Sans-IO: whoever has the file reads what `wanted` asks for and gives it to `receive`, until `outcome` is there.
+public struct MovieScan: Sendable {
+    /// What was found.
+    public enum Outcome: Sendable, Hashable {
+        /// The file is finished already.
+        case finished
+        /// These fragments are whole; the file may be torn behind them.
+        case fragments(FragmentTable)
+        /// It has no whole beginning: nothing was recorded.
+        case empty
+    }
+
+    /// A range of the file.
+    public struct Range: Sendable, Hashable {
+        /// Where it starts.
+        public var offset: Int64
+        /// Bytes of it.
+        public var length: Int
+    }
+
+    /// What to read next; fewer bytes only at the file's end.
+    public private(set) var wanted: Range
+    /// The result; nil while there is something to read.
+    public private(set) var outcome: Outcome?
+
+    private enum Step {
+        case header
+        /// The whole of a box that has this type and size.
+        case box(BoxType, Int)
+    }
+
+    private let fileLength: Int64
+    private var step = Step.header
+    private var position: Int64 = 0
+    private var table: FragmentTable?
+    /// Far above the `moov` and `moof` of one track with fragments of a second.
+    private static let maximumBox = 1 << 20
+    private static let headerLength = 16
+
+    /// A scan of a file of `fileLength` bytes.
+    public init(fileLength: Int64) {
+        self.fileLength = fileLength
+        wanted = Range(offset: 0, length: Self.headerLength)
+        if fileLength < Movie.placeholderOffset { outcome = .empty }
+    }
+
+    /// Takes the bytes of `wanted`.
+    public mutating func receive(_ bytes: RawSpan) {
+        guard outcome == nil else { return }
+        switch step {
+        case .header: receiveHeader(bytes)
+        case .box(let type, let size): receiveBox(type, size, bytes)
+        }
+    }
+
+    private mutating func end() {
+        if let table { outcome = .fragments(table) } else { outcome = .empty }
+    }
+
+    private mutating func receiveHeader(_ bytes: RawSpan) {
+        guard bytes.byteCount >= 8 else { return end() }
+        let size = Int64(bytes.readUInt32(0))
+        let type = BoxType(rawValue: bytes.readUInt32(4))
+        // Only the one big mdat of a finished file has a 64-bit size.
+        if size == 1, type == "mdat" {
+            outcome = .finished
+            return
+        }
+        guard size >= 8, position + size <= fileLength, size <= Int64(Self.maximumBox) else { return end() }
+        switch type {
+        case "ftyp", "free":
+            advance(by: size)
+        case "moov" where table == nil, "moof" where table != nil:
+            // With the header of the data behind a fragment.
+            step = .box(type, Int(size))
+            wanted = Range(offset: position, length: Int(size) + (type == "moof" ? 8 : 0))
+        default: end()
+        }
+    }
+
+    private mutating func advance(by size: Int64) {
+        position += size
+        step = .header
+        wanted = Range(offset: position, length: Self.headerLength)
+        if position >= fileLength { end() }
+    }
+
+    private mutating func receiveBox(_ type: BoxType, _ size: Int, _ bytes: RawSpan) {
+        guard bytes.byteCount >= size else { return end() }
+        if type == "moov" {
+            guard let found = FragmentTable(moov: bytes.extracting(0..<size), end: position + Int64(size)) else {
+                return end()
+            }
+            table = found
+            return advance(by: Int64(size))
+        }
+        guard bytes.byteCount >= size + 8, BoxType(rawValue: bytes.readUInt32(size + 4)) == "mdat" else { return end() }
+        let data = Int64(bytes.readUInt32(size))
+        guard data >= 8, position + Int64(size) + data <= fileLength,
+            table?.append(
+                moof: bytes.extracting(0..<size), dataOffset: position + Int64(size) + 8, dataLength: data - 8) == true
+        else { return end() }
+        advance(by: Int64(size) + data)
+    }
+}

@@ -1,0 +1,75 @@
+import Forwarding
+import MediaControl
+import Primitives
+
+/// The tracks that are recorded, and the records of the current turn.
+struct RecordedStreams: ~Copyable {
+    /// More than one turn's packets: some 500 of them.
+    static let batchBytes = 1 << 20
+
+    private var streams = Slab<RecordedStream>(capacity: 4)
+    private var index = FlatTable<UInt64>()
+    /// Streams whose end has not been told yet, because there was no room.
+    private var ended: [UInt64] = []
+    /// For the recorder; nil before the first stream.
+    private var batch: UnsafeMutablePointer<RecordBatch>?
+
+    deinit {
+        batch?.deinitialize(count: 1)
+        batch?.deallocate()
+    }
+
+    /// Whether there is anything to hand on.
+    var hasRecords: Bool { batch.map { $0.pointee.used > 0 } ?? false }
+
+    /// The stream with this id.
+    subscript(id: SubscriptionID) -> Int? { index[id.rawValue] }
+
+    /// Adds a stream; its number.
+    mutating func add(_ stream: consuming RecordedStream) -> Int {
+        if batch == nil {
+            batch = .allocate(capacity: 1)
+            batch?.initialize(to: RecordBatch(capacity: Self.batchBytes))
+        }
+        let id = stream.description.id.rawValue
+        let number = streams.insert(stream)
+        index.set(id, to: number)
+        return number
+    }
+
+    /// The stream with this number, until the next one is added.
+    func stream(_ number: Int) -> UnsafeMutablePointer<RecordedStream> { streams[number] }
+
+    /// Removes a stream; its recorder is told behind its last packet.
+    mutating func remove(_ number: Int, at now: MonotonicTime) {
+        let id = streams[number].pointee.description.id.rawValue
+        index.remove(id)
+        streams.remove(number)
+        ended.append(id)
+        tellEnded(at: now)
+    }
+
+    private mutating func tellEnded(at now: MonotonicTime) {
+        while let id = ended.first {
+            guard batch?.pointee.append(RecordBatch.Header(kind: .ended, stream: id, arrival: now)) == true else {
+                return
+            }
+            ended.removeFirst()
+        }
+    }
+
+    /// Writes a turn's packets of a stream; returns the layer that should send a keyframe, if one should.
+    mutating func write(_ number: Int, of track: PublishedTrack, at now: MonotonicTime) -> Int? {
+        // There is a batch since the first stream.
+        guard let batch else { return nil }
+        return streams[number].pointee.write(track, at: now, into: &batch.pointee)
+    }
+
+    /// Lends the records, and makes room for the next turn's; `take` says how much room there is now.
+    mutating func handOn(at now: MonotonicTime, _ take: (UnsafeRawBufferPointer) -> (room: Int, isAmple: Bool)) {
+        guard let batch else { return }
+        let (room, isAmple) = take(batch.pointee.bytes)
+        batch.pointee.removeAll(room: room, isAmple: isAmple)
+        if !ended.isEmpty { tellEnded(at: now) }
+    }
+}

@@ -1,0 +1,14 @@
+import MP4
+import Primitives
+
+/// One coded frame as a file has it.
+struct EncodedFrame {
+    var bytes: [UInt8]
+    var timestamp: UInt32
+    /// When its first packet arrived.
+    var arrival: MonotonicTime
+    /// The format from this keyframe on; nil for frames that are no keyframes.
+    var entry: SampleEntry?
+
+    var isKeyframe: Bool { entry != nil }
+}

@@ -1,0 +1,133 @@
+import MP4
+import MediaControl
+import PayloadFormats
+import Primitives
+
+/// Makes whole frames of a video's packets, which come in order. What is not whole is never stored, and neither is what follows up to the next
+/// keyframe.
+struct FrameAssembler {
+    private enum Payload {
+        case h264(H264Frame)
+        case vp(VPFrame)
+        case av1(AV1TemporalUnit)
+    }
+
+    /// The codec of the packets that it takes.
+    let codec: Codec
+    private let format: PayloadCodec
+    private var payload: Payload
+    /// The frame that is being put together.
+    private var current: (timestamp: UInt32, arrival: MonotonicTime, isBroken: Bool)?
+    /// Nothing can be stored before a keyframe.
+    private(set) var awaitsKeyframe = true
+    /// Frames that were not stored since `consumeDropped`.
+    private var dropped = 0
+
+    /// nil for a codec that is no video or has no form in a file.
+    init?(_ codec: Codec) {
+        self.codec = codec
+        switch codec {
+        case .h264: (format, payload) = (.h264, .h264(H264Frame()))
+        case .vp8: (format, payload) = (.vp8, .vp(VPFrame(isVP9: false)))
+        case .vp9: (format, payload) = (.vp9, .vp(VPFrame(isVP9: true)))
+        case .av1: (format, payload) = (.av1, .av1(AV1TemporalUnit()))
+        case .opus, .red, .otherAudio: return nil
+        }
+    }
+
+    /// Takes a packet; returns the frames that it completes.
+    mutating func append(
+        _ bytes: RawSpan, marker: Bool, timestamp: UInt32, arrival: MonotonicTime
+    ) -> [EncodedFrame] {
+        var frames: [EncodedFrame] = []
+        guard bytes.byteCount > 0 else { return frames }
+        // Without a marker the next frame's first packet ends it.
+        if let open = current, open.timestamp != timestamp, let frame = finish() { frames.append(frame) }
+        guard let summary = format.summary(of: bytes, marker: marker) else {
+            breakFrame(timestamp, arrival)
+            return frames
+        }
+        if current == nil {
+            current = (timestamp, arrival, awaitsKeyframe && !summary.startsKeyframe)
+        }
+        if current?.isBroken == false, !append(bytes, summary) { current?.isBroken = true }
+        if marker, let frame = finish() { frames.append(frame) }
+        return frames
+    }
+
+    private mutating func breakFrame(_ timestamp: UInt32, _ arrival: MonotonicTime) {
+        current = (timestamp, current?.arrival ?? arrival, true)
+    }
+
+    private mutating func append(_ bytes: RawSpan, _ summary: PayloadSummary) -> Bool {
+        switch payload {
+        case .h264(var frame):
+            payload = .vp(VPFrame(isVP9: false))  // The only owner of the bytes changes them.
+            defer { payload = .h264(frame) }
+            return frame.append(bytes)
+        case .vp(var frame):
+            payload = .av1(AV1TemporalUnit())
+            defer { payload = .vp(frame) }
+            return frame.append(bytes, summary)
+        case .av1(var unit):
+            payload = .vp(VPFrame(isVP9: false))
+            defer { payload = .av1(unit) }
+            return unit.append(bytes)
+        }
+    }
+
+    /// Ends the current frame, which is whole.
+    private mutating func finish() -> EncodedFrame? {
+        guard let open = current else { return nil }
+        current = nil
+        let whole = takeWhole()
+        guard !open.isBroken, let whole, whole.entry != nil || !awaitsKeyframe else {
+            // Parameter sets alone are no frame.
+            if open.isBroken || !isSetsOnly { noteDropped() }
+            return nil
+        }
+        awaitsKeyframe = false
+        return EncodedFrame(bytes: whole.bytes, timestamp: open.timestamp, arrival: open.arrival, entry: whole.entry)
+    }
+
+    private var isSetsOnly = false
+
+    private mutating func takeWhole() -> (bytes: [UInt8], entry: SampleEntry?)? {
+        switch payload {
+        case .h264(var frame):
+            isSetsOnly = frame.bytes.isEmpty
+            let whole = frame.finish()
+            payload = .h264(frame)
+            return whole
+        case .vp(var frame):
+            let whole = frame.finish()
+            payload = .vp(frame)
+            return whole
+        case .av1(var unit):
+            let whole = unit.finish()
+            payload = .av1(unit)
+            return whole
+        }
+    }
+
+    private mutating func noteDropped() {
+        dropped += 1
+        awaitsKeyframe = true
+    }
+
+    /// Packets are missing: the current frame and all before the next keyframe are lost.
+    mutating func lose() {
+        if current != nil {
+            current = nil
+            dropped += 1
+            _ = takeWhole()
+        }
+        awaitsKeyframe = true
+    }
+
+    /// How many frames were not stored since the last call.
+    mutating func consumeDropped() -> Int {
+        defer { dropped = 0 }
+        return dropped
+    }
+}

@@ -1,0 +1,42 @@
+import Primitives
+
+/// RTP timestamps as numbers that never wrap and never jump.
+///
+/// Where a publisher's timestamps jump, arrival times are followed and the jump is reported.
+struct StreamTimeline {
+    /// A timestamp's place.
+    struct Place {
+        /// Units since the first timestamp, which is 0.
+        var time: Int64
+        /// By how much the timestamps jumped, where they did.
+        var step: Int64?
+    }
+
+    let rate: Int64
+    private var last: (timestamp: UInt32, time: Int64, arrival: MonotonicTime)?
+
+    /// A stall of the network delays packets by seconds, and they come together afterwards. Standing timestamps are a jump only after this.
+    private static let longestStall: Int64 = 10
+
+    init(clockRate: UInt32) { rate = Int64(clockRate) }
+
+    /// Where `timestamp` lies without moving on; nil before the first.
+    func peek(_ timestamp: UInt32) -> Int64? {
+        last.map { $0.time + Int64(Int32(bitPattern: timestamp &- $0.timestamp)) }
+    }
+
+    /// The place of the next frame or packet.
+    mutating func place(_ timestamp: UInt32, arrival: MonotonicTime) -> Place {
+        guard let before = last else {
+            last = (timestamp, 0, arrival)
+            return Place(time: 0)
+        }
+        let moved = Int64(Int32(bitPattern: timestamp &- before.timestamp))
+        let waited = (arrival - before.arrival).nanoseconds / 1_000 * rate / 1_000_000
+        // Frames that are shown before one that was sent earlier go back a little.
+        let isJump = moved - max(waited, 0) > rate || moved < -rate || waited - moved > Self.longestStall * rate
+        let time = before.time + (isJump ? max(waited, 1) : moved)
+        last = (timestamp, time, arrival)
+        return Place(time: time, step: isJump ? moved - waited : nil)
+    }
+}

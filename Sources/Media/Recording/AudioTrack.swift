@@ -1,0 +1,112 @@
+import MP4
+import MediaControl
+import Primitives
+
+/// The audio of one track: from packets in order to segments.
+struct AudioTrack {
+    private var assembler = AudioAssembler()
+    private var timeline = StreamTimeline(clockRate: 48_000)
+    private var builder: SegmentBuilder?
+    private var base: Int64 = 0
+    /// What is missing since the last packet.
+    private var lost: (sequences: ClosedRange<Int64>?, packets: Int, reason: GapReason)?
+
+    private static let format = TrackFormat(entry: .opus)
+
+    /// The RTP time of a timestamp; nil before the first packet.
+    func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
+
+    mutating func append(
+        _ payload: RawSpan, codec: Codec, timestamp: UInt32, arrival: MonotonicTime, segment: inout Int,
+        _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
+        guard payload.byteCount > 0 else { return }
+        let place = timeline.place(timestamp, arrival: arrival)
+        if let step = place.step { steps.append(.log(.clockStep(units: step, timestamp: place.time))) }
+        if assembler.silence(before: place.time) > AudioAssembler.longestSilence {
+            close(&totals, &steps)
+            assembler.restart()
+        }
+        let due = assembler.due
+        guard let packets = assembler.append(payload, codec: codec, time: place.time) else {
+            totals.framesLost += 1
+            return
+        }
+        noteGap(from: due, in: packets, &totals, &steps)
+        for packet in packets {
+            if builder?.isFull == true { close(&totals, &steps) }
+            if builder == nil { open(at: packet.time, arrival, &segment, &steps) }
+            builder?.append(
+                packet.bytes, time: packet.time - base, isSync: true, duration: packet.duration, &steps)
+            totals.framesWritten += 1
+        }
+    }
+
+    private mutating func open(
+        at time: Int64, _ arrival: MonotonicTime, _ segment: inout Int, _ steps: inout [RecordingStep]
+    ) {
+        base = time
+        steps.append(.open(segment: segment))
+        steps.append(
+            .log(.began(segment: segment, codec: .opus, clockRate: 48_000, timestamp: time, arrival: arrival)))
+        segment += 1
+        builder = SegmentBuilder(Self.format, usualDuration: 960, &steps)
+    }
+
+    /// Packets are missing. Whether that leaves a gap shows with the next, which may have them as redundancy.
+    mutating func lose(_ sequences: ClosedRange<Int64>?, _ reason: GapReason) {
+        let first = lost?.sequences?.lowerBound ?? sequences?.lowerBound
+        lost = (
+            sequences.map { (first ?? $0.lowerBound)...$0.upperBound } ?? lost?.sequences,
+            (lost?.packets ?? 0) + (sequences?.count ?? 0), reason
+        )
+    }
+
+    private mutating func noteGap(
+        from due: Int64?, in packets: [AudioAssembler.Packet], _ totals: inout RecordingTotals,
+        _ steps: inout [RecordingStep]
+    ) {
+        guard let lost else { return }
+        self.lost = nil
+        let silent = packets.filter(\.isSilence)
+        guard let due, let first = silent.first, let last = silent.last else { return }
+        totals.gaps += 1
+        totals.framesLost += max(lost.packets, 1)
+        let end = last.time + Int64(last.duration)
+        steps.append(
+            .log(
+                .gap(
+                    RecordingGap(
+                        reason: lost.reason, sequences: lost.sequences, from: min(due, first.time), to: end,
+                        packets: lost.packets, frames: silent.count, milliseconds: (end - min(due, first.time)) / 48))))
+    }
+
+    /// Nothing came for a while: what there is goes to the disk.
+    mutating func flush(_ steps: inout [RecordingStep]) { builder?.flush(&steps) }
+
+    /// Closes the open segment.
+    mutating func close(_ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
+        guard var builder else { return }
+        builder.flush(&steps)
+        totals.bytes += builder.bytes
+        steps.append(
+            .log(
+                .ended(
+                    segment: totals.segments, samples: builder.sampleCount, bytes: builder.bytes, duration: builder.end)
+            ))
+        steps.append(.close)
+        totals.segments += 1
+        self.builder = nil
+    }
+
+    /// Bytes of the open segment.
+    var openBytes: Int64 { builder?.bytes ?? 0 }
+
+    /// The file was lost: the next packet begins another.
+    mutating func abandonSegment(_ totals: inout RecordingTotals) {
+        guard builder != nil else { return }
+        builder = nil
+        totals.segments += 1
+        assembler.restart()
+    }
+}

@@ -1,0 +1,96 @@
+import MP4
+import Primitives
+
+/// Samples to fragments of one file. A sample is written when the next is known, so that every duration is exact.
+struct SegmentBuilder {
+    /// A fragment ends after this at the latest: what a crash costs at most.
+    static let longestFragment = TimeInterval.seconds(1)
+    /// Fits every file system and every player's 32-bit arithmetic.
+    static let maximumBytes: Int64 = 2 << 30
+    static let maximumLength = TimeInterval.seconds(3_600)
+
+    private let rate: Int64
+    private var writer = FragmentWriter()
+    private var samples: [Sample] = []
+    private var data: [UInt8] = []
+    private var fragmentStart: Int64 = 0
+    private var pending: (bytes: [UInt8], time: Int64, offset: Int32, isSync: Bool, duration: UInt32)?
+    private(set) var sampleCount = 0
+    /// The last interval between two samples: the best guess for the last sample's.
+    private var lastDuration: UInt32
+    /// Decode time of the next sample at the earliest.
+    private var earliest: Int64 = 0
+
+    /// Bytes of finished fragments.
+    var bytes: Int64 { writer.length }
+    /// Decode time behind the last sample.
+    private(set) var end: Int64 = 0
+
+    /// Begins a file; `usualDuration` is what a last sample takes when nothing else is known.
+    init(_ format: TrackFormat, usualDuration: UInt32, _ steps: inout [RecordingStep]) {
+        rate = Int64(format.entry.timescale)
+        lastDuration = usualDuration
+        steps.append(.write(writer.begin(format)))
+    }
+
+    /// Whether the file is so large that another should begin with the next sync sample.
+    var isFull: Bool {
+        writer.length >= Self.maximumBytes || end / rate >= Self.maximumLength.nanoseconds / 1_000_000_000
+    }
+
+    /// Adds a sample with the decode time `time`, which is moved behind the last one where it is not. `duration`: of audio, which is known.
+    mutating func append(
+        _ bytes: [UInt8], time wanted: Int64, compositionOffset: Int32 = 0, isSync: Bool, duration: UInt32 = 0,
+        _ steps: inout [RecordingStep]
+    ) {
+        let time = max(wanted, earliest)
+        if var last = pending {
+            // Video lasts until the next frame, audio as long as it is.
+            if last.duration == 0 {
+                last.duration = UInt32(clamping: time - last.time)
+                // A pause says nothing about the frame rate.
+                if Int64(last.duration) < rate { lastDuration = last.duration }
+            }
+            commit(last)
+        }
+        let isLong = (time - fragmentStart) >= Self.longestFragment.nanoseconds / 1_000_000 * rate / 1_000
+        // Every fragment of a video begins with a keyframe or continues after a second.
+        if !samples.isEmpty, isLong || (isSync && duration == 0) || time != end { cut(&steps) }
+        if samples.isEmpty { fragmentStart = time }
+        pending = (bytes, time, compositionOffset, isSync, duration)
+        earliest = time + max(1, Int64(duration))
+    }
+
+    private mutating func commit(
+        _ sample: (bytes: [UInt8], time: Int64, offset: Int32, isSync: Bool, duration: UInt32)
+    ) {
+        if samples.isEmpty { fragmentStart = sample.time }
+        samples.append(
+            Sample(
+                duration: sample.duration, size: UInt32(sample.bytes.count), compositionOffset: sample.offset,
+                isSync: sample.isSync))
+        data.append(contentsOf: sample.bytes)
+        end = sample.time + Int64(sample.duration)
+        sampleCount += 1
+        pending = nil
+    }
+
+    private mutating func cut(_ steps: inout [RecordingStep]) {
+        guard !samples.isEmpty else { return }
+        for write in writer.append(samples, data: data, decodeTime: UInt64(fragmentStart)) {
+            steps.append(.write(write))
+        }
+        samples.removeAll(keepingCapacity: true)
+        data.removeAll(keepingCapacity: true)
+    }
+
+    /// Writes everything there is: nothing comes for now, or nothing any more.
+    mutating func flush(_ steps: inout [RecordingStep]) {
+        if var last = pending {
+            if last.duration == 0 { last.duration = lastDuration }
+            commit(last)
+            earliest = max(earliest, end)
+        }
+        cut(&steps)
+    }
+}

@@ -1,0 +1,236 @@
+import MP4
+import MediaControl
+import PayloadFormats
+import Primitives
+
+/// The video of one track: from packets in order to segments.
+struct VideoTrack {
+    private var assembler: FrameAssembler
+    private var timeline = StreamTimeline(clockRate: 90_000)
+    private var builder: SegmentBuilder?
+    /// The format of the open segment.
+    private var format: TrackFormat?
+    /// RTP time of the open segment's first frame.
+    private var base: Int64 = 0
+    private var last: Int64?
+    private var gap: RecordingGap?
+    private var rotation = Rotation.none
+    private var lastRequest: MonotonicTime?
+    private var reordering = ReorderingWatch()
+    private var flagged: SampleEntry?
+
+    /// Requests that are not answered are repeated after this.
+    private static let requestInterval = TimeInterval.seconds(1)
+    /// 30 frames per second: what the last frame takes before anything is known.
+    private static let usualDuration: UInt32 = 3_000
+
+    /// nil for a codec that is no video or has no form in a file.
+    init?(_ codec: Codec) {
+        guard let assembler = FrameAssembler(codec) else { return nil }
+        self.assembler = assembler
+    }
+
+    /// The RTP time of a timestamp; nil before the first frame.
+    func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
+
+    var codec: Codec { assembler.codec }
+
+    /// Another codec goes on on the same timeline, in a new segment.
+    mutating func change(to codec: Codec, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
+        guard let next = FrameAssembler(codec) else { return }
+        assembler = next
+        reordering = ReorderingWatch()
+        close(&totals, &steps)
+    }
+
+    // MARK: - Packets
+
+    mutating func append(
+        _ payload: RawSpan, marker: Bool, timestamp: UInt32, rotation: Rotation?, arrival: MonotonicTime,
+        segment: inout Int,
+        _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) throws(RecordingFault) {
+        if let rotation, rotation != self.rotation {
+            self.rotation = rotation
+            // One matrix per file: the next keyframe begins another.
+            if builder != nil { request(at: arrival, &steps) }
+        }
+        for frame in assembler.append(payload, marker: marker, timestamp: timestamp, arrival: arrival) {
+            try store(frame, segment: &segment, &totals, &steps)
+        }
+        let dropped = assembler.consumeDropped()
+        guard dropped > 0 else { return }
+        noteLost(frames: dropped, .format, &totals)
+        request(at: arrival, &steps)
+    }
+
+    private mutating func store(
+        _ frame: EncodedFrame, segment: inout Int, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) throws(RecordingFault) {
+        let place = timeline.place(frame.timestamp, arrival: frame.arrival)
+        if let step = place.step { steps.append(.log(.clockStep(units: step, timestamp: place.time))) }
+        if place.step == nil, codec == .h264, reordering.isReordered(place.time, after: last) {
+            throw .reorderingUnsupported
+        }
+        closeGap(at: place.time, &totals, &steps)
+        if let entry = frame.entry {
+            open(entry, at: place.time, frame.arrival, &segment, &totals, &steps)
+            totals.lastKeyframe = frame.arrival
+        }
+        builder?.append(frame.bytes, time: place.time - base, isSync: frame.isKeyframe, &steps)
+        last = max(place.time, last ?? place.time)
+        totals.framesWritten += 1
+    }
+
+    /// Opens a segment for a keyframe, where the open one cannot take it.
+    private mutating func open(
+        _ entry: SampleEntry, at time: Int64, _ arrival: MonotonicTime, _ segment: inout Int,
+        _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
+        let former = format
+        if let builder, let former, former.rotation == rotation, former.entry.continues(as: entry), !builder.isFull {
+            if former.entry.size != entry.size, let size = entry.size {
+                steps.append(.log(.size(size, timestamp: time)))
+            }
+            format?.entry = entry
+            return
+        }
+        close(&totals, &steps)
+        let new = TrackFormat(entry: entry, rotation: rotation)
+        format = new
+        base = time
+        steps.append(.open(segment: segment))
+        steps.append(
+            .log(.began(segment: segment, codec: codec, clockRate: 90_000, timestamp: time, arrival: arrival)))
+        segment += 1
+        if let size = entry.size, former?.entry.size != size { steps.append(.log(.size(size, timestamp: time))) }
+        if former?.rotation ?? .none != rotation { steps.append(.log(.rotation(rotation, timestamp: time))) }
+        flagLevel(of: entry, &steps)
+        builder = SegmentBuilder(new, usualDuration: Self.usualDuration, &steps)
+    }
+
+    private mutating func flagLevel(of entry: SampleEntry, _ steps: inout [RecordingStep]) {
+        guard case .h264(let sets, _, let size) = entry, let level = sets.first?[3], flagged != entry,
+            H264Level.exceeds(level, size)
+        else { return }
+        flagged = entry
+        steps.append(.log(.levelExceeded(level: level, size: size)))
+    }
+
+    // MARK: - Gaps
+
+    /// Packets are missing: nothing is stored before the next keyframe.
+    mutating func lose(
+        _ sequences: ClosedRange<Int64>?, _ reason: GapReason, at now: MonotonicTime, _ totals: inout RecordingTotals,
+        _ steps: inout [RecordingStep]
+    ) {
+        assembler.lose()
+        noteLost(frames: assembler.consumeDropped(), reason, &totals)
+        gap?.add(sequences, reason)
+        request(at: now, &steps)
+    }
+
+    private mutating func noteLost(frames: Int, _ reason: GapReason, _ totals: inout RecordingTotals) {
+        totals.framesLost += frames
+        // Nothing is missing before the first frame.
+        guard let last else { return }
+        if gap == nil {
+            gap = RecordingGap(reason: reason, from: last, to: last, packets: 0, frames: 0, milliseconds: 0)
+        }
+        gap?.frames += frames
+    }
+
+    private mutating func closeGap(
+        at time: Int64, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
+        guard var gap else { return }
+        self.gap = nil
+        gap.to = time
+        gap.milliseconds = max(0, time - gap.from) / 90
+        totals.gaps += 1
+        steps.append(.log(.gap(gap)))
+    }
+
+    private mutating func request(at now: MonotonicTime, _ steps: inout [RecordingStep]) {
+        if let lastRequest, now - lastRequest < Self.requestInterval { return }
+        lastRequest = now
+        steps.append(.requestKeyframe)
+    }
+
+    // MARK: - Ending
+
+    /// Nothing came for a while: what there is goes to the disk.
+    mutating func flush(_ steps: inout [RecordingStep]) { builder?.flush(&steps) }
+
+    /// Closes the open segment.
+    mutating func close(_ totals: inout RecordingTotals, _ steps: inout [RecordingStep]) {
+        guard var builder else { return }
+        builder.flush(&steps)
+        totals.bytes += builder.bytes
+        steps.append(
+            .log(
+                .ended(
+                    segment: totals.segments, samples: builder.sampleCount, bytes: builder.bytes, duration: builder.end)
+            ))
+        steps.append(.close)
+        totals.segments += 1
+        self.builder = nil
+        format = nil
+    }
+
+    /// Bytes of the open segment.
+    var openBytes: Int64 { builder?.bytes ?? 0 }
+
+    /// The file was lost: the next keyframe begins another.
+    mutating func abandonSegment(_ totals: inout RecordingTotals) {
+        guard builder != nil else { return }
+        builder = nil
+        format = nil
+        totals.segments += 1
+        assembler.lose()
+        noteLost(frames: assembler.consumeDropped(), .disk, &totals)
+    }
+}
+
+extension SampleEntry {
+    /// Whether samples of `next` may follow in one file. Decoders take H.264's sets from the file's head alone.
+    fileprivate func continues(as next: SampleEntry) -> Bool {
+        switch (self, next) {
+        case (.h264, .h264): self == next
+        case (.vp8, .vp8), (.vp9, .vp9), (.av1, .av1), (.opus, .opus): true
+        default: false
+        }
+    }
+}
+
+/// Finds out whether a video's frames are sent in another order than they are shown (B frames), which a single odd timestamp is not.
+private struct ReorderingWatch {
+    /// B frames come in every few frames; so many steps back in one second are no accident.
+    private static let limit = 5
+    private static let window = 30
+    private var steps = 0
+    private var frames = 0
+
+    mutating func isReordered(_ time: Int64, after last: Int64?) -> Bool {
+        frames += 1
+        if let last, time < last { steps += 1 }
+        if steps >= Self.limit { return true }
+        if frames >= Self.window { (frames, steps) = (0, 0) }
+        return false
+    }
+}
+
+/// The limits of H.264's levels (ITU-T H.264 table A-1).
+enum H264Level {
+    /// Level times ten: most macroblocks of a frame.
+    private static let frameSizes: [(level: UInt8, blocks: Int)] = [
+        (10, 99), (20, 396), (21, 792), (30, 1_620), (31, 3_600), (32, 5_120), (41, 8_192), (42, 8_704), (50, 22_080),
+        (52, 36_864),
+    ]
+
+    /// Whether frames of `size` are larger than `level` (ten times its number) permits.
+    static func exceeds(_ level: UInt8, _ size: VideoSize) -> Bool {
+        guard let limit = frameSizes.first(where: { level <= $0.level }) else { return false }
+        return ((size.width + 15) / 16) * ((size.height + 15) / 16) > limit.blocks
+    }
+}

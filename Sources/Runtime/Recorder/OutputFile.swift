@@ -1,0 +1,75 @@
+import Glibc
+import MP4
+import NetworkIO
+import Primitives
+
+/// A file that is written at places. Its writes block: only the recorder's thread uses it.
+struct OutputFile: ~Copyable {
+    private let descriptor: Int32
+
+    /// Opens the file at `path`; `isNew`: it must not be there yet.
+    init(_ path: String, isNew: Bool, appends: Bool = false) throws(SystemError) {
+        let flags = O_RDWR | O_CLOEXEC | (isNew ? O_CREAT | O_EXCL : appends ? O_CREAT | O_APPEND : 0)
+        descriptor = open(path, flags, 0o640)
+        guard descriptor >= 0 else { throw SystemError("open", code: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    func write(_ bytes: [UInt8], at offset: Int64) throws(SystemError) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                pwrite(descriptor, $0.baseAddress! + done, $0.count - done, off_t(offset) + done)
+            }
+            if count < 0 {
+                guard errno == EINTR else { throw SystemError("pwrite", code: errno) }
+            } else {
+                done += count
+            }
+        }
+    }
+
+    /// Appends to a file that was opened so.
+    func append(_ bytes: [UInt8]) throws(SystemError) { try write(bytes, at: 0) }
+
+    func read(_ length: Int, at offset: Int64) throws(SystemError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: length)
+        let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, length, off_t(offset)) }
+        guard count >= 0 else { throw SystemError("pread", code: errno) }
+        bytes.removeLast(length - count)
+        return bytes
+    }
+
+    var length: Int64 { max(0, Int64(lseek(descriptor, 0, SEEK_END))) }
+
+    func truncate(to length: Int64) throws(SystemError) {
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw SystemError("ftruncate", code: errno) }
+    }
+
+    /// Returns when everything that was written is on the disk.
+    func synchronize() throws(SystemError) {
+        guard fdatasync(descriptor) == 0 else { throw SystemError("fdatasync", code: errno) }
+    }
+
+    // MARK: - Finishing
+
+    /// Makes an ordinary file of a fragmented one, after cutting off what a crash left torn. What is finished stays as it is. Returns what it holds; nil
+    /// when it holds no sample.
+    @discardableResult
+    func finish() throws(SystemError) -> (samples: Int, duration: UInt64, timescale: UInt32)? {
+        var scan = MovieScan(fileLength: length)
+        while scan.outcome == nil {
+            let bytes = try read(scan.wanted.length, at: scan.wanted.offset)
+            scan.receive(bytes.span.bytes)
+        }
+        guard case .fragments(let table) = scan.outcome, let end = table.finish() else { return nil }
+        try truncate(to: table.end)
+        try write(end.table.bytes, at: end.table.offset)
+        // The header hides the fragments: the table must be there first.
+        try synchronize()
+        try write(end.header.bytes, at: end.header.offset)
+        try synchronize()
+        return (table.sampleCount, table.duration, table.timescale)
+    }
+}

@@ -1,0 +1,222 @@
+import Glibc
+import MP4
+import MediaControl
+import NetworkIO
+import Primitives
+import Recording
+import Rooms
+
+/// One track on its way to the disk: its recorder, its open file and its log. Belongs to the recorder's thread.
+final class RecordedTrack {
+    /// What the rest of the server is told.
+    enum News {
+        case gap(GapReason, milliseconds: Int64)
+        case requestKeyframe
+        case failed(String)
+        /// A file is finished, or something else changed that the summary shows.
+        case changed
+    }
+
+    let recording: String
+    let track: TrackID
+    private let folder: String
+    private let started: Int64
+    /// Wall clock minus monotonic clock, in milliseconds.
+    private let clockOffset: Int64
+    private var recorder = TrackRecorder()
+    private var file: OutputFile?
+    private var log: OutputFile?
+    /// The disk refused a write; another file is tried then.
+    private var brokenUntil: MonotonicTime?
+    private var fit = SenderClockFit()
+    /// What the summary shows.
+    private(set) var summary: RecordingSummary.Track
+    private(set) var bytesWritten: UInt64 = 0
+    private let encode: @Sendable (LogLine) -> [UInt8]
+
+    /// After a failure of the disk.
+    private static let retryInterval = TimeInterval.seconds(10)
+
+    init(
+        _ info: TrackInfo, track: TrackID, recording: RecordingSummary, folder: String, clockOffset: Int64,
+        encode: @escaping @Sendable (LogLine) -> [UInt8]
+    ) {
+        self.recording = recording.sid
+        self.track = track
+        self.folder = folder
+        started = recording.startedAt
+        self.clockOffset = clockOffset
+        self.encode = encode
+        summary = RecordingSummary.Track(info)
+        log = try? OutputFile("\(folder)/\(info.sid).jsonl", isNew: false, appends: true)
+    }
+
+    // MARK: - Input
+
+    func receive(_ header: RecordBatch.Header, _ content: [UInt8], at now: MonotonicTime) -> [News] {
+        var steps: [RecordingStep] = []
+        guard isUsable(at: now, &steps) else { return [] }
+        switch header.kind {
+        case .packet: recorder.receive(content.span.bytes, arrival: header.arrival, into: &steps)
+        case .anchor:
+            recorder.receive(
+                ClockAnchor(timestamp: header.timestamp, ntp: header.ntp, arrival: header.arrival), into: &steps)
+        case .gap: recorder.noteGap(.overload, at: header.arrival, into: &steps)
+        case .ended: return []
+        }
+        return carryOut(steps, at: now)
+    }
+
+    func advance(to now: MonotonicTime) -> [News] {
+        var steps: [RecordingStep] = []
+        guard brokenUntil == nil else { return [] }
+        recorder.advance(to: now, into: &steps)
+        return carryOut(steps, at: now)
+    }
+
+    /// Nothing more comes.
+    func finish(at now: MonotonicTime) -> [News] {
+        var steps: [RecordingStep] = []
+        if brokenUntil == nil { recorder.finish(at: now, into: &steps) }
+        let news = carryOut(steps, at: now)
+        summary.ended = true
+        return news
+    }
+
+    private func isUsable(at now: MonotonicTime, _ steps: inout [RecordingStep]) -> Bool {
+        guard let until = brokenUntil else { return true }
+        guard now >= until else { return false }
+        brokenUntil = nil
+        recorder.noteGap(.disk, at: now, into: &steps)
+        return true
+    }
+
+    // MARK: - Steps
+
+    private func carryOut(_ steps: [RecordingStep], at now: MonotonicTime) -> [News] {
+        var news: [News] = []
+        do throws(SystemError) {
+            for step in steps { try carryOut(step, &news) }
+        } catch {
+            // What is whole stays; the rest of this step's bytes is lost with what follows until the next try.
+            news.append(.failed(error.code == ENOSPC ? "disk_full" : "disk_error"))
+            try? finishFile(&news)
+            recorder.abandonSegment()
+            brokenUntil = now + Self.retryInterval
+        }
+        summary.framesWritten = recorder.totals.framesWritten
+        summary.framesLost = recorder.totals.framesLost
+        return news
+    }
+
+    private func carryOut(_ step: RecordingStep, _ news: inout [News]) throws(SystemError) {
+        switch step {
+        case .open(let segment):
+            let name = RecordingFolder.fileName(track: summary.sid, segment: segment)
+            file = try OutputFile("\(folder)/\(name)", isNew: true)
+        case .write(let write):
+            guard file != nil else { return }
+            try file?.write(write.bytes, at: write.offset)
+            bytesWritten += UInt64(write.bytes.count)
+        case .close: try finishFile(&news)
+        case .log(let note): try take(note, &news)
+        case .requestKeyframe: news.append(.requestKeyframe)
+        case .fail(let fault):
+            summary.fault = fault.rawValue
+            news.append(.failed(fault.rawValue))
+        }
+    }
+
+    private func finishFile(_ news: inout [News]) throws(SystemError) {
+        guard file != nil else { return }
+        defer { file = nil }
+        try file?.finish()
+        if let last = summary.files.indices.last {
+            summary.files[last].bytes = file?.length
+            summary.files[last].senderMicroseconds = fit.microseconds(
+                at: summary.files[last].rtpTime, clockRate: summary.files[last].clockRate)
+        }
+        news.append(.changed)
+    }
+
+    /// Stops what the disk has no room for.
+    func fail(_ reason: String, at now: MonotonicTime) -> [News] {
+        var steps: [RecordingStep] = []
+        recorder.finish(at: now, into: &steps)
+        var news = carryOut(steps, at: now)
+        summary.fault = reason
+        summary.ended = true
+        news.append(.failed(reason))
+        return news
+    }
+
+    // MARK: - The log
+
+    private func take(_ note: RecordingNote, _ news: inout [News]) throws(SystemError) {
+        var line = LogLine(note, clockOffset: clockOffset)
+        switch note {
+        case .began(let segment, let codec, let rate, let time, let arrival):
+            summary.files.append(
+                RecordingSummary.File(
+                    name: RecordingFolder.fileName(track: summary.sid, segment: segment), codec: codec.name,
+                    startMilliseconds: wall(arrival) - started, rtpTime: time, clockRate: Int(rate),
+                    rotation: summary.files.last?.rotation ?? 0))
+            news.append(.changed)
+        case .anchor(let time, let ntp, _): fit.add(time: time, ntp: ntp)
+        case .gap(let gap):
+            summary.gapCount += 1
+            if summary.gaps.count < RecordingSummary.Track.maximumGaps { summary.gaps.append(self.gap(gap)) }
+            news.append(.gap(gap.reason, milliseconds: gap.milliseconds))
+        case .size(let size, _):
+            guard let last = summary.files.indices.last else { break }
+            summary.files[last].width = size.width
+            summary.files[last].height = size.height
+        case .rotation(let rotation, _):
+            if let last = summary.files.indices.last { summary.files[last].rotation = rotation.rawValue }
+        case .clockStep: fit = SenderClockFit()
+        case .levelExceeded: summary.levelExceeded = true
+        case .ended(_, let samples, _, let duration):
+            guard let last = summary.files.indices.last else { break }
+            summary.files[last].samples = samples
+            summary.files[last].durationMilliseconds = duration * 1_000 / Int64(summary.files[last].clockRate)
+        }
+        line.track = summary.sid
+        try log?.append(encode(line) + [UInt8(ascii: "\n")])
+    }
+
+    private func gap(_ gap: RecordingGap) -> RecordingSummary.Gap {
+        let file = summary.files.last
+        let rate = Int64(file?.clockRate ?? 90_000)
+        let since = (gap.from - (file?.rtpTime ?? gap.from)) * 1_000 / rate
+        return RecordingSummary.Gap(
+            reason: gap.reason.rawValue, atMilliseconds: (file?.startMilliseconds ?? 0) + since,
+            milliseconds: gap.milliseconds, packets: gap.packets, frames: gap.frames,
+            firstSequence: gap.sequences?.lowerBound, lastSequence: gap.sequences?.upperBound)
+    }
+
+    private func wall(_ moment: MonotonicTime) -> Int64 { moment.milliseconds + clockOffset }
+}
+
+extension RecordingSummary.Track {
+    /// A track of which nothing was recorded yet.
+    init(_ info: TrackInfo) {
+        self.init(
+            sid: info.sid, participant: info.participant, identity: info.identity, name: info.name,
+            source: info.source.rawValue, kind: info.kind.rawValue)
+    }
+}
+
+extension Codec {
+    /// As logs and the API name it.
+    var name: String {
+        switch self {
+        case .opus: "opus"
+        case .red: "red"
+        case .vp8: "vp8"
+        case .vp9: "vp9"
+        case .h264: "h264"
+        case .av1: "av1"
+        case .otherAudio: "other"
+        }
+    }
+}

@@ -1,0 +1,150 @@
+public import Logging
+import MediaControl
+public import MediaWorkers
+public import NetworkIO
+import Primitives
+public import RoomService
+public import Rooms
+import Synchronization
+
+/// How summaries and lines of logs are written and read: the edges' JSON.
+public struct RecordingCodec: Sendable {
+    let encode: @Sendable (RecordingSummary) -> [UInt8]
+    let decode: @Sendable ([UInt8]) -> RecordingSummary?
+    let encodeLine: @Sendable (LogLine) -> [UInt8]
+
+    /// A codec of these parts.
+    public init(
+        encode: @escaping @Sendable (RecordingSummary) -> [UInt8],
+        decode: @escaping @Sendable ([UInt8]) -> RecordingSummary?,
+        encodeLine: @escaping @Sendable (LogLine) -> [UInt8]
+    ) {
+        self.encode = encode
+        self.decode = decode
+        self.encodeLine = encodeLine
+    }
+}
+
+/// Writes what rooms record into files, on a thread of its own, and keeps the books.
+public final class Recorder: RecordingPlane {
+    private let books: RecordingBooks
+    private let thread: RecorderThread
+    private let loop: Mutex<LoopThread?>
+    private let news: AsyncStream<RecorderThread.News>
+    private let endNews: @Sendable () -> Void
+    /// Expired recordings are looked for this often.
+    private static let sweepInterval = Duration.seconds(60)
+
+    /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
+    public init(
+        _ configuration: RecorderConfiguration, rings: [RecordRing], codec: RecordingCodec, logger: Logger
+    ) throws(SystemError) {
+        let (stream, continuation) = AsyncStream<RecorderThread.News>.makeStream(
+            bufferingPolicy: .bufferingOldest(100_000))
+        books = try RecordingBooks(configuration, codec, logger: logger)
+        let thread = try RecorderThread(rings: rings, books: books, news: continuation)
+        self.thread = thread
+        news = stream
+        endNews = { continuation.finish() }
+        loop = Mutex(try LoopThread(name: "recorder", cpu: nil) { thread.run() })
+    }
+
+    // MARK: - For rooms
+
+    public func admit() throws(RoomError) {
+        let admits = books.admits
+        guard admits.tracks else {
+            throw RoomError(
+                .overloaded, "as many tracks are recorded as the server may record", retryAfter: .seconds(30))
+        }
+        guard admits.disk else {
+            throw RoomError(
+                .diskFull, "the disk has less room left than recordings must leave free", retryAfter: .seconds(60))
+        }
+    }
+
+    public func apply(_ effect: RecordingEffect, room: String, roomSID: String) {
+        switch effect {
+        case .started(let info):
+            let summary = RecordingSummary(
+                sid: info.sid, state: .recording, room: room, roomSid: roomSID, participant: info.scope.participant,
+                track: info.scope.track, sources: info.scope.sources.map { $0.map(\.rawValue).sorted() },
+                startedAt: info.startedAt)
+            books.add(summary)
+            thread.post(.begin(summary))
+        case .track(let recording, let stream, let track, let info):
+            thread.post(.track(recording: recording, stream: stream, track: track, info))
+        case .refused(let recording, let info, let reason):
+            thread.post(.refused(recording: recording, info, reason))
+        case .stopped(let info): thread.post(.end(recording: info.sid))
+        }
+    }
+
+    /// Tells `rooms` what happens, and deletes what has expired, until the recorder stops.
+    public func run(_ rooms: RoomService) async {
+        let sweeper = Task { [books] in
+            while !Task.isCancelled {
+                books.deleteExpired(now: MonotonicClock.wallMilliseconds())
+                try? await Task.sleep(for: Self.sweepInterval)
+            }
+        }
+        for await item in news {
+            if let event = item.event {
+                await rooms.recordingHappened(event, room: item.room, roomSID: item.roomSID)
+            }
+            if let track = item.keyframe { await rooms.requestKeyframe(of: track, room: item.room) }
+        }
+        sweeper.cancel()
+    }
+
+    /// Finishes every file. Blocks until that is done: nothing more comes from the workers then.
+    public func stop() {
+        thread.post(.stop)
+        let running = loop.withLock { loop in
+            defer { loop = nil }
+            return loop
+        }
+        running?.join()
+        endNews()
+    }
+
+    // MARK: - For the API
+
+    /// Recordings, the newest first.
+    public var recordings: [RecordingSummary] { books.all }
+
+    /// One recording; nil when there is none.
+    public subscript(sid: String) -> RecordingSummary? { books[sid] }
+
+    /// Figures for metrics.
+    public var statistics: RecorderStatistics { books.statistics }
+
+    /// Deletes a recording that has ended; false when there is none.
+    public func delete(_ sid: String) -> Bool { books.delete(sid) }
+
+    /// A file of a recording for reading; nil when it has none of this name.
+    public func file(_ name: String, of sid: String) -> RecordingFile? {
+        guard let summary = books[sid], summary.tracks.contains(where: { $0.files.contains { $0.name == name } })
+        else { return nil }
+        return RecordingFile("\(books.folder(of: summary))/\(name)")
+    }
+}
+
+/// A file of a recording that is read.
+public final class RecordingFile: Sendable {
+    private let path: String
+    /// Bytes of it when it was opened.
+    public let length: Int64
+
+    init?(_ path: String) {
+        guard let file = try? OutputFile(path, isNew: false) else { return nil }
+        self.path = path
+        length = file.length
+    }
+
+    /// At most `length` bytes from `offset` on; fewer at the end, none when it cannot be read any more.
+    public func read(_ length: Int, at offset: Int64) -> [UInt8] {
+        guard let file = try? OutputFile(path, isNew: false) else { return [] }
+        return (try? file.read(length, at: offset)) ?? []
+    }
+}

@@ -1,0 +1,37 @@
+public import Primitives
+
+/// Where recordings go and how many there may be.
+public struct RecorderConfiguration: Sendable, Hashable {
+    /// The folder; it is made where it is not there.
+    public var directory: String
+    /// Tracks that are recorded at a time.
+    public var maximumTracks = 500
+    /// Bytes of the disk that recordings leave free.
+    public var reserveBytes: Int64 = 1 << 30
+    /// Finished recordings are deleted after this; zero: never.
+    public var keptFor = TimeInterval.zero
+
+    /// Recordings in `directory`.
+    public init(directory: String) { self.directory = directory }
+}
+
+/// What the recorder has done; for metrics.
+public struct RecorderStatistics: Sendable, Hashable {
+    /// Recordings in progress.
+    public var recordings = 0
+    /// Tracks that are being recorded.
+    public var tracks = 0
+    public var bytesWritten: UInt64 = 0
+    public var filesFinished: UInt64 = 0
+    public var gaps: UInt64 = 0
+    public var failures: UInt64 = 0
+    /// Bytes in the workers' rings, as last seen.
+    public var queuedBytes = 0
+    /// The longest that a record waited in a ring within the last second.
+    public var lag = TimeInterval.zero
+    /// Free bytes on the disk, as last seen.
+    public var freeBytes: Int64 = 0
+
+    /// Nothing.
+    public init() {}
+}

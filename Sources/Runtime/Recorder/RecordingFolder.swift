@@ -1,0 +1,97 @@
+import Glibc
+import NetworkIO
+
+/// Where recordings lie.
+///
+/// ```text
+/// <root>/<room sid>/<recording sid>/recording.json         what there is (RecordingSummary), replaced as a whole
+///                                   <track sid>.000.mp4    files of a track, counted
+///                                   <track sid>.jsonl      its log: a line for each sender report, gap, size …
+/// ```
+/// Names are ids that the server made; nothing that a client chose is part of a path.
+struct RecordingFolder: Sendable {
+    let root: String
+
+    init(_ root: String) { self.root = root }
+
+    /// Whether `name` is an id of the server's, or a file name made of one: never a path.
+    static func isSafe(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.count <= 64 && !name.hasPrefix(".")
+            && name.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0)
+                    || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".")
+            }
+    }
+
+    /// The folder of a recording.
+    func folder(room: String, recording: String) -> String {
+        precondition(Self.isSafe(room) && Self.isSafe(recording), "ids of the server's are names")
+        return "\(root)/\(room)/\(recording)"
+    }
+
+    /// The name of a track's file.
+    static func fileName(track: String, segment: Int) -> String {
+        let number = String(segment)
+        return "\(track).\(String(repeating: "0", count: max(0, 3 - number.count)))\(number).mp4"
+    }
+
+    func make(_ folder: String) throws(SystemError) {
+        var path = ""
+        for part in folder.split(separator: "/", omittingEmptySubsequences: false) {
+            path += path.isEmpty && part.isEmpty ? "" : (path.isEmpty && !folder.hasPrefix("/") ? "" : "/") + part
+            guard !path.isEmpty, mkdir(path, 0o750) != 0, errno != EEXIST else { continue }
+            throw SystemError("mkdir", code: errno)
+        }
+    }
+
+    /// Replaces a file as a whole.
+    func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
+        let new = path + ".new"
+        unlink(new)
+        do {
+            let file = try OutputFile(new, isNew: true)
+            try file.write(bytes, at: 0)
+        }
+        guard rename(new, path) == 0 else { throw SystemError("rename", code: errno) }
+    }
+
+    /// The bytes of a file; nil when it cannot be read.
+    func contents(_ path: String) -> [UInt8]? {
+        guard let file = try? OutputFile(path, isNew: false) else { return nil }
+        return try? file.read(Int(file.length), at: 0)
+    }
+
+    /// Deletes a recording's folder, and its room's when that is empty.
+    func delete(room: String, recording: String) {
+        let folder = folder(room: room, recording: recording)
+        for name in names(in: folder) { unlink("\(folder)/\(name)") }
+        rmdir(folder)
+        rmdir("\(root)/\(room)")
+    }
+
+    /// Every recording: the ids of its room and its own.
+    func recordings() -> [(room: String, recording: String)] {
+        names(in: root).flatMap { room in names(in: "\(root)/\(room)").map { (room, $0) } }
+    }
+
+    /// The names in a folder that the server can have made.
+    func names(in folder: String) -> [String] {
+        guard let directory = opendir(folder) else { return [] }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if Self.isSafe(name) { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// Bytes that may still be written; nil when the folder cannot be looked at.
+    var freeBytes: Int64? {
+        var status = statvfs()
+        guard statvfs(root, &status) == 0 else { return nil }
+        return Int64(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+    }
+}

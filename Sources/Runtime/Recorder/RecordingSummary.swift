@@ -1,0 +1,97 @@
+/// What is known of one recording: the sidecar `recording.json` beside its files, and what the API shows.
+public struct RecordingSummary: Codable, Sendable, Hashable {
+    /// How far a recording has come.
+    public enum State: String, Codable, Sendable, Hashable, CaseIterable {
+        /// It goes on.
+        case recording
+        /// All its files are finished.
+        case ready
+        /// It has no file.
+        case empty
+    }
+
+    /// A part of a track that is missing.
+    public struct Gap: Codable, Sendable, Hashable {
+        /// `loss`, `overload`, `disk` or `format`.
+        public var reason: String
+        /// When it begins, after the recording's first moment.
+        public var atMilliseconds: Int64
+        public var milliseconds: Int64
+        public var packets: Int
+        public var frames: Int
+        /// First and last sequence number that are missing, as the recorder counts them.
+        public var firstSequence: Int64?
+        public var lastSequence: Int64?
+    }
+
+    /// One file of a track.
+    public struct File: Codable, Sendable, Hashable {
+        /// Its name in the recording's folder.
+        public var name: String
+        public var codec: String
+        /// When its first sample arrived, after the recording's first moment.
+        public var startMilliseconds: Int64
+        /// The publisher's clock at its first sample, in microseconds since 1900, by sender reports; files of one publisher are aligned by it.
+        public var senderMicroseconds: Int64?
+        /// RTP time of its first sample, as the log beside it counts.
+        public var rtpTime: Int64
+        public var clockRate: Int
+        public var width: Int?
+        public var height: Int?
+        /// Degrees clockwise by which a player turns it.
+        public var rotation: Int
+        /// Once it is finished.
+        public var durationMilliseconds: Int64?
+        public var bytes: Int64?
+        public var samples: Int?
+    }
+
+    /// One track.
+    public struct Track: Codable, Sendable, Hashable {
+        /// `TR_…`.
+        public var sid: String
+        /// `PA_…`.
+        public var participant: String
+        public var identity: String
+        public var name: String
+        public var source: String
+        public var kind: String
+        public var files: [File] = []
+        /// The first of them; `gapCount` says how many there are.
+        public var gaps: [Gap] = []
+        public var gapCount = 0
+        public var framesWritten = 0
+        public var framesLost = 0
+        /// Why it is not recorded, or not any more.
+        public var fault: String?
+        /// The video has more samples per frame than its level permits.
+        public var levelExceeded: Bool?
+        /// Nothing more comes.
+        public var ended = false
+
+        /// More gaps than these are counted and stand in the log only.
+        static let maximumGaps = 1_000
+    }
+
+    /// Of this form.
+    public var version = 1
+    /// `RC_…`.
+    public var sid: String
+    public var state: State
+    /// The room's name, and which life of it.
+    public var room: String
+    public var roomSid: String
+    /// What was asked for: the only participant, the only track, the sources; nil: all.
+    public var participant: String?
+    public var track: String?
+    public var sources: [String]?
+    /// Milliseconds since 1970.
+    public var startedAt: Int64
+    public var endedAt: Int64?
+    /// `stopped`; `crash`: the server ended without finishing the files, which was done at its next start.
+    public var ended: String?
+    public var tracks: [Track] = []
+
+    /// Bytes of finished files.
+    public var bytes: Int64 { tracks.flatMap(\.files).reduce(0) { $0 + ($1.bytes ?? 0) } }
+}

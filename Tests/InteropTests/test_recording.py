@@ -1,0 +1,181 @@
+"""Recordings of real browsers' calls, through the server, read by ffmpeg and by GStreamer."""
+import asyncio
+import json
+import pathlib
+import random
+import re
+import subprocess
+import time
+import urllib.request
+
+import imageio_ffmpeg
+import pytest
+
+from conftest import running
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.tokens import admin_token, token
+
+BENCH = pathlib.Path(__file__).parents[2] / ".build/release/bench"
+GST_READ = pathlib.Path(__file__).parent / "support/gst_read.py"
+
+
+@pytest.fixture
+def recording_server(tmp_path):
+    with running(extra=f"recording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n") as server:
+        server.recordings = tmp_path / "recordings"
+        yield server
+
+
+def ffmpeg(path):
+    """(frames or audio packets decoded, seconds, errors) of a file; ffmpeg stops at nothing, but tells."""
+    done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-v", "info", "-i", str(path), "-fps_mode", "passthrough", "-f", "null", "-"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    frames = re.findall(r"frame=\s*(\d+)", done.stderr)
+    seconds = [float(h) * 3600 + float(m) * 60 + float(s) for h, m, s in re.findall(r"time=(\d+):(\d+):([\d.]+)", done.stderr)]
+    errors = [line for line in done.stderr.splitlines() if re.search(r"error|corrupt|invalid|non.?monoton", line, re.I)]
+    return int(frames[-1]) if frames else 0, seconds[-1], errors
+
+
+def gstreamer(path):
+    done = subprocess.run(["/usr/bin/python3", str(GST_READ), str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def recording(server, sid):
+    status, found = server.api("GET", f"/v1/recordings/{sid}")
+    assert status == 200, found
+    return found
+
+
+async def finished(server, sid, timeout_s=15):
+    deadline = time.monotonic() + timeout_s
+    while (found := recording(server, sid))["state"] == "recording":
+        assert time.monotonic() < deadline, found
+        await asyncio.sleep(0.2)
+    return found
+
+
+def path_of(server, found, file):
+    return server.recordings / found["roomSid"] / found["sid"] / file["name"]
+
+
+@pytest.mark.parametrize("codec", ["vp8", "h264"])
+def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreamer(recording_server, codec):
+    """Simulcast, one viewer, a recording of everything; members are told; every stored frame decodes in both readers, and audio and video are aligned."""
+    server = recording_server
+
+    async def call():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "lecture", "ada", codec=codec)
+            bob = await open_room(browser, server, "lecture", "bob", send="none")
+            await wait_for_video(bob)
+            status, begun = server.api("POST", "/v1/rooms/lecture/recordings", {})
+            assert status == 201 and begun["state"] == "recording", begun
+            await until(bob, "document.getElementById('recording').textContent === 'Recording'")
+            assert server.api("POST", "/v1/rooms/lecture/recordings", {})[0] == 409
+            await asyncio.sleep(8)
+            assert server.api("DELETE", f"/v1/recordings/{begun['sid']}")[0] == 204
+            await until(bob, "document.getElementById('recording').textContent === ''")
+            assert not ada.problems and not bob.problems
+            return await finished(server, begun["sid"])
+
+    found = asyncio.run(call())
+    assert found["state"] == "ready" and found["ended"] == "stopped"
+    kinds = {track["kind"]: track for track in found["tracks"]}
+    assert set(kinds) == {"audio", "video"}
+    for kind, track in kinds.items():
+        assert "fault" not in track and track["gapCount"] == 0, track
+        for file in track["files"]:
+            path = path_of(server, found, file)
+            frames, seconds, errors = ffmpeg(path)
+            read = gstreamer(path)
+            assert not errors, errors
+            print(f"figures: {codec} {kind} {file['samples']} samples, ffmpeg {frames} frames {seconds} s, GStreamer {read}")
+            if kind == "video":
+                assert file["codec"] == codec and frames == file["samples"] == read["buffers"]
+            assert abs(seconds - file["durationMilliseconds"] / 1000) < 0.1
+        assert sum(file["durationMilliseconds"] for file in track["files"]) > 6_000
+    # By the publisher's clock and by arrival the two begin equally far apart: lip sync needs the first, and the second says that it is right.
+    audio, video = kinds["audio"]["files"][0], kinds["video"]["files"][0]
+    by_sender = (video["senderMicroseconds"] - audio["senderMicroseconds"]) / 1000
+    by_arrival = video["startMilliseconds"] - audio["startMilliseconds"]
+    print(f"figures: video begins {by_sender} ms after audio by the sender's clock, {by_arrival} ms by arrival")
+    assert abs(by_sender - by_arrival) < 100
+    # Download, a part of it, and what is not there.
+    name = video["name"]
+    request = urllib.request.Request(f"{server.url}/v1/recordings/{found['sid']}/file?name={name}",
+                                     headers={"Authorization": f"Bearer {admin_token()}", "Range": "bytes=4-7"})
+    with urllib.request.urlopen(request) as reply:
+        assert reply.status == 206 and reply.read() == b"ftyp"
+    for other in ("..%2f..%2fmartlet.yaml", "recording.json", "%2e%2e"):
+        assert server.request("GET", f"/v1/recordings/{found['sid']}/file?name={other}", None, {"Authorization": f"Bearer {admin_token()}"})[0] == 404
+    assert server.request("GET", f"/v1/recordings/{found['sid']}", None, {"Authorization": f"Bearer {token('bob', 'lecture')}"})[0] == 403
+    assert server.api("DELETE", f"/v1/recordings/{found['sid']}")[0] == 204
+    assert not list(server.recordings.rglob("*.mp4"))
+
+
+def packets(path):
+    """(video packets, seconds) of a file, read but not decoded: the bench's frames are no pictures."""
+    done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", str(path), "-c", "copy", "-f", "null", "-"],
+                          capture_output=True, text=True, timeout=60)
+    frames = re.findall(r"frame=\s*(\d+)", done.stderr)
+    return (int(frames[-1]) if frames else 0), done.stderr
+
+
+def test_E16_a_hundred_writers_killed_at_random_leave_files_that_lack_at_most_two_seconds(tmp_path):
+    """Twenty processes at a time, each killed 1.5 to 3 s after its start; every file is read as it was left."""
+    random.seed(16)
+    worst = 0
+    for turn in range(5):
+        writers = []
+        for number in range(20):
+            folder = tmp_path / f"{turn}-{number}"
+            process = subprocess.Popen([BENCH, "record", str(folder), "1"], stdout=subprocess.PIPE)
+            process.stdout.readline()
+            writers.append((folder, process, time.monotonic(), random.uniform(1.5, 3)))
+        lived = {}
+        while len(lived) < len(writers):
+            for folder, process, started, life in writers:
+                if folder not in lived and time.monotonic() - started >= life:
+                    process.kill()
+                    lived[folder] = time.monotonic() - started
+            time.sleep(0.005)
+        for folder, process, _, _ in writers:
+            process.wait()
+            (path,) = folder.rglob("*.mp4")
+            count, output = packets(path)
+            worst = max(worst, lived[folder] - count / 30)
+            assert count and lived[folder] - count / 30 <= 2, output
+    print(f"figures: at most {worst:.2f} s missing after 100 kills")
+
+
+def test_E16_a_killed_server_leaves_files_that_play_and_finishes_them_at_its_next_start(tmp_path):
+    """kill -9 in the middle of a call: both readers play what was on the disk before anybody repairs it, at most 2 s are missing."""
+    with running(extra=f"recording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n") as server:
+        server.recordings = tmp_path / "recordings"
+
+        async def call():
+            async with chromium() as browser:
+                await open_room(browser, server, "lecture", "ada")
+                viewer = await open_room(browser, server, "lecture", "bob", send="none")
+                await wait_for_video(viewer)
+                _, begun = server.api("POST", "/v1/rooms/lecture/recordings", {})
+                await asyncio.sleep(6)
+                server.kill()
+                return begun["sid"]
+
+        sid = asyncio.run(call())
+        for path in server.recordings.rglob("*.mp4"):
+            _, seconds, errors = ffmpeg(path)
+            print(f"figures: {seconds} s of 6 s play before the repair")
+            assert seconds > 4 and not errors, errors
+            assert gstreamer(path)["end"] > 3.8
+        server.start()
+        found = recording(server, sid)
+        assert found["state"] == "ready" and found["ended"] == "crash"
+        for track in found["tracks"]:
+            for file in track["files"]:
+                assert file["durationMilliseconds"] > 4_000
+                assert ffmpeg(path_of(server, found, file))[1] > 4

@@ -1,0 +1,85 @@
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+@Suite("Recordings")
+struct RecordingRuleTests {
+    private func recorded(_ bench: RoomBench) -> [TrackID] {
+        bench.commands.compactMap { if case .record(let stream) = $0 { stream.track } else { nil } }
+    }
+
+    @Test(
+        "A recording takes the tracks that there are and those that come, members are told, and its end ends the streams"
+    )
+    func wholeRoom() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        _ = bench.takeCommands()
+        _ = bench.takeEvents(bob)
+        let info = try bench.step { (room, turn) throws(RoomError) in
+            try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        #expect(recorded(bench).count == 2)
+        let told = bench.takeEvents(bob).compactMap {
+            if case .roomUpdated(let room) = $0 { room.recordings } else { nil }
+        }
+        #expect(told == [[info]])
+        // The recorder knows of a stream before the worker is commanded.
+        #expect(bench.recordings.count == 3)
+        #expect(bench.recordings.first == .started(info))
+        try bench.offer(bob, [.audio("0")])
+        #expect(recorded(bench).count == 3)
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(info.sid, turn: &turn) }
+        let ended = bench.commands.filter { if case .endRecording = $0 { true } else { false } }
+        #expect(ended.count == 3)
+        #expect(bench.recordings.last == .stopped(info))
+        #expect(bench.room.recordingsInProgress.isEmpty)
+        #expect(throws: RoomError.self) {
+            try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(info.sid, turn: &turn) }
+        }
+        let words = bench.log.compactMap { if case .recording(let event) = $0 { event.kind } else { nil } }
+        #expect(words == [.started, .stopped])
+    }
+
+    @Test("A recording of a participant or of sources takes no other track, and a track is recorded once")
+    func scopes() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        try bench.offer(ada, [.audio("0"), .video("1")])
+        try bench.offer(bob, [.audio("0")])
+        _ = bench.takeCommands()
+        func start(_ scope: RecordingScope) throws(RoomError) -> RecordingInfo {
+            try bench.step { (room, turn) throws(RoomError) in try room.startRecording(scope, turn: &turn) }
+        }
+        let first = try start(RecordingScope(participant: "ada", sources: [.camera]))
+        #expect(first.scope.participant == bench.info(ada)?.sid)
+        #expect(recorded(bench).count == 1)
+        _ = try start(RecordingScope())
+        #expect(recorded(bench).count == 3)
+        let camera = try #require(bench.info(ada)?.tracks.last?.sid)
+        do throws(RoomError) {
+            _ = try start(RecordingScope(track: camera))
+            Issue.record("recorded twice")
+        } catch { #expect(error.code == .alreadyRecorded) }
+        // The whole room's recording goes on with what the first one leaves.
+        try bench.step { (room, turn) throws(RoomError) in try room.stopRecording(first.sid, turn: &turn) }
+        #expect(recorded(bench).count == 4)
+    }
+
+    @Test("The end of a room ends its recordings")
+    func roomEnds() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        try bench.offer(ada, [.audio("0")])
+        let info = try bench.step { (room, turn) throws(RoomError) in
+            try room.startRecording(RecordingScope(), turn: &turn)
+        }
+        try bench.step { (room, turn) throws(RoomError) in room.close(reason: .roomDeleted, turn: &turn) }
+        #expect(bench.recordings.last == .stopped(info))
+        #expect(bench.isOver)
+    }
+}
