@@ -208,10 +208,11 @@ def test_the_service_is_hardened_and_outlasts_its_drain():
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder, "lib/systemd/system/martlet.service")
         place.parent.mkdir(parents=True)
-        program = pathlib.Path(folder, "usr/bin/martlet")
-        program.parent.mkdir(parents=True)
-        program.touch()
-        program.chmod(0o755)
+        for name in ("usr/bin/martlet", "bin/sh"):
+            program = pathlib.Path(folder, name)
+            program.parent.mkdir(parents=True)
+            program.touch()
+            program.chmod(0o755)
         shutil.copy(unit, place)
         for target in ("multi-user.target", "network-online.target", "sysinit.target", "basic.target", "shutdown.target"):
             shutil.copy(f"/lib/systemd/system/{target}", place.parent)

@@ -127,7 +127,7 @@ struct RoomServiceTests {
         _ = try await slow.join(request("0"))
     }
 
-    @Test("K2: a draining server makes no rooms and serves its own; members hear of begin and end, without a roster, too")
+    @Test("K2: a draining server makes no rooms and serves its own; members are told, without a roster, too")
     func drain() async throws {
         let service = RoomService(media: plane)
         let ada = try await service.join(request("ada"))

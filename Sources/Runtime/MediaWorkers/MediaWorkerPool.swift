@@ -129,9 +129,11 @@ public final class MediaWorkerPool: Sendable {
         }
     }
 
-    /// Where clients reach `worker` over TCP: at its own port, which has the number of the UDP port also behind a port mapping, and at the shared one.
+    /// Where clients reach `worker` over TCP: at its own port, which has the number of the UDP port also behind a port mapping, and at the shared one. A
+    /// port that was discovered for UDP says nothing about TCP, so such an address counts only where the NAT keeps port numbers.
     public func tcpCandidates(of worker: MediaWorker) -> [SocketAddress] {
-        let own = acceptsTCP ? candidates(of: worker) : []
+        let found = discovered.withLock { $0[worker.index] }
+        let own = acceptsTCP ? candidates(of: worker).filter { $0.port == worker.port || !found.contains($0) } : []
         guard let acceptor else { return own }
         var shared: [SocketAddress] = []
         for address in candidates(of: worker) {
