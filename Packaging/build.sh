@@ -29,7 +29,7 @@ link() {
     mkdir -p "$out"
     # The list names the folder in which the build ran.
     sed "s|^.*/release/|$(readlink -f $build)/|" "$objects" > "$out/objects"
-    libraries=$(pkg-config --libs openssl libcurl sqlite3 libsrtp2 nice jansson libjwt yaml-0.1)
+    libraries=$(pkg-config --libs openssl libcurl sqlite3 libsrtp2 nice jansson libjwt yaml-0.1 libprotobuf-c zlib)
     # Like Debian's own programs: loaded at a random address, with tables that are read-only once they are filled in.
     # shellcheck disable=SC2086 # words of pkg-config
     swiftc -static-stdlib -emit-executable -module-name martlet -g -o "$program" "@$out/objects" \

@@ -71,7 +71,6 @@ struct Server {
             traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, load: load,
             codecs: [DataProtocol.martlet.name: MessageCoding.codec])
         try await restore(rules, rooms, logger)
-        let health = Health()
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
         let webhooksTask = Task { await webhooks.run() }
@@ -103,9 +102,9 @@ struct Server {
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             addresses: addresses, publicListener: publicListener,
             privateListener: HTTPServer(configuration: listeners.privateHTTP, logger: logger.named("private")),
-            health: health, logger: logger)
+            health: Health(), logger: logger)
         try await server.listen(context)
-        health.becomeReady()
+        server.health.becomeReady()
         server.report(configuration)
         return server
     }

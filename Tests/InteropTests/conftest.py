@@ -12,6 +12,38 @@ from support.server import Server  # noqa: E402
 SECONDS = int(os.environ.get("TEST_SECONDS", 120))
 
 
+class FailuresAtOnce:
+    """Names a failure when it happens: a run that is cut off has no summary."""
+
+    def __init__(self, config):
+        self.terminal = config.pluginmanager.get_plugin("terminalreporter")
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed and self.terminal:
+            self.terminal.write_line(f"\nFAILED at {report.when}: {report.nodeid}")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "waits: waits for timers or other programs most of its time, and judges no speed: may run beside others")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
+def waits(item):
+    return item.get_closest_marker("waits") is not None
+
+
+def pytest_itemcollected(item):
+    """For two processes (`-n 2 --dist loadgroup`): what loads the machine or judges media runs one after the other; beside it runs what is
+    marked `waits`, each file in one process because its fixtures cost time."""
+    item.add_marker(pytest.mark.xdist_group(item.path.stem if waits(item) else "alone"))
+
+
+def pytest_collection_modifyitems(items):
+    """The longest group first."""
+    items.sort(key=waits)
+
+
 @contextlib.contextmanager
 def running(**options):
     """A Martlet on loopback, stopped by SIGTERM at the end; its log must hold no error."""

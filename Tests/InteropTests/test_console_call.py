@@ -21,7 +21,10 @@ LOUD = "document.querySelector('#{place} meter').value > 0.2"
 async def choose_other(page, place, kind):
     """Chooses a device that is not in use; its name."""
     menu = MENU.format(place=place, kind=kind)
-    other, label = await page.evaluate(f"(() => {{ const menu = {menu}; const one = [...menu.options].findLast((it) => it.value !== menu.value && it.value !== 'default' && it.text !== 'fake_device_1'); return [one.value, one.text]; }})()")
+    fits = f"[...{menu}.options].findLast((it) => it.value !== {menu}.value && it.value !== 'default' && it.text !== 'fake_device_1')"
+    # The browser lists its devices when the menus are opened.
+    await until(page, f"Boolean({fits})")
+    other, label = await page.evaluate(f"(() => {{ const one = {fits}; return [one.value, one.text]; }})()")
     await page.select_option(f"#{place} select[data-kind={kind}]", other)
     return label
 

@@ -11,6 +11,8 @@ from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import KEY, SECRET, admin_token, token
 from support.wire import Wire
 
+pytestmark = pytest.mark.waits
+
 
 async def meeting(url, single):
     ada = await Client(url, "ada", single=single).connect()

@@ -5,6 +5,8 @@ import pytest
 from matrix.matrix import play_row
 from support.network import Lab
 
+pytestmark = pytest.mark.waits
+
 
 @pytest.fixture(scope="module")
 def lab():

@@ -30,7 +30,7 @@ prepare() {
         mount --bind -o ro Packaging "$2/packaging"
         printf "#!/bin/sh\nexit 101\n" > "$2/usr/sbin/policy-rc.d"
         chmod +x "$2/usr/sbin/policy-rc.d"
-        chroot "$2" /packaging/install-runtime.sh
+        env -u TMPDIR chroot "$2" /packaging/install-runtime.sh
         umount "$2/packaging" "$2/proc"
         rmdir "$2/packaging"
         rm "$2/usr/sbin/policy-rc.d"' - "$suite" "$made" "$mirror" > "$log" 2>&1; then
@@ -75,7 +75,7 @@ inside() {
     pivot_root . tmp/outside
     chroot . umount -l /tmp/outside
     chroot . rmdir /tmp/outside
-    exec chroot . "$@"
+    exec env -u TMPDIR chroot . "$@"
 }
 
 case "${1:-}" in

@@ -90,5 +90,5 @@ phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
 phase swift failures swift test "${strict[@]}" --skip-build
 phase server "tail -60" swift build -q "${strict[@]}" -c release --product martlet || exit
 phase bench "tail -60" swift build -q "${strict[@]}" -c release --product bench || exit
-phase interop cat .venv/bin/python -u -m pytest Tests/InteropTests -q -ra --color=no --durations=10 -p no:cacheprovider
+phase interop cat .venv/bin/python -u -m pytest Tests/InteropTests -n 2 --dist loadgroup -q -ra --color=no --durations=20 -p no:cacheprovider
 exit

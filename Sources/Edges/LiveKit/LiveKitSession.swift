@@ -2,9 +2,11 @@ import AccessTokens
 import EdgeSupport
 import HTTPServing
 import Logging
+import MediaControl
 import Primitives
 import RoomService
 import Rooms
+import Synchronization
 
 /// One socket of a participant that is in the room already. Requests are carried out one after the other; events are sent beside them.
 struct LiveKitSession: Sendable {
@@ -31,12 +33,16 @@ struct LiveKitSession: Sendable {
     /// Half of that: a client that is late has a good one.
     private static let tokenInterval = Duration.seconds(300)
 
+    /// How long after the end of the socket the word may come that the connection is closed: a loss and its repair.
+    private static let farewellTime = Duration.milliseconds(300)
+
     /// Serves the socket until it closes. Media goes on: the session is detached, not left.
     func run(on socket: some LiveKitSocket) async {
         for signal in greeting { socket.send(signal) }
         guard let stay else { return socket.close(code: 1000, reason: "join again") }
         await publishFirst(stay.session, socket)
-        let pump = Task { await self.pump(stay, to: socket) }
+        let farewell = Farewell()
+        let pump = Task { await self.pump(stay, to: socket, farewell) }
         let tokens = Task { await refreshTokens(of: stay.session, socket) }
         var budget = RequestBudget()
         for await message in socket.messages {
@@ -45,8 +51,14 @@ struct LiveKitSession: Sendable {
             budget = await Task { await serve(message, before, stay.session, socket) }.value
         }
         tokens.cancel()
+        // The words that close a connection and the end of the socket arrive in either order.
+        if !farewell.isSaid { try? await Task.sleep(for: Self.farewellTime) }
         pump.cancel()
-        await context.rooms.detach(stay.session, attachment: stay.attachment)
+        if farewell.isSaid {
+            await context.rooms.leave(stay.session)
+        } else {
+            await context.rooms.detach(stay.session, attachment: stay.attachment)
+        }
     }
 
     /// What the join itself brought: tracks, and the offer of the only connection.
@@ -80,9 +92,10 @@ struct LiveKitSession: Sendable {
     }
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
-    private func pump(_ stay: Stay, to socket: some LiveKitSocket) async {
+    private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ farewell: Farewell) async {
         var translator = EventTranslator(people: stay.people)
         for await event in stay.events {
+            farewell.note(event.event)
             for signal in translator.signals(for: event) { socket.send(signal) }
             guard case .ended = event.event else { continue }
             return socket.close(code: 1000, reason: "")
@@ -104,5 +117,19 @@ struct LiveKitSession: Sendable {
             socket.send(.refreshToken(token))
             guard (try? await Task.sleep(for: Self.tokenInterval)) != nil else { return }
         }
+    }
+}
+
+/// Whether the client has closed a peer connection (DTLS close_notify): one that goes without `leave`, as the Rust SDK does right after its join
+/// (measured), has left, while one whose network is lost closes nothing and may resume.
+private final class Farewell: Sendable {
+    private let said = Mutex(false)
+
+    var isSaid: Bool { said.withLock { $0 } }
+
+    func note(_ event: RoomEvent) {
+        guard case .connectionChanged(_, .closed, let reason) = event, reason == PeerEndReason.closedByPeer.rawValue
+        else { return }
+        said.withLock { $0 = true }
     }
 }

@@ -57,23 +57,25 @@ final class RecorderThread: Sendable {
         }
         var desk = RecorderDesk(books: books, news: news)
         var taken: [Order] = []
+        var waiting = [Int](repeating: 0, count: rings.count)
         var nextAdvance = MonotonicTime.zero
         while true {
             let now = MonotonicClock.now()
             let deadline = desk.isIdle ? MonotonicTime.distantFuture : now + Self.pollInterval
             let ready = poller.wait(until: deadline, now: now)
-            if poller.isReady(wake.descriptor, of: ready) {
-                wake.clear()
-                orders.drain(into: &taken)
-                for order in taken {
-                    guard desk.carryOut(order, at: MonotonicClock.now()) else {
-                        for ring in rings { desk.read(ring) }
-                        return desk.finishAll()
-                    }
+            if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
+            // A track is ordered before its first record is pushed. What waits before the orders are taken is therefore known after them, while the
+            // first keyframe of a track whose order came later would be lost.
+            for index in rings.indices { waiting[index] = rings[index].waiting }
+            orders.drain(into: &taken)
+            for order in taken {
+                guard desk.carryOut(order, at: MonotonicClock.now()) else {
+                    for ring in rings { desk.read(ring, upTo: ring.waiting) }
+                    return desk.finishAll()
                 }
-                taken.removeAll(keepingCapacity: true)
             }
-            for ring in rings { desk.read(ring) }
+            taken.removeAll(keepingCapacity: true)
+            for index in rings.indices { desk.read(rings[index], upTo: waiting[index]) }
             let later = MonotonicClock.now()
             guard later >= nextAdvance else { continue }
             nextAdvance = later + Self.advanceInterval
@@ -143,9 +145,9 @@ private struct RecorderDesk {
 
     // MARK: - Records
 
-    mutating func read(_ ring: RecordRing) {
-        // What comes meanwhile waits for the next round, so that orders get their turn.
-        var left = ring.waiting
+    /// Reads the first `byteCount` bytes; what came later waits for the next round, so that orders get their turn.
+    mutating func read(_ ring: RecordRing, upTo byteCount: Int) {
+        var left = byteCount
         books.sawQueue(left)
         guard left > 0 else { return }
         let now = MonotonicClock.now()

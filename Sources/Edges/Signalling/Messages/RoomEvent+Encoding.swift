@@ -30,19 +30,8 @@ extension RoomEvent {
             try fields.set("mid", mid)
             try fields.set("track", track)
             try fields.set("code", code.rawValue)
-        case .offer(let connection, let sdp, let tracks):
-            try fields.set("connection", connection)
-            try fields.set("sdp", sdp)
-            try fields.set("tracks", tracks)
-        case .sectionsNeeded(let connection, let audio, let video):
-            try fields.set("connection", connection)
-            try fields.set("audio", audio)
-            try fields.set("video", video)
+        case .offer, .sectionsNeeded, .connectionChanged: try encodeConnection(to: &fields)
         case .trackSubscribed(let track): try fields.set("track", track)
-        case .connectionChanged(let connection, let state, let reason):
-            try fields.set("connection", connection)
-            try fields.set("state", state.rawValue)
-            try fields.set("reason", reason)
         case .relayed(let from, let identity, let payload):
             try fields.set("from", from)
             try fields.set("identity", identity)
@@ -67,6 +56,24 @@ extension RoomEvent {
         case .ended(let reason, let message):
             try fields.set("reason", reason.rawValue)
             try fields.set("message", message)
+        }
+    }
+
+    private func encodeConnection(to fields: inout FieldWriter) throws {
+        switch self {
+        case .offer(let connection, let sdp, let tracks):
+            try fields.set("connection", connection)
+            try fields.set("sdp", sdp)
+            try fields.set("tracks", tracks)
+        case .sectionsNeeded(let connection, let audio, let video):
+            try fields.set("connection", connection)
+            try fields.set("audio", audio)
+            try fields.set("video", video)
+        case .connectionChanged(let connection, let state, let reason):
+            try fields.set("connection", connection)
+            try fields.set("state", state.rawValue)
+            try fields.set("reason", reason)
+        default: break
         }
     }
 

@@ -47,9 +47,7 @@ struct Downlink: ~Copyable {
     private static let waitingLength = 1_100
 
     /// Bytes of memory, including those outside the struct.
-    var memoryBytes: Int {
-        MemoryLayout<Self>.size + path.memoryBytes + allocator.memoryBytes
-    }
+    var memoryBytes: Int { MemoryLayout<Self>.size + path.memoryBytes + allocator.memoryBytes }
 
     // MARK: - Subscriptions
 
@@ -324,7 +322,9 @@ struct Downlink: ~Copyable {
 
     /// The peer is currently unreachable.
     mutating func abandonProbe() { path.abandonProbe() }
-    mutating func spendOnData(_ size: Int) { path.spent(size) }
+
+    /// Data channels have sent that many bytes over the path.
+    mutating func spendOnData(_ byteCount: Int) { path.spent(byteCount) }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
     mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }
