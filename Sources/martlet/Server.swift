@@ -69,7 +69,7 @@ struct Server {
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
             traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, load: load,
-            codecs: [DataProtocol.martlet.name: MessageCoding.codec])
+            codecs: Self.codecs)
         try await restore(rules, rooms, logger)
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
@@ -108,6 +108,11 @@ struct Server {
         server.report(configuration)
         return server
     }
+
+    /// How each protocol's clients write messages on data channels.
+    private static let codecs = [
+        DataProtocol.martlet.name: MessageCoding.codec, DataProtocol.liveKit.name: DataPackets.codec,
+    ]
 
     /// What the log begins with.
     private func report(_ configuration: Configuration) {

@@ -5,6 +5,7 @@ import signal
 import sys
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from support.server import Server  # noqa: E402
@@ -16,32 +17,42 @@ class FailuresAtOnce:
     """Names a failure when it happens: a run that is cut off has no summary."""
 
     def __init__(self, config):
-        self.terminal = config.pluginmanager.get_plugin("terminalreporter")
+        self.plugins = config.pluginmanager
 
     def pytest_runtest_logreport(self, report):
-        if report.failed and self.terminal:
-            self.terminal.write_line(f"\nFAILED at {report.when}: {report.nodeid}")
+        if report.failed:
+            self.plugins.get_plugin("terminalreporter").write_line(f"\nFAILED at {report.when}: {report.nodeid}")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "waits: waits for timers or other programs most of its time, and judges no speed: may run beside others")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FailuresAtOnce(config))
 
 
-def waits(item):
-    return item.get_closest_marker("waits") is not None
+#: Files whose tests wait for timers and other programs most of their time and judge no speed: each may run beside others.
+WAITING = {f"test_{name}" for name in (
+    "bad_input", "console_check", "console_policy", "console_sessions", "data", "discovery", "events", "guests", "h264", "helm", "ice_servers",
+    "limits", "livekit", "matrix", "monitoring", "package", "publish_only", "schema", "sessions", "signalling", "statistics")}
 
 
-def pytest_itemcollected(item):
-    """For two processes (`-n 2 --dist loadgroup`): what loads the machine or judges media runs one after the other; beside it runs what is
-    marked `waits`, each file in one process because its fixtures cost time."""
-    item.add_marker(pytest.mark.xdist_group(item.path.stem if waits(item) else "alone"))
+#: Files that judge loss, times or quality: last in their lane, when nothing runs beside them any more.
+JUDGING = {f"test_{name}" for name in (
+    "admission", "console_call", "cost", "first_frame", "layers", "levelling", "links", "loudest", "network", "recording", "tcp")}
 
 
 def pytest_collection_modifyitems(items):
-    """The longest group first."""
-    items.sort(key=waits)
+    items.sort(key=lambda item: item.path.stem in JUDGING)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """Two lanes (`-n 2 --dist loadscope`): in one, what loads the machine or judges media, one test after the other; beside it the files of `WAITING`,
+    each in one process because its fixtures cost time."""
+    class Lanes(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            stem = pathlib.Path(nodeid.split("::")[0]).stem
+            return stem if stem in WAITING else "alone"
+
+    return Lanes(config, log)
 
 
 @contextlib.contextmanager

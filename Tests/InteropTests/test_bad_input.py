@@ -21,8 +21,6 @@ from support.signalling import signal
 from support.tokens import admin_token, token
 from support.waiting import until_true
 
-pytestmark = pytest.mark.waits
-
 SEED = 20260
 
 

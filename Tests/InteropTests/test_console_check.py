@@ -1,16 +1,12 @@
 """The page that tries before a call whether it will work from here."""
 import asyncio
 
-import pytest
-
 from conftest import running
 from support.chromium import chromium, until
 from support.firefox import firefox
 from support.server import Server
 from support.tokens import admin_token, token
 from test_ice_servers import SECRET, coturn
-
-pytestmark = pytest.mark.waits
 
 DONE = "Boolean(window.martletCheck)"
 STEPS = "Object.fromEntries(martletCheck.steps.map((one) => [one.name, one]))"

@@ -8,8 +8,6 @@ from support.firefox import firefox
 from support.signalling import signal
 from support.tokens import token
 
-pytestmark = pytest.mark.waits
-
 #: The lines of what a change would do, one string.
 IMPACT = "document.querySelector('#policy-impact').innerText"
 CHANGES = "document.querySelector('#policy-changes').innerText"

@@ -2,14 +2,10 @@
 import asyncio
 import time
 
-import pytest
-
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.firefox import firefox
 from support.signalling import signal
 from support.tokens import token
-
-pytestmark = pytest.mark.waits
 
 ROWS = "[...document.querySelectorAll('#sessions-list tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))"
 

@@ -2,7 +2,6 @@
 import asyncio
 import json
 
-import pytest
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 
 import support.aiortc_client  # noqa: F401  (lets aioice use loopback)
@@ -11,8 +10,6 @@ from support.firefox import firefox
 from support.raw_page import SCRIPT, raw_member
 from support.signalling import signal
 from support.tokens import token
-
-pytestmark = pytest.mark.waits
 
 # Opens the two channels of Protocol.md section 11, keeps what arrives, and sends content that its receiver can check.
 DATA = r"""

@@ -12,8 +12,6 @@ from support.network import why_no_namespaces
 from support.server import ROOT, Server
 from support.tokens import token
 
-pytestmark = pytest.mark.waits
-
 CLIENT = ROOT / "Tests/InteropTests/support/aiortc_client.py"
 
 

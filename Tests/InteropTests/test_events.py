@@ -19,8 +19,6 @@ from support.bare import offer
 from support.signalling import signal
 from support.tokens import KEY, SECRET, admin_token, token
 
-pytestmark = pytest.mark.waits
-
 HOOK_SECRET = "a secret of this webhook"
 
 

@@ -2,8 +2,6 @@
 import asyncio
 import time
 
-import pytest
-
 from conftest import running
 from support.bare import offer
 from support.chromium import chromium, open_form, open_room, until
@@ -11,8 +9,6 @@ from support.signalling import signal
 from support.tokens import token
 from support.waiting import until_true
 from test_joining import joined, refused
-
-pytestmark = pytest.mark.waits
 
 
 def test_I1_a_guest_waits_on_the_page_until_a_moderator_lets_it_in_from_the_page():

@@ -9,8 +9,6 @@ from aiortc.codecs import h264
 from support.aiortc_client import Client, MovingPicture
 from support.tokens import token
 
-pytestmark = pytest.mark.waits
-
 SPS, PPS, IDR = 7, 8, 5
 
 

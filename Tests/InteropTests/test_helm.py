@@ -16,8 +16,6 @@ from helm_python import Chart
 from support.chart import CHART, COTURN, KEYS, SECRETS, environment, files, of, pods, render, server
 from support.server import BINARY, ROOT, free_ports
 
-pytestmark = pytest.mark.waits
-
 #: The oldest version that the chart allows, and the newest whose schemas are here.
 KUBERNETES = ["1.27.0", "1.31.0", "1.37.0"]
 INGRESS = {"http": {"ingress": {"enabled": True, "host": "rooms.example.org", "tlsSecret": "tls", "perPod": True}}}

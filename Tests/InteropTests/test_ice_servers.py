@@ -18,8 +18,6 @@ from support.chromium import chromium, open_room, until, wait_for_video
 from support.server import Server, free_ports
 from support.tokens import token
 
-pytestmark = pytest.mark.waits
-
 TURN = """
 ice_servers:
   - urls: ["turn:127.0.0.1:9", "turns:127.0.0.1:9?transport=tcp"]

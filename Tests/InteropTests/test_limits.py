@@ -20,8 +20,6 @@ from support.server import ROOT, Server
 from support.signalling import signal
 from support.tokens import token
 
-pytestmark = pytest.mark.waits
-
 OFFERS = [path.read_text() for path in sorted((ROOT / "Tests/Vectors/sdp").glob("*.sdp")) if "answer" not in path.name]
 PUBLISHING = (ROOT / "Tests/Vectors/sdp/gst122_whip_VP8.offer.sdp").read_text()
 

@@ -1,5 +1,6 @@
 """LiveKit's SDKs as they are, against the real server; each scenario is judged at the media."""
 import asyncio
+import base64
 import json
 import time
 import types
@@ -10,8 +11,6 @@ from support import livekit_sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import KEY, SECRET, admin_token, token
 from support.wire import Wire
-
-pytestmark = pytest.mark.waits
 
 
 async def meeting(url, single):
@@ -156,6 +155,9 @@ async def rights(url):
     await mute.sees("ada")
     with pytest.raises(Exception):
         await mute.publish_video(GREEN, size=(640, 360))
+    # With one connection and with two, of which only that for publishing is ever used.
+    lonely = await Client(url, "lonely", single=False, canSubscribe=False).connect()
+    await lonely.close()
     blind = await Client(url, "blind", canSubscribe=False).connect()
     await blind.publish_video(BLUE, size=(640, 360))
     await ada.sees("blind", BLUE)
@@ -231,6 +233,71 @@ def test_a_refused_client_learns_why(server):
     assert server.request("GET", f"/rtc/validate?access_token={token('ada', 'r', roomJoin=False)}")[0] == 401
     assert server.request("GET", "/settings/regions")[0] == 404
     assert server.request("GET", "/rtc")[0] == 404
+
+
+async def messages(url, single):
+    """publish_data, a text stream and RPC between SDKs; the first with martlet.v1 and from the server API, too."""
+    from livekit import api, rtc
+    from support.signalling import signal
+    ada = await Client(url, "ada", single=single).connect()
+    bob = await Client(url, "bob", single=single).connect()
+    # With two connections, that on which data goes exists from the first publication on.
+    for client in (ada, bob):
+        await client.room.local_participant.publish_data(b"hello", topic="first")
+
+    def got(client, topic):
+        return [(bytes(packet.data), packet.participant and packet.participant.identity, packet.kind)
+                for (packet,) in client.seen("data_received") if packet.topic == topic]
+
+    async def reaches(client, topic, content, sender, kind=rtc.DataPacketKind.KIND_RELIABLE):
+        await livekit_sdk.until(lambda: got(client, topic), f"{client.identity} gets {topic}")
+        assert got(client, topic) == [(content, sender, kind)]
+
+    async with signal(types.SimpleNamespace(url=url), token("paul", "r"), room="r") as paul:
+        await ada.room.local_participant.publish_data(bytes(range(256)), topic="all")
+        await reaches(bob, "all", bytes(range(256)), "ada")
+        _, seen = await paul.wait_for("data", topic="all", identity="ada")
+        assert base64.b64decode(seen["bytes"]) == bytes(range(256))
+        await ada.room.local_participant.publish_data(b"lossy", topic="lossy", reliable=False)
+        await reaches(bob, "lossy", b"lossy", "ada", rtc.DataPacketKind.KIND_LOSSY)
+        await ada.room.local_participant.publish_data(b"you", topic="one", destination_identities=["bob"])
+        await reaches(bob, "one", b"you", "ada")
+        assert not paul.of("data", topic="one") and not got(ada, "all"), "named receivers only, and never back to the sender"
+        reply, _ = await paul.request("data", topic="page", text="hé")
+        assert reply["type"] == "ok", reply
+        for client in (ada, bob):
+            await reaches(client, "page", "hé".encode(), "paul")
+    lk = api.LiveKitAPI(url, KEY, SECRET)
+    await lk.room.send_data(api.SendDataRequest(room="r", data=b"api", topic="api", destination_identities=["ada"]))
+    await lk.aclose()
+    await reaches(ada, "api", b"api", None)
+    assert not got(bob, "api")
+
+    texts = asyncio.Queue()
+    tasks = []
+
+    async def read(reader, identity):
+        texts.put_nowait((identity, await reader.read_all()))
+
+    bob.room.register_text_stream_handler("essay", lambda reader, identity: tasks.append(asyncio.create_task(read(reader, identity))))
+    essay = "".join(f"line {number}\n" for number in range(10_000))
+    await ada.room.local_participant.send_text(essay, topic="essay")
+    assert await asyncio.wait_for(texts.get(), 20) == ("ada", essay)
+
+    @bob.room.local_participant.register_rpc_method("double")
+    async def double(call):
+        assert call.caller_identity == "ada"
+        return call.payload * 2
+
+    assert await ada.room.local_participant.perform_rpc(destination_identity="bob", method="double", payload="ab") == "abab"
+    await ada.close()
+    await bob.close()
+    return len(essay)
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["v1", "v0"])
+def test_data_streams_and_rpc_go_between_sdks_and_data_between_protocols(server, single):
+    print(f"figures: a text stream of {livekit_sdk.run(messages, server.url, single)} characters arrived")
 
 
 async def mixed(url):

@@ -5,8 +5,6 @@ import pytest
 from matrix.matrix import play_row
 from support.network import Lab
 
-pytestmark = pytest.mark.waits
-
 
 @pytest.fixture(scope="module")
 def lab():

@@ -9,14 +9,10 @@ import time
 import urllib.parse
 import urllib.request
 
-import pytest
-
 from conftest import running
 from support.chromium import chromium, open_room, wait_for_video
 from support.server import ROOT, free_ports
 from support.tokens import token
-
-pytestmark = pytest.mark.waits
 
 RULES = ROOT / "Helm/martlet/rules/martlet.yaml"
 DASHBOARD = ROOT / "Helm/martlet/dashboards/martlet.json"

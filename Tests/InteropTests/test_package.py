@@ -17,8 +17,6 @@ from support.bare import offer
 from support.machine import SCRIPT, Machine
 from support.server import ROOT
 
-pytestmark = pytest.mark.waits
-
 PACKAGING = ROOT / "Packaging"
 HEALTH = "http://127.0.0.1:7881/healthz"
 

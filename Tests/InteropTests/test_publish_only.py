@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from support import bare
 from support.aiortc_client import Client, MovingPicture, Tone
 from support.browser_whip import open_whip
@@ -16,8 +14,6 @@ from support.server import Server
 from support.signalling import signal
 from support.tokens import token
 from support.waiting import until_true
-
-pytestmark = pytest.mark.waits
 
 AIORTC = pathlib.Path(__file__).parent / "support/aiortc_client.py"
 

@@ -4,11 +4,7 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 from support.tokens import admin_token
-
-pytestmark = pytest.mark.waits
 
 
 def test_I9_schemathesis_finds_no_deviation_from_the_openapi_document(server, tmp_path):

@@ -2,14 +2,10 @@
 import asyncio
 import time
 
-import pytest
-
 from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.signalling import signal
 from support.tokens import token
-
-pytestmark = pytest.mark.waits
 
 
 #: Nothing is encoded for so many milliseconds.

@@ -13,8 +13,6 @@ from support.signalling import signal
 from support.tokens import token
 from support.waiting import until_true
 
-pytestmark = pytest.mark.waits
-
 TOLD_WITHIN_S = 0.3
 
 

@@ -183,6 +183,20 @@ struct RecorderTests {
         #expect(recorder.recordings.isEmpty)
     }
 
+    @Test(
+        "What is pushed right after the order to record its track is recorded from its first packet, in fifty recorders"
+    )
+    func orderFirst() throws {
+        for _ in 0..<50 {
+            let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)
+            let recorder = try recorder(folder, ring)
+            begin(recorder)
+            audio(ring, packets: 3, ends: true)
+            recorder.stop()
+            #expect(recorder["RC_1"]?.tracks.map(\.framesWritten) == [3])
+        }
+    }
+
     @Test("E16: what a process left open is finished at the next start, and marked")
     func afterCrash() throws {
         let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)

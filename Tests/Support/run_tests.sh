@@ -2,11 +2,11 @@
 # Runs every test: Swift (unit, architecture, simulation, integration), then interop with real clients. Installs what is missing first.
 #
 # Whatever happens, the last line says "N passed, M failed, K skipped". The exit status is 0 only when M is 0 and both runners ran something.
-#   MARTLET_TEST_MINUTES=40   the whole run ends by then, and says which phase was cut off
+#   MARTLET_TEST_MINUTES=43   the whole run ends by then, and says which phase was cut off
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-minutes=${MARTLET_TEST_MINUTES:-40}
+minutes=${MARTLET_TEST_MINUTES:-43}
 deadline=$((SECONDS + minutes * 60))
 logs=$(mktemp -d)
 export LANG=${LANG:-C.UTF-8}
@@ -90,5 +90,5 @@ phase build "tail -60" swift build -q "${strict[@]}" --build-tests || exit
 phase swift failures swift test "${strict[@]}" --skip-build
 phase server "tail -60" swift build -q "${strict[@]}" -c release --product martlet || exit
 phase bench "tail -60" swift build -q "${strict[@]}" -c release --product bench || exit
-phase interop cat .venv/bin/python -u -m pytest Tests/InteropTests -n 2 --dist loadgroup -q -ra --color=no --durations=20 -p no:cacheprovider
+phase interop cat .venv/bin/python -u -m pytest Tests/InteropTests -n 2 --dist loadscope -q -ra --color=no --durations=20 -p no:cacheprovider
 exit

@@ -76,6 +76,7 @@ struct Entrance: Sendable {
         request.autoSubscribe = parameters.autoSubscribe
         request.wantsRoster = true
         request.wantsSpeakers = true
+        request.dataProtocol = .liveKit
         request.streamNames = .publisherAndTrack
         request.receivingConnection = parameters.receivingConnection
         request.offering = offering

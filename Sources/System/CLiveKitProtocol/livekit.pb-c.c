@@ -10607,7 +10607,7 @@ const ProtobufCEnumDescriptor livekit__data_packet__kind__descriptor =
   livekit__data_packet__kind__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[6] =
+static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[8] =
 {
   {
     "kind",
@@ -10629,6 +10629,18 @@ static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[6]
     offsetof(Livekit__DataPacket, value_case),
     offsetof(Livekit__DataPacket, user),
     &livekit__user_packet__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "speaker",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Livekit__DataPacket, value_case),
+    offsetof(Livekit__DataPacket, speaker),
+    NULL,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -10658,6 +10670,18 @@ static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[6]
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
+    "metrics",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    offsetof(Livekit__DataPacket, value_case),
+    offsetof(Livekit__DataPacket, metrics),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
     "sequence",
     16,
     PROTOBUF_C_LABEL_NONE,
@@ -10683,19 +10707,21 @@ static const ProtobufCFieldDescriptor livekit__data_packet__field_descriptors[6]
   },
 };
 static const unsigned livekit__data_packet__field_indices_by_name[] = {
-  3,   /* field[3] = destination_identities */
+  4,   /* field[4] = destination_identities */
   0,   /* field[0] = kind */
-  2,   /* field[2] = participant_identity */
-  5,   /* field[5] = participant_sid */
-  4,   /* field[4] = sequence */
+  5,   /* field[5] = metrics */
+  3,   /* field[3] = participant_identity */
+  7,   /* field[7] = participant_sid */
+  6,   /* field[6] = sequence */
+  2,   /* field[2] = speaker */
   1,   /* field[1] = user */
 };
 static const ProtobufCIntRange livekit__data_packet__number_ranges[3 + 1] =
 {
   { 1, 0 },
-  { 4, 2 },
-  { 16, 4 },
-  { 0, 6 }
+  { 8, 5 },
+  { 16, 6 },
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor livekit__data_packet__descriptor =
 {
@@ -10705,7 +10731,7 @@ const ProtobufCMessageDescriptor livekit__data_packet__descriptor =
   "Livekit__DataPacket",
   "livekit",
   sizeof(Livekit__DataPacket),
-  6,
+  8,
   livekit__data_packet__field_descriptors,
   livekit__data_packet__field_indices_by_name,
   3,  livekit__data_packet__number_ranges,

@@ -1,9 +1,11 @@
 import CLiveKitProtocol
 import EdgeSupport
+import Primitives
+import RoomService
 
 @testable import LiveKit
 
-/// A frame of LiveKit's signalling, and the same bytes as a join request and as a JSON body of the server API.
+/// A frame of LiveKit's signalling, and the same bytes as a join request, as a data packet and as a JSON body of the server API.
 func fuzzLiveKit(_ input: UnsafeRawBufferPointer) {
     let bytes = Array(input)
     if case .subscription(let tracks, _)? = ClientSignal(frame: bytes) {
@@ -12,6 +14,10 @@ func fuzzLiveKit(_ input: UnsafeRawBufferPointer) {
     _ = JoinParameters(single: String(decoding: bytes, as: UTF8.self))
     if let inflated = Gzip.inflate(bytes, atMost: 4_096) {
         precondition(inflated.count <= 4_096, "what is inflated is bounded")
+    }
+    if let message = DataPackets.codec.decode("_reliable", DataPayload(isText: false, bytes: bytes)) {
+        let sent = DataPackets.codec.encode(message)
+        precondition(sent.map { DataPackets.codec.decode("_reliable", $0) != nil } ?? true, "what is sent can be read")
     }
     guard let value = try? JSONCoding.decode(JSONValue.self, from: bytes), let written = messageJSON(value) else {
         return
@@ -43,8 +49,14 @@ extension Seeds {
                 update.track_sids = arena.list([arena.text("TR_1"), arena.text("TR_1")])
             }
         }
+        let data = arena.make(livekit__data_packet__init) { packet in
+            packet.value_case = LIVEKIT__DATA_PACKET__VALUE_USER
+            packet.user = arena.make(livekit__user_packet__init) { $0.payload = arena.bytes([1, 2, 3]) }
+            packet.n_destination_identities = 1
+            packet.destination_identities = arena.list([arena.text("bob")])
+        }
         return [
-            arena.packed(offer), arena.packed(subscription),
+            arena.packed(offer), arena.packed(subscription), arena.packed(data),
             Array(#"{"room":"r","identity":"ada","permission":{"canPublish":true},"attributes":{"a":"b"}}"#.utf8),
             Array("CAESAA==".utf8),
         ]

@@ -28,7 +28,8 @@ struct RoomServiceCalls: Sendable {
         case "MutePublishedTrack": try await mutePublishedTrack()
         case "UpdateParticipant": try await updateParticipant()
         case "UpdateSubscriptions": try await updateSubscriptions()
-        case "SendData", "ForwardParticipant", "MoveParticipant", "PerformRpc":
+        case "SendData": try await sendData()
+        case "ForwardParticipant", "MoveParticipant", "PerformRpc":
             throw TwirpError(.unimplemented, "\(method) is not available on this server")
         default: throw TwirpError(.badRoute, "livekit.RoomService has no method \(method)")
         }
@@ -122,6 +123,26 @@ struct RoomServiceCalls: Sendable {
         try checkModerates(name)
         return try await reply(
             room: asking { () async throws(RoomError) in try await rooms.setMetadata(metadata, ofRoom: name) })
+    }
+
+    /// To those who are named, or to everybody.
+    private func sendData() async throws(TwirpError) -> HTTPResponse {
+        let (name, data) = try body.read(livekit__send_data_request__init, livekit__send_data_request__unpack) {
+            message in
+            var to = [String](texts: message.destination_identities, message.n_destination_identities)
+            to += [String](texts: message.destination_sids, message.n_destination_sids)
+            return (
+                String(message.room),
+                RoomMessage(
+                    topic: message.optional_topic_case == LIVEKIT__SEND_DATA_REQUEST__OPTIONAL_TOPIC_TOPIC
+                        ? String(message.topic) : "",
+                    content: .binary([UInt8](message.data)),
+                    isReliable: message.kind != LIVEKIT__DATA_PACKET__KIND__LOSSY, to: to.isEmpty ? nil : to)
+            )
+        }
+        try checkModerates(name)
+        try await asking { () async throws(RoomError) in try await rooms.send(data, toRoom: name) }
+        return body.empty
     }
 
     private func reply(room info: RoomInfo) async throws(TwirpError) -> HTTPResponse {

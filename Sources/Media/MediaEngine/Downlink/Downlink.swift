@@ -59,7 +59,6 @@ struct Downlink: ~Copyable {
     var subscriptionCount: Int { list.count }
 
     mutating func add(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) { list.add(index, in: base) }
-
     mutating func remove(_ index: Int, in base: UnsafeMutablePointer<SubscriptionState>) {
         list.remove(index, in: base)
     }

@@ -1533,7 +1533,9 @@ struct  Livekit__TimedVersion
 
 typedef enum {
   LIVEKIT__DATA_PACKET__VALUE__NOT_SET = 0,
-  LIVEKIT__DATA_PACKET__VALUE_USER = 2
+  LIVEKIT__DATA_PACKET__VALUE_USER = 2,
+  LIVEKIT__DATA_PACKET__VALUE_SPEAKER = 3,
+  LIVEKIT__DATA_PACKET__VALUE_METRICS = 8
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DATA_PACKET__VALUE__CASE)
 } Livekit__DataPacket__ValueCase;
 
@@ -1549,6 +1551,8 @@ struct  Livekit__DataPacket
   Livekit__DataPacket__ValueCase value_case;
   union {
     Livekit__UserPacket *user;
+    ProtobufCBinaryData speaker;
+    ProtobufCBinaryData metrics;
   };
 };
 #define LIVEKIT__DATA_PACKET__INIT \

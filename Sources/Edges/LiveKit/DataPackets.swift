@@ -1,0 +1,86 @@
+import CLiveKitProtocol
+import Primitives
+public import RoomService
+public import Rooms
+
+extension DataProtocol {
+    /// LiveKit's SDKs: packets of protobuf on two channels that the client creates.
+    public static let liveKit = DataProtocol(name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy")
+}
+
+/// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
+///
+/// What an application sends as data (`publishData`) is a message to everybody in the room, whatever protocol they speak. Text and byte streams, RPC,
+/// chat and what is encrypted mean something to LiveKit's SDKs only: members that speak the protocol get them as they were sent, but for the sender,
+/// which the server states.
+public enum DataPackets {
+    /// On data channels.
+    public static let codec = MessageCodec(decode: decode, encode: encode)
+
+    private static func decode(_ label: String, _ payload: DataPayload) -> RoomMessage? {
+        guard !payload.isText, let packet = UnpackedMessage(payload.bytes, livekit__data_packet__unpack) else {
+            return nil
+        }
+        let isReliable = label != DataProtocol.liveKit.lossyLabel
+        return packet.read { packet in
+            var to = [String](texts: packet.destination_identities, packet.n_destination_identities)
+            if packet.value_case == LIVEKIT__DATA_PACKET__VALUE_USER, let user = packet.user?.pointee {
+                // Older SDKs name the receivers here.
+                if to.isEmpty { to = [String](texts: user.destination_identities, user.n_destination_identities) }
+                if to.isEmpty { to = [String](texts: user.destination_sids, user.n_destination_sids) }
+                return RoomMessage(
+                    topic: user.optional_topic_case == LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
+                        ? String(user.topic) : "",
+                    content: .binary([UInt8](user.payload)), isReliable: isReliable, to: to.isEmpty ? nil : to)
+            }
+            // Speakers are for the server to tell; metrics are for operators, who read the server's own. Nobody receives them.
+            let isForNobody = [LIVEKIT__DATA_PACKET__VALUE_SPEAKER, LIVEKIT__DATA_PACKET__VALUE_METRICS].contains(
+                packet.value_case)
+            return RoomMessage(
+                topic: "", content: .foreign(DataProtocol.liveKit.name, payload.bytes), isReliable: isReliable,
+                to: isForNobody ? [] : to.isEmpty ? nil : to)
+        }
+    }
+
+    private static func encode(_ message: RoomMessage) -> DataPayload? {
+        let payload: [UInt8]
+        switch message.content {
+        case .text(let text): payload = Array(text.utf8)
+        case .binary(let bytes): payload = bytes
+        case .foreign(DataProtocol.liveKit.name, let bytes): return restamp(bytes, message)
+        case .foreign: return nil
+        }
+        let arena = MessageArena()
+        let packet = arena.make(livekit__data_packet__init) { packet in
+            packet.value_case = LIVEKIT__DATA_PACKET__VALUE_USER
+            packet.user = arena.make(livekit__user_packet__init) { user in
+                user.payload = arena.bytes(payload)
+                user.optional_topic_case = LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
+                user.topic = arena.text(message.topic)
+                user.participant_sid = arena.text(message.participant ?? "")
+                user.participant_identity = arena.text(message.identity ?? "")
+            }
+            stamp(&packet, message, arena)
+        }
+        return DataPayload(isText: false, bytes: arena.packed(packet))
+    }
+
+    /// The packet as its sender wrote it, but for who sent it: receivers trust what it says.
+    private static func restamp(_ bytes: [UInt8], _ message: RoomMessage) -> DataPayload? {
+        guard let sent = UnpackedMessage(bytes, livekit__data_packet__unpack) else { return nil }
+        return sent.read { sent in
+            let arena = MessageArena()
+            let packet = arena.make(livekit__data_packet__init) { packet in
+                packet = sent
+                stamp(&packet, message, arena)
+            }
+            return DataPayload(isText: false, bytes: arena.packed(packet))
+        }
+    }
+
+    private static func stamp(_ packet: inout Livekit__DataPacket, _ message: RoomMessage, _ arena: MessageArena) {
+        packet.kind = message.isReliable ? LIVEKIT__DATA_PACKET__KIND__RELIABLE : LIVEKIT__DATA_PACKET__KIND__LOSSY
+        packet.participant_sid = arena.text(message.participant ?? "")
+        packet.participant_identity = arena.text(message.identity ?? "")
+    }
+}

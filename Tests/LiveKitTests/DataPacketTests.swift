@@ -1,0 +1,105 @@
+import CLiveKitProtocol
+import Primitives
+import RoomService
+import Rooms
+import Testing
+
+@testable import LiveKit
+
+@Suite("Messages on data channels")
+struct DataPacketTests {
+    private func packet(_ fill: (MessageArena, inout Livekit__DataPacket) -> Void) -> [UInt8] {
+        let arena = MessageArena()
+        return arena.packed(arena.make(livekit__data_packet__init) { fill(arena, &$0) })
+    }
+
+    private func decode(_ bytes: [UInt8], label: String = "_reliable") -> RoomMessage? {
+        DataPackets.codec.decode(label, DataPayload(isText: false, bytes: bytes))
+    }
+
+    @Test(
+        "What an application sends is a message with a topic to everybody, or to whom it names in the packet, or in its content as older SDKs do"
+    )
+    func user() throws {
+        for (outer, inner, expected) in [([], [], nil), (["bob"], ["carl"], ["bob"]), ([], ["carl"], ["carl"])]
+            as [([String], [String], [String]?)]
+        {
+            let bytes = packet { arena, packet in
+                packet.n_destination_identities = outer.count
+                packet.destination_identities = arena.list(outer.map(arena.text))
+                packet.value_case = LIVEKIT__DATA_PACKET__VALUE_USER
+                packet.user = arena.make(livekit__user_packet__init) { user in
+                    user.payload = arena.bytes([1, 0, 2])
+                    user.optional_topic_case = LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
+                    user.topic = arena.text("chat")
+                    user.n_destination_identities = inner.count
+                    user.destination_identities = arena.list(inner.map(arena.text))
+                }
+            }
+            let message = try #require(decode(bytes, label: "_lossy"))
+            #expect(
+                message == RoomMessage(topic: "chat", content: .binary([1, 0, 2]), isReliable: false, to: expected))
+        }
+    }
+
+    @Test(
+        "Content of another kind, known here or not, is passed on byte for byte, and its sender is who the server says, not who the packet says"
+    )
+    func foreign() throws {
+        // Field 99, a text, which no version of the schema has.
+        let unknown: [UInt8] = [0x9a, 0x06, 0x02, 0x68, 0x69]
+        let bytes =
+            packet { arena, packet in
+                packet.participant_identity = arena.text("mallory")
+                packet.sequence = 7
+            } + unknown
+        var message = try #require(decode(bytes))
+        #expect(message.content == .foreign("livekit", bytes))
+        #expect(message.to == nil)
+        message.participant = "PA_1"
+        message.identity = "ada"
+        let sent = try #require(DataPackets.codec.encode(message))
+        #expect(!sent.isText)
+        #expect(sent.bytes.count >= unknown.count && Array(sent.bytes.suffix(unknown.count)) == unknown)
+        guard let read = UnpackedMessage(sent.bytes, livekit__data_packet__unpack) else {
+            Issue.record("what is sent is a packet")
+            return
+        }
+        let (identity, sid, sequence) = read.read {
+            (String($0.participant_identity), String($0.participant_sid), $0.sequence)
+        }
+        #expect(identity == "ada" && sid == "PA_1" && sequence == 7)
+    }
+
+    @Test("Speakers and metrics that a client claims reach nobody")
+    func forNobody() throws {
+        for kind in [LIVEKIT__DATA_PACKET__VALUE_SPEAKER, LIVEKIT__DATA_PACKET__VALUE_METRICS] {
+            let bytes = packet { arena, packet in
+                packet.value_case = kind
+                packet.speaker = arena.bytes([10, 0])
+            }
+            #expect(decode(bytes)?.to == [])
+        }
+    }
+
+    @Test("Texts and bytes of members that speak another protocol arrive as what an application sends")
+    func others() throws {
+        for (content, bytes) in [(.text("hé"), Array("hé".utf8)), (.binary([0, 255]), [0, 255])]
+            as [(RoomMessage.Content, [UInt8])]
+        {
+            var message = RoomMessage(topic: "chat", content: content)
+            message.participant = "PA_1"
+            message.identity = "ada"
+            let sent = try #require(DataPackets.codec.encode(message))
+            let read = try #require(decode(sent.bytes))
+            #expect(read.topic == "chat" && read.content == .binary(bytes) && read.isReliable)
+        }
+    }
+
+    @Test("What is no packet is refused: a text, bytes that are cut off, a length beyond the end")
+    func malformed() {
+        #expect(DataPackets.codec.decode("_reliable", DataPayload(isText: true, bytes: [])) == nil)
+        #expect(decode([0x12, 0x7f]) == nil)
+        #expect(decode([0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]) == nil)
+    }
+}
