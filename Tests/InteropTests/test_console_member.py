@@ -233,7 +233,8 @@ def test_a_participants_page_is_drawn_in_firefox(development_server):
             await fox.open(f"{server.url}/#/rooms/call/participants/bob", size=(1000, 800))
             await fox.wait_for("document.querySelectorAll('#member-charts .span').length > 0")
             await fox.wait_for("[...document.querySelectorAll('#member-charts .line.own')].some((one) => one.getAttribute('d').includes('L'))", 40)
-            await fox.wait_for(f"{ANSWER}.includes('The best layer that the publisher sends.')", 40)
+            # Which layer that is depends on what two browsers leave of the machine; the words for each are judged in Chromium.
+            await fox.wait_for("document.querySelectorAll('#member-answer li .layer').length > 0", 40)
             assert await fox.evaluate("Math.min(...[...document.querySelectorAll('#member-charts svg')].map((one) => one.clientHeight))") >= 50
 
     asyncio.run(run())

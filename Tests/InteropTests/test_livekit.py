@@ -123,6 +123,8 @@ async def cut(url, port, single):
         await eye.more(10)
         carl = await Client(url, "carl", single=single).connect()
         await livekit_sdk.until(lambda: "carl" in bob.room.remote_participants, "bob knows carl")
+        # An SDK that is closed before it is connected says goodbye in no way at all.
+        await carl.sees("ada")
 
         before, started = eye.frames, time.monotonic()
         wire.cut()

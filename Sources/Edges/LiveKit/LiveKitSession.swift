@@ -33,8 +33,8 @@ struct LiveKitSession: Sendable {
     /// Half of that: a client that is late has a good one.
     private static let tokenInterval = Duration.seconds(300)
 
-    /// How long after the end of the socket the word may come that the connection is closed: a loss and its repair.
-    private static let farewellTime = Duration.milliseconds(300)
+    /// How long after the end of the socket the word may come that the connection is closed: longer than any round trip.
+    private static let farewellTime = Duration.seconds(1)
 
     /// Serves the socket until it closes. Media goes on: the session is detached, not left.
     func run(on socket: some LiveKitSocket) async {
