@@ -228,6 +228,21 @@ struct H264RecordingTests {
         #expect(samples[1].bytes == [0, 0, 0, 3, 0x41, 0x9a, 7])
     }
 
+    @Test("A delimiter in a packet of its own hides no keyframe, neither the first nor one after a loss")
+    func delimiters() {
+        var recorded = Recorded()
+        // 4 is lost.
+        for (first, timestamp) in [(0, UInt32(0)), (5, 6_000)] {
+            for (index, unit) in [[0x09, 0xf0], MadeFrame.sps720, MadeFrame.pps, [0x65, 0x88, 1]].enumerated() {
+                recorded.packet(
+                    .h264, sequence: first + index, timestamp: timestamp, marker: index == 3, unit,
+                    at: .seconds(Double(timestamp) / 90_000))
+            }
+        }
+        recorded.finish()
+        #expect(recorded.samples().map(\.isSync) == [true, true])
+    }
+
     @Test("E6: other parameter sets begin a new file with theirs; the same sets again do not")
     func newSets() {
         var recorded = Recorded()

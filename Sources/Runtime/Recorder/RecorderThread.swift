@@ -61,7 +61,8 @@ final class RecorderThread: Sendable {
         var nextAdvance = MonotonicTime.zero
         while true {
             let now = MonotonicClock.now()
-            let deadline = desk.isIdle ? MonotonicTime.distantFuture : now + Self.pollInterval
+            // The disk is looked at without recordings, too: a full one would refuse them for ever.
+            let deadline = now + (desk.isIdle ? RecorderDesk.lookInterval : Self.pollInterval)
             let ready = poller.wait(until: deadline, now: now)
             if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
             // A track is ordered before its first record is pushed. What waits before the orders are taken is therefore known after them, while the
@@ -99,7 +100,7 @@ private struct RecorderDesk {
     private var nextLook = MonotonicTime.zero
 
     /// How often the disk is looked at.
-    private static let lookInterval = TimeInterval.seconds(1)
+    static let lookInterval = TimeInterval.seconds(1)
 
     init(books: RecordingBooks, news: AsyncStream<RecorderThread.News>.Continuation) {
         self.books = books

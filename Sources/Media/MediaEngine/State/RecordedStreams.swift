@@ -19,8 +19,8 @@ struct RecordedStreams: ~Copyable {
         batch?.deallocate()
     }
 
-    /// Whether there is anything to hand on.
-    var hasRecords: Bool { batch.map { $0.pointee.used > 0 } ?? false }
+    /// Whether there is anything to hand on, or to ask: whoever had no room is asked again each turn, because nothing is written until there is some.
+    var hasRecords: Bool { batch.map { $0.pointee.used > 0 || !$0.pointee.hasAmpleRoom } ?? false }
 
     /// The stream with this id.
     subscript(id: SubscriptionID) -> Int? { index[id.rawValue] }

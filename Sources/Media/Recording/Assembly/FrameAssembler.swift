@@ -12,12 +12,20 @@ struct FrameAssembler {
         case av1(AV1TemporalUnit)
     }
 
+    private struct Picture {
+        let timestamp: UInt32
+        let arrival: MonotonicTime
+        var isBroken = false
+        /// Where a keyframe is awaited: whether one starts in it. A delimiter or other information may precede the start in a packet of its own.
+        var isAwaited: Bool
+    }
+
     /// The codec of the packets that it takes.
     let codec: Codec
     private let format: PayloadCodec
     private var payload: Payload
     /// The frame that is being put together.
-    private var current: (timestamp: UInt32, arrival: MonotonicTime, isBroken: Bool)?
+    private var current: Picture?
     /// Nothing can be stored before a keyframe.
     private(set) var awaitsKeyframe = true
     /// Frames that were not stored since `consumeDropped`.
@@ -47,16 +55,16 @@ struct FrameAssembler {
             breakFrame(timestamp, arrival)
             return frames
         }
-        if current == nil {
-            current = (timestamp, arrival, awaitsKeyframe && !summary.startsKeyframe)
-        }
+        if current == nil { current = Picture(timestamp: timestamp, arrival: arrival, isAwaited: !awaitsKeyframe) }
+        if summary.startsKeyframe { current?.isAwaited = true }
         if current?.isBroken == false, !append(bytes, summary) { current?.isBroken = true }
         if marker, let frame = finish() { frames.append(frame) }
         return frames
     }
 
     private mutating func breakFrame(_ timestamp: UInt32, _ arrival: MonotonicTime) {
-        current = (timestamp, current?.arrival ?? arrival, true)
+        current = Picture(
+            timestamp: timestamp, arrival: current?.arrival ?? arrival, isBroken: true, isAwaited: true)
     }
 
     private mutating func append(_ bytes: RawSpan, _ summary: PayloadSummary) -> Bool {
@@ -81,9 +89,10 @@ struct FrameAssembler {
         guard let open = current else { return nil }
         current = nil
         let whole = takeWhole()
-        guard !open.isBroken, let whole, whole.entry != nil || !awaitsKeyframe else {
+        let isLost = open.isBroken || !open.isAwaited
+        guard !isLost, let whole, whole.entry != nil || !awaitsKeyframe else {
             // Parameter sets alone are no frame.
-            if open.isBroken || !isSetsOnly { noteDropped() }
+            if isLost || !isSetsOnly { noteDropped() }
             return nil
         }
         awaitsKeyframe = false
