@@ -96,10 +96,11 @@ struct DataPacketTests {
         }
     }
 
-    @Test("What is no packet is refused: a text, bytes that are cut off, a length beyond the end")
+    @Test("What is no packet is refused: a text, bytes that are cut off, a length beyond the end, another channel")
     func malformed() {
         #expect(DataPackets.codec.decode("_reliable", DataPayload(isText: true, bytes: [])) == nil)
         #expect(decode([0x12, 0x7f]) == nil)
+        #expect(decode([], label: "_data_track") == nil)
         #expect(decode([0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]) == nil)
     }
 }

@@ -34,4 +34,16 @@ struct TranslatorTests {
     func demands(layers: [WantedLayer], enabled: [Bool]) {
         #expect(EventTranslator.demands(layers).map(\.isEnabled) == enabled)
     }
+
+    @Test("A client whose channel was closed because it read too slowly is told to connect anew")
+    func slowReceiver() throws {
+        var translator = EventTranslator(people: [])
+        let event = RoomEvent.channelClosed(connection: "main", label: "_reliable", reason: "receiverTooSlow")
+        let signals = translator.signals(for: SequencedEvent(sequence: 1, event: event))
+        #expect(signals.count == 1)
+        guard case .leave(_, .reconnect)? = signals.first else {
+            Issue.record("\(signals)")
+            return
+        }
+    }
 }

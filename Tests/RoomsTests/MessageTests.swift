@@ -46,6 +46,21 @@ struct MessageTests {
         bench.takeEvents(session).compactMap { if case .messageReceived(let message) = $0 { message } else { nil } }
     }
 
+    @Test("Signalling that carries no messages is sent none: who has no channel yet gets nothing")
+    func channelsOnly() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada")
+        let bob = try bench.join("bob") {
+            $0.dataProtocol = DataProtocol(
+                name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy", goesOverSignalling: false)
+        }
+        try bench.perform(.send(Self.text), ada)
+        #expect(Self.received(bob, &bench).isEmpty)
+        let peer = try Self.open(["_reliable"], bob, &bench)
+        try bench.perform(.send(Self.text), ada)
+        #expect(bench.messages.last?.receivers.map(\.peer) == [peer])
+    }
+
     @Test("A message goes over a channel to whom has one, over the socket to others, and not to its sender")
     func ways() throws {
         var bench = RoomBench()
@@ -119,7 +134,8 @@ struct MessageTests {
     @Test("What one protocol alone understands reaches only members that speak it")
     func foreign() throws {
         var bench = RoomBench()
-        let other = DataProtocol(name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy")
+        let other = DataProtocol(
+            name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy", goesOverSignalling: false)
         let ada = try bench.join("ada") { $0.dataProtocol = other }
         let bob = try bench.join("bob"), cleo = try bench.join("cleo") { $0.dataProtocol = other }
         let peer = try Self.open(["_reliable"], cleo, &bench)

@@ -5,7 +5,8 @@ public import Rooms
 
 extension DataProtocol {
     /// LiveKit's SDKs: packets of protobuf on two channels that the client creates.
-    public static let liveKit = DataProtocol(name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy")
+    public static let liveKit = DataProtocol(
+        name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy", goesOverSignalling: false)
 }
 
 /// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
@@ -18,10 +19,11 @@ public enum DataPackets {
     public static let codec = MessageCodec(decode: decode, encode: encode)
 
     private static func decode(_ label: String, _ payload: DataPayload) -> RoomMessage? {
-        guard !payload.isText, let packet = UnpackedMessage(payload.bytes, livekit__data_packet__unpack) else {
-            return nil
-        }
-        let isReliable = label != DataProtocol.liveKit.lossyLabel
+        let isReliable = label == DataProtocol.liveKit.reliableLabel
+        // Other channels carry frames of data tracks, which are not available.
+        guard isReliable || label == DataProtocol.liveKit.lossyLabel, !payload.isText,
+            let packet = UnpackedMessage(payload.bytes, livekit__data_packet__unpack)
+        else { return nil }
         return packet.read { packet in
             var to = [String](texts: packet.destination_identities, packet.n_destination_identities)
             if packet.value_case == LIVEKIT__DATA_PACKET__VALUE_USER, let user = packet.user?.pointee {

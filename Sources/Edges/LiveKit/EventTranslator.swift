@@ -33,6 +33,9 @@ struct EventTranslator: Sendable {
         case .connectionChanged(_, .closed, _):
             // Both sides have to forget it: the client cannot restart what is not there any more.
             return [.leave(.connectionTimeout, .reconnect)]
+        case .channelClosed:
+            // It read too slowly. SDKs open their channels once per connection, and would miss everything from here on.
+            return [.leave(.stateMismatch, .reconnect)]
         case .publicationRefused(_, _, let track, let code):
             var request = TrackRequest()
             request.clientID = track ?? ""
@@ -51,8 +54,8 @@ struct EventTranslator: Sendable {
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
             .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
-            // Data packets have no translation yet.
-            .messageReceived, .messageRefused, .channelClosed:
+            // Messages go over data channels alone, and the protocol has no word for a refusal.
+            .messageReceived, .messageRefused:
             return []
         }
     }

@@ -5,16 +5,20 @@ public struct DataProtocol: Sendable, Hashable {
     /// Labels of the channels for reliable and for lossy messages.
     public var reliableLabel: String
     public var lossyLabel: String
+    /// Whether its signalling carries messages for who has no channel.
+    public var goesOverSignalling: Bool
 
     /// A protocol with these channels.
-    public init(name: String, reliableLabel: String, lossyLabel: String) {
+    public init(name: String, reliableLabel: String, lossyLabel: String, goesOverSignalling: Bool) {
         self.name = name
         self.reliableLabel = reliableLabel
         self.lossyLabel = lossyLabel
+        self.goesOverSignalling = goesOverSignalling
     }
 
     /// Protocol.md section 11.
-    public static let martlet = DataProtocol(name: "martlet.v1", reliableLabel: "reliable", lossyLabel: "lossy")
+    public static let martlet = DataProtocol(
+        name: "martlet.v1", reliableLabel: "reliable", lossyLabel: "lossy", goesOverSignalling: true)
 }
 
 /// A message between members, or from the API to members.
