@@ -1,4 +1,5 @@
 """Starts the release build of Martlet on ports of its own and stops it by its process id."""
+import itertools
 import json
 import os
 import pathlib
@@ -20,16 +21,24 @@ for _name in [name for name in os.environ if name.startswith("MARTLET_")]:
     del os.environ[_name]
 
 
+#: Below the ports that the system gives out by itself, and a range for each process of pytest-xdist, so that nobody takes one before its server does.
+_PORTS = {"gw1": itertools.cycle(range(26_000, 32_000))}.get(os.environ.get("PYTEST_XDIST_WORKER"), itertools.cycle(range(20_000, 26_000)))
+
+
 def free_ports(count):
-    """Ports that nobody listens on now, for TCP and UDP."""
-    sockets = []
-    for _ in range(count):
-        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        s.bind(("127.0.0.1", 0))
-        sockets.append(s)
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Ports in a row that nobody listens on now, for TCP and UDP."""
+    ports = []
+    while len(ports) < count:
+        port = next(_PORTS)
+        if ports and port != ports[-1] + 1:
+            ports = []
+        try:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                with socket.socket(socket.AF_INET, kind) as one:
+                    one.bind(("127.0.0.1", port))
+            ports.append(port)
+        except OSError:
+            ports = []
     return ports
 
 
@@ -41,7 +50,7 @@ class Server:
         `development` starts it as `martlet serve --dev`, whose page makes tokens by itself. `nofile` is the hard limit on its descriptors."""
         self.host, self.namespace, self.workers, self.extra = host, namespace, workers, extra
         self.media, self.development, self.nofile = media or {}, development, nofile
-        self.http, self.private, self.udp = free_ports(3)
+        self.http, self.private, self.udp = free_ports(2 + max(workers, 1))[:3]
         self.folder = tempfile.TemporaryDirectory(prefix="martlet-")
         self.log_path = pathlib.Path(self.folder.name) / "log"
         self.process = None
