@@ -309,8 +309,7 @@ let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
     "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording",
     "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
-    "RoomService",
-    "TestSupport",
+    "RoomService", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

@@ -16,7 +16,6 @@ from conftest import running
 from support.chromium import chromium, open_room, until, wait_for_video
 from support.tokens import admin_token, token
 
-
 BENCH = pathlib.Path(__file__).parents[2] / ".build/release/bench"
 GST_READ = pathlib.Path(__file__).parent / "support/gst_read.py"
 
@@ -101,13 +100,13 @@ def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreame
                 assert file["codec"] == codec.lower() and frames == file["samples"] == read["buffers"]
             assert abs(seconds - file["durationMilliseconds"] / 1000) < 0.1
         assert sum(file["durationMilliseconds"] for file in track["files"]) > 6_000
-    # By the publisher's clock the two end together, when the recording does, wherever they begin: a video begins with the last keyframe, which may be some
-    # hundred milliseconds old.
+    # By the publisher's clock audio and video end together, when the recording does. They need not begin together: a video begins with its last keyframe,
+    # which may be some hundred milliseconds old.
     audio, video = kinds["audio"]["files"], kinds["video"]["files"]
     begin = (video[0]["senderMicroseconds"] - audio[0]["senderMicroseconds"]) / 1000
     apart = begin + sum(file["durationMilliseconds"] for file in video) - sum(file["durationMilliseconds"] for file in audio)
     print(f"figures: by the sender's clock the video begins {begin} ms and ends {apart:.0f} ms after the audio")
-    assert abs(apart) < 150, "three frames, and what a loaded machine adds"
+    assert abs(apart) < 100
     # Download, a part of it, and what is not there.
     name = video[0]["name"]
     request = urllib.request.Request(f"{server.url}/v1/recordings/{found['sid']}/file?name={name}",
@@ -131,8 +130,8 @@ def packets(path):
 
 @pytest.fixture
 def memory_disk():
-    """A folder whose disk is as fast as memory: a killed process loses what it had not written yet, not what the disk had not yet taken, and twenty
-    writers at a time wait for this machine's disk longer than they live."""
+    """A folder in memory: after a kill the kernel still writes to the disk what a process had written, so the disk is not what is tested, and twenty
+    writers at a time may wait for it longer than they live."""
     with tempfile.TemporaryDirectory(prefix="martlet-", dir="/dev/shm") as folder:
         yield pathlib.Path(folder)
 
@@ -191,4 +190,5 @@ def test_E16_a_killed_server_leaves_files_that_play_and_finishes_them_at_its_nex
         for track in found["tracks"]:
             for file in track["files"]:
                 assert file["durationMilliseconds"] > 4_000
-                assert ffmpeg(path_of(server, found, file))[1] > 4
+                repaired = path_of(server, found, file)
+                assert ffmpeg(repaired)[1] > 4 and gstreamer(repaired)["end"] > 3.8

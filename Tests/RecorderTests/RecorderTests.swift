@@ -160,7 +160,7 @@ struct RecorderTests {
     }
 
     @Test(
-        "A recording that is stopped has finished files, from the packet on that was pushed right after the order, and can be read and deleted"
+        "A stopped recording has finished files that begin with the first packet after the order, and can be read and deleted"
     )
     func whole() throws {
         let folder = TemporaryFolder(), ring = RecordRing(bytes: 1)

@@ -46,13 +46,13 @@ struct MessageTests {
         bench.takeEvents(session).compactMap { if case .messageReceived(let message) = $0 { message } else { nil } }
     }
 
-    @Test("Signalling that carries no messages is sent none: who has no channel yet gets nothing")
+    @Test("A member without a channel receives no message where its signalling carries none")
     func channelsOnly() throws {
         var bench = RoomBench()
         let ada = try bench.join("ada")
         let bob = try bench.join("bob") {
             $0.dataProtocol = DataProtocol(
-                name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy", goesOverSignalling: false)
+                name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy", signallingCarriesMessages: false)
         }
         try bench.perform(.send(Self.text), ada)
         #expect(Self.received(bob, &bench).isEmpty)
@@ -135,7 +135,7 @@ struct MessageTests {
     func foreign() throws {
         var bench = RoomBench()
         let other = DataProtocol(
-            name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy", goesOverSignalling: false)
+            name: "other", reliableLabel: "_reliable", lossyLabel: "_lossy", signallingCarriesMessages: false)
         let ada = try bench.join("ada") { $0.dataProtocol = other }
         let bob = try bench.join("bob"), cleo = try bench.join("cleo") { $0.dataProtocol = other }
         let peer = try Self.open(["_reliable"], cleo, &bench)

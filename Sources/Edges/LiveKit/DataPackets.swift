@@ -6,14 +6,13 @@ public import Rooms
 extension DataProtocol {
     /// LiveKit's SDKs: packets of protobuf on two channels that the client creates.
     public static let liveKit = DataProtocol(
-        name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy", goesOverSignalling: false)
+        name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy", signallingCarriesMessages: false)
 }
 
 /// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
 ///
-/// What an application sends as data (`publishData`) is a message to everybody in the room, whatever protocol they speak. Text and byte streams, RPC,
-/// chat and what is encrypted mean something to LiveKit's SDKs only: members that speak the protocol get them as they were sent, but for the sender,
-/// which the server states.
+/// Data that an application publishes (`publishData`) is a message to members of any protocol. Text and byte streams, RPC, chat and encrypted packets
+/// are forwarded unchanged, except for the sender, and only to members that speak this protocol.
 public enum DataPackets {
     /// On data channels.
     public static let codec = MessageCodec(decode: decode, encode: encode)
@@ -35,7 +34,7 @@ public enum DataPackets {
                         ? String(user.topic) : "",
                     content: .binary([UInt8](user.payload)), isReliable: isReliable, to: to.isEmpty ? nil : to)
             }
-            // Speakers are for the server to tell; metrics are for operators, who read the server's own. Nobody receives them.
+            // Only the server announces speakers, and clients' metrics have no reader here: nobody receives either.
             let isForNobody = [LIVEKIT__DATA_PACKET__VALUE_SPEAKER, LIVEKIT__DATA_PACKET__VALUE_METRICS].contains(
                 packet.value_case)
             return RoomMessage(
@@ -67,7 +66,7 @@ public enum DataPackets {
         return DataPayload(isText: false, bytes: arena.packed(packet))
     }
 
-    /// The packet as its sender wrote it, but for who sent it: receivers trust what it says.
+    /// The packet with its true sender: receivers trust these fields.
     private static func restamp(_ bytes: [UInt8], _ message: RoomMessage) -> DataPayload? {
         guard let sent = UnpackedMessage(bytes, livekit__data_packet__unpack) else { return nil }
         return sent.read { sent in

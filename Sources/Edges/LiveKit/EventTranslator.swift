@@ -34,7 +34,7 @@ struct EventTranslator: Sendable {
             // Both sides have to forget it: the client cannot restart what is not there any more.
             return [.leave(.connectionTimeout, .reconnect)]
         case .channelClosed:
-            // It read too slowly. SDKs open their channels once per connection, and would miss everything from here on.
+            // The client read too slowly. SDKs create their channels once per connection, so only a new one receives messages again.
             return [.leave(.stateMismatch, .reconnect)]
         case .publicationRefused(_, _, let track, let code):
             var request = TrackRequest()
@@ -54,7 +54,7 @@ struct EventTranslator: Sendable {
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
             .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
-            // Messages go over data channels alone, and the protocol has no word for a refusal.
+            // Messages use data channels only, and the protocol has no message for a refusal.
             .messageReceived, .messageRefused:
             return []
         }

@@ -33,16 +33,16 @@ struct LiveKitSession: Sendable {
     /// Half of that: a client that is late has a good one.
     private static let tokenInterval = Duration.seconds(300)
 
-    /// How long after the end of the socket the word may come that the connection is closed: longer than any round trip.
-    private static let farewellTime = Duration.seconds(1)
+    /// How long after the end of its socket a client's close_notify may arrive: longer than usual round trips.
+    private static let closeNotifyDelay = Duration.seconds(1)
 
     /// Serves the socket until it closes. Media goes on: the session is detached, not left.
     func run(on socket: some LiveKitSocket) async {
         for signal in greeting { socket.send(signal) }
         guard let stay else { return socket.close(code: 1000, reason: "join again") }
         await publishFirst(stay.session, socket)
-        let farewell = Farewell()
-        let pump = Task { await self.pump(stay, to: socket, farewell) }
+        let closure = ConnectionClosure()
+        let pump = Task { await self.pump(stay, to: socket, closure) }
         let tokens = Task { await refreshTokens(of: stay.session, socket) }
         var budget = RequestBudget()
         for await message in socket.messages {
@@ -51,14 +51,12 @@ struct LiveKitSession: Sendable {
             budget = await Task { await serve(message, before, stay.session, socket) }.value
         }
         tokens.cancel()
-        // The words that close a connection and the end of the socket arrive in either order.
-        if !farewell.isSaid { try? await Task.sleep(for: Self.farewellTime) }
+        // The end of the socket and close_notify arrive in either order.
+        if !closure.isObserved { try? await Task.sleep(for: Self.closeNotifyDelay) }
         pump.cancel()
-        if farewell.isSaid {
-            await context.rooms.leave(stay.session)
-        } else {
-            await context.rooms.detach(stay.session, attachment: stay.attachment)
-        }
+        // A socket that took over keeps the session.
+        guard await context.rooms.detach(stay.session, attachment: stay.attachment), closure.isObserved else { return }
+        await context.rooms.leave(stay.session)
     }
 
     /// What the join itself brought: tracks, and the offer of the only connection.
@@ -92,10 +90,10 @@ struct LiveKitSession: Sendable {
     }
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
-    private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ farewell: Farewell) async {
+    private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ closure: ConnectionClosure) async {
         var translator = EventTranslator(people: stay.people)
         for await event in stay.events {
-            farewell.note(event.event)
+            closure.observe(event.event)
             for signal in translator.signals(for: event) { socket.send(signal) }
             guard case .ended = event.event else { continue }
             return socket.close(code: 1000, reason: "")
@@ -120,16 +118,18 @@ struct LiveKitSession: Sendable {
     }
 }
 
-/// Whether the client has closed a peer connection (DTLS close_notify): one that goes without `leave`, as the Rust SDK does right after its join
-/// (measured), has left, while one whose network is lost closes nothing and may resume.
-private final class Farewell: Sendable {
-    private let said = Mutex(false)
+/// Whether the client has closed a peer connection (DTLS close_notify).
+///
+/// The Rust SDK closes its connection without sending `leave` when it is closed right after its join (measured): such a client has left. One that loses its
+/// network closes nothing, and may resume.
+private final class ConnectionClosure: Sendable {
+    private let observed = Mutex(false)
 
-    var isSaid: Bool { said.withLock { $0 } }
+    var isObserved: Bool { observed.withLock { $0 } }
 
-    func note(_ event: RoomEvent) {
+    func observe(_ event: RoomEvent) {
         guard case .connectionChanged(_, .closed, let reason) = event, reason == PeerEndReason.closedByPeer.rawValue
         else { return }
-        said.withLock { $0 = true }
+        observed.withLock { $0 = true }
     }
 }

@@ -2,8 +2,8 @@
 
     /usr/bin/python3 gst_read.py FILE [--packets]     prints {"buffers": 60, "end": 2.0, "kinds": ["video/x-raw"]}
 
---packets: demuxed only. In a file that is still in fragments, GStreamer 1.22's demuxer guesses another frame rate with each fragment, and its VP8 decoder
-begins anew where that changes, which only a keyframe survives (measured); the decoder of ffmpeg shows that the packets are whole.
+--packets: demultiplex only. For each fragment of an unfinished file GStreamer 1.22 derives another frame rate, and its VP8 decoder restarts when that
+changes, so it drops everything up to the next keyframe (measured). ffmpeg decodes the same packets.
 """
 import json
 import sys

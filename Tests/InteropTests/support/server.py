@@ -21,12 +21,13 @@ for _name in [name for name in os.environ if name.startswith("MARTLET_")]:
     del os.environ[_name]
 
 
-#: Below the ports that the system gives out by itself, and a range for each process of pytest-xdist, so that nobody takes one before its server does.
-_PORTS = {"gw1": itertools.cycle(range(26_000, 32_000))}.get(os.environ.get("PYTEST_XDIST_WORKER"), itertools.cycle(range(20_000, 26_000)))
+#: Below Linux's ephemeral ports, and a range for each of the two test processes: no other program takes a port before its server does.
+_FIRST_PORT = 26_000 if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" else 20_000
+_PORTS = itertools.cycle(range(_FIRST_PORT, _FIRST_PORT + 6_000))
 
 
 def free_ports(count):
-    """Ports in a row that nobody listens on now, for TCP and UDP."""
+    """Consecutive ports that are free now, for TCP and UDP."""
     ports = []
     while len(ports) < count:
         port = next(_PORTS)

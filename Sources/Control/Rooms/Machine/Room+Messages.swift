@@ -91,7 +91,9 @@ extension Room {
             if case .foreign(let name, _) = message.content, member.options.dataProtocol.name != name { continue }
             if let channel = member.channel(isReliable: message.isReliable) {
                 channels.append(channel)
-            } else if member.options.dataProtocol.goesOverSignalling, message.byteCount <= context.limits.relayBytes {
+            } else if member.options.dataProtocol.signallingCarriesMessages,
+                message.byteCount <= context.limits.relayBytes
+            {
                 roster.notify(session, .messageReceived(message), &turn)
             }
         }

@@ -5,20 +5,20 @@ public struct DataProtocol: Sendable, Hashable {
     /// Labels of the channels for reliable and for lossy messages.
     public var reliableLabel: String
     public var lossyLabel: String
-    /// Whether its signalling carries messages for who has no channel.
-    public var goesOverSignalling: Bool
+    /// Whether a member without a channel receives messages over its signalling connection.
+    public var signallingCarriesMessages: Bool
 
     /// A protocol with these channels.
-    public init(name: String, reliableLabel: String, lossyLabel: String, goesOverSignalling: Bool) {
+    public init(name: String, reliableLabel: String, lossyLabel: String, signallingCarriesMessages: Bool) {
         self.name = name
         self.reliableLabel = reliableLabel
         self.lossyLabel = lossyLabel
-        self.goesOverSignalling = goesOverSignalling
+        self.signallingCarriesMessages = signallingCarriesMessages
     }
 
     /// Protocol.md section 11.
     public static let martlet = DataProtocol(
-        name: "martlet.v1", reliableLabel: "reliable", lossyLabel: "lossy", goesOverSignalling: true)
+        name: "martlet.v1", reliableLabel: "reliable", lossyLabel: "lossy", signallingCarriesMessages: true)
 }
 
 /// A message between members, or from the API to members.

@@ -19,7 +19,7 @@ struct RecordedStreams: ~Copyable {
         batch?.deallocate()
     }
 
-    /// Whether there is anything to hand on, or to ask: whoever had no room is asked again each turn, because nothing is written until there is some.
+    /// Whether `handOn` is due: there are records, or the recorder had no room. Nothing is written until it has, so only a further `handOn` ends that.
     var hasRecords: Bool { batch.map { $0.pointee.used > 0 || !$0.pointee.hasAmpleRoom } ?? false }
 
     /// The stream with this id.

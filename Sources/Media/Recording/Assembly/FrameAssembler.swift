@@ -12,12 +12,14 @@ struct FrameAssembler {
         case av1(AV1TemporalUnit)
     }
 
-    private struct Picture {
+    private struct OpenFrame {
         let timestamp: UInt32
         let arrival: MonotonicTime
+        /// Whether a packet of it is missing or malformed.
         var isBroken = false
-        /// Where a keyframe is awaited: whether one starts in it. A delimiter or other information may precede the start in a packet of its own.
-        var isAwaited: Bool
+        /// Whether decoding can begin with it or go on to it: false while a keyframe is awaited and none has started in it. An access unit delimiter may
+        /// precede the start in a packet of its own.
+        var isDecodable: Bool
     }
 
     /// The codec of the packets that it takes.
@@ -25,7 +27,7 @@ struct FrameAssembler {
     private let format: PayloadCodec
     private var payload: Payload
     /// The frame that is being put together.
-    private var current: Picture?
+    private var current: OpenFrame?
     /// Nothing can be stored before a keyframe.
     private(set) var awaitsKeyframe = true
     /// Frames that were not stored since `consumeDropped`.
@@ -55,16 +57,16 @@ struct FrameAssembler {
             breakFrame(timestamp, arrival)
             return frames
         }
-        if current == nil { current = Picture(timestamp: timestamp, arrival: arrival, isAwaited: !awaitsKeyframe) }
-        if summary.startsKeyframe { current?.isAwaited = true }
+        if current == nil { current = OpenFrame(timestamp: timestamp, arrival: arrival, isDecodable: !awaitsKeyframe) }
+        if summary.startsKeyframe { current?.isDecodable = true }
         if current?.isBroken == false, !append(bytes, summary) { current?.isBroken = true }
         if marker, let frame = finish() { frames.append(frame) }
         return frames
     }
 
     private mutating func breakFrame(_ timestamp: UInt32, _ arrival: MonotonicTime) {
-        current = Picture(
-            timestamp: timestamp, arrival: current?.arrival ?? arrival, isBroken: true, isAwaited: true)
+        current = OpenFrame(
+            timestamp: timestamp, arrival: current?.arrival ?? arrival, isBroken: true, isDecodable: false)
     }
 
     private mutating func append(_ bytes: RawSpan, _ summary: PayloadSummary) -> Bool {
@@ -89,7 +91,7 @@ struct FrameAssembler {
         guard let open = current else { return nil }
         current = nil
         let whole = takeWhole()
-        let isLost = open.isBroken || !open.isAwaited
+        let isLost = open.isBroken || !open.isDecodable
         guard !isLost, let whole, whole.entry != nil || !awaitsKeyframe else {
             // Parameter sets alone are no frame.
             if isLost || !isSetsOnly { noteDropped() }
