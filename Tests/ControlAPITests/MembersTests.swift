@@ -1,3 +1,4 @@
+import AccessTokens
 import EdgeTestSupport
 import HTTPServing
 import MediaControl
@@ -53,6 +54,31 @@ struct MembersTests {
         let left = try await house.ask(.get, "/v1/rooms/hall/participants").list("participants")
         #expect(left.map { $0["identity"] as? String } == ["alice"])
         #expect(try await house.ask(.delete, "/v1/rooms/hall/participants/alice%2Fscreen").status == 404)
+    }
+
+    @Test(
+        "I8: a participant is moved to another room, with its tracks; a token of one room moves to its destinationRoom only"
+    )
+    func moving() async throws {
+        let ada = try await house.publisher("ada", in: "hall")
+        let path = "/v1/rooms/hall/participants/ada/move"
+        for body in ["{}", "{\"room\":7}", "{\"room\":\"\"}", "{\"room\":\"booth\",\"x\":1}", "[]"] {
+            #expect(try await house.ask(.post, path, body).status == 400, "\(body)")
+        }
+        #expect(try await house.ask(.post, path, "{\"room\":\"hall\"}").code == "invalid_request")
+        #expect(
+            try await house.ask(.post, "/v1/rooms/hall/participants/eve/move", "{\"room\":\"booth\"}").status == 404)
+        var bound = VideoGrant()
+        (bound.roomAdmin, bound.room, bound.destinationRoom) = (true, "hall", "other")
+        #expect(try await house.ask(.post, path, "{\"room\":\"booth\"}", grant: bound).code == "room_mismatch")
+        let moved = try await house.ask(.post, path, "{\"room\":\"other\"}", grant: bound)
+        #expect(moved.status == 200 && moved.members["sid"] as? String == ada.sid)
+        #expect(try await house.ask(.get, "/v1/rooms/other/tracks").list("tracks").count == 2)
+        #expect(try await house.ask(.get, "/v1/rooms/hall/participants").list("participants").isEmpty)
+        #expect(try await house.ask(.post, "/v1/rooms", "{\"name\":\"near\",\"beside\":\"other\"}").status == 201)
+        #expect(
+            try await house.ask(.post, "/v1/rooms", "{\"name\":\"far\",\"beside\":\"nowhere\"}").code
+                == "room_not_found")
     }
 
     @Test("A12, D10: twenty changes of size, each in the next answer")

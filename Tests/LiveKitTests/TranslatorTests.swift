@@ -1,3 +1,4 @@
+import CLiveKitProtocol
 import Rooms
 import Testing
 
@@ -33,6 +34,33 @@ struct TranslatorTests {
         ])
     func demands(layers: [WantedLayer], enabled: [Bool]) {
         #expect(EventTranslator.demands(layers).map(\.isEnabled) == enabled)
+    }
+
+    @Test("I8: a move is told with a token for the other room, and people of the room before are not known any more")
+    func moved() throws {
+        let ada = ParticipantInfo(
+            sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 0)
+        var carl = ada
+        (carl.sid, carl.identity) = ("PA_3", "carl")
+        let room = RoomInfo(
+            sid: "RM_2", name: "booth", metadata: "", topology: .routed, maxParticipants: nil, createdAt: 0)
+        var translator = EventTranslator(people: [ada]) { "token of \($0)" }
+        let snapshot = SessionSnapshot(
+            room: room, participant: ada, others: [carl], subscriptions: [], dominantSpeaker: nil, sequence: 1)
+        let signals = translator.signals(for: SequencedEvent(sequence: 1, event: .moved(snapshot)))
+        guard case .moved(_, let token)? = signals.first, signals.count == 1 else {
+            Issue.record("\(signals)")
+            return
+        }
+        #expect(token == "token of booth")
+        let frame = try #require(signals.first).frame
+        let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
+        defer { livekit__signal_response__free_unpacked(response, nil) }
+        #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_MOVED)
+        let told = try #require(response.pointee.room_moved).pointee
+        #expect(String(cString: told.room.pointee.name) == "booth" && told.n_other_participants == 1)
+        #expect(String(cString: told.other_participants[0]!.pointee.identity) == "carl")
     }
 
     @Test("A client whose channel was closed because it read too slowly is told to connect anew")

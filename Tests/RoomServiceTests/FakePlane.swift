@@ -16,6 +16,7 @@ final class FakePlane: MediaPlane {
         var statistics: [RoomID: MediaReport] = [:]
         var hangs = false
         var hangsAtNextCommand = false
+        var workers = [WorkerIndex(1), WorkerIndex(0)]
     }
 
     init() { events = AsyncStream { $0.finish() } }
@@ -34,8 +35,10 @@ final class FakePlane: MediaPlane {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900 + UInt16(worker.rawValue))]
     }
     func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? {
-        [WorkerIndex(1), WorkerIndex(0)].first { !excluded.contains($0) }
+        state.withLock { $0.workers.first { !excluded.contains($0) } }
     }
+    /// New rooms go to another worker from now on.
+    func turnWorkers() { state.withLock { $0.workers.reverse() } }
     func setHangs(_ hangs: Bool) { state.withLock { $0.hangs = hangs } }
     /// The worker stops answering when it is given its next command.
     func hangAtNextCommand() { state.withLock { $0.hangsAtNextCommand = true } }

@@ -28,6 +28,9 @@ private struct ClientView {
             }
         case .trackUnpublished(let participant, let track):
             participants[participant]?.tracks.removeAll { $0.sid == track }
+        case .moved(let snapshot):
+            #expect(snapshot.sequence == event.sequence)
+            self = ClientView(snapshot)
         default: break
         }
     }
@@ -66,6 +69,49 @@ struct ChurnTests {
         }
         for session in bench.room.sessions { bench.leave(session) }
         #expect(bench.leftovers.isEmpty, "\(bench.leftovers)")
+    }
+
+    @Test(
+        "I8, C9, C17: members are moved between two rooms at random: every view is its room's roster, and nothing is left at the end",
+        arguments: 1...5 as ClosedRange<UInt64>)
+    func moves(seed: UInt64) throws {
+        var benches = [RoomBench(seed: seed), RoomBench(seed: seed + 100, id: RoomID(10), name: "booth")]
+        var dice = RandomSource(seed: seed &* 91)
+        var views: [SessionID: ClientView] = [:]
+        var moves = 0
+        for step in 0..<200 {
+            let here = Int(dice.next() % 2)
+            let people = benches[here].room.sessions
+            if dice.next() % 3 == 0, let someone = people.randomElement(using: &dice) {
+                // A member whose answers the server awaits moves as well.
+                var (from, to) = (benches[here], benches[1 - here])
+                let pending = from.events[someone] ?? []
+                try from.move(try #require(from.info(someone)).sid, to: &to)
+                for event in pending { views[someone]?.apply(event) }
+                from.events[someone] = nil
+                (benches[here], benches[1 - here]) = (from, to)
+                moves += 1
+            } else {
+                try randomStep(&benches[here], &dice, step, &views)
+            }
+            for index in benches.indices {
+                for session in benches[index].room.sessions {
+                    // Now and then an offer stays unanswered for a while.
+                    if dice.next() % 4 != 0 { try benches[index].answerOffers(session) }
+                    for event in benches[index].events[session] ?? [] { views[session]?.apply(event) }
+                    benches[index].events[session] = []
+                }
+                let roster = benches[index].room.sessions.compactMap { benches[index].room.participant($0) }
+                for session in benches[index].room.sessions {
+                    #expect(views[session]?.isEqual(to: roster) == true, "seed \(seed) step \(step)")
+                }
+            }
+        }
+        #expect(moves > 20, "\(moves)")
+        for index in benches.indices {
+            for session in benches[index].room.sessions { benches[index].leave(session) }
+            #expect(benches[index].leftovers.isEmpty, "\(benches[index].leftovers)")
+        }
     }
 
     private func randomStep(

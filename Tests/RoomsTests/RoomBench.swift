@@ -26,13 +26,16 @@ struct RoomBench {
     var isOver = false
     static let wallClock: Int64 = 1_700_000_000_000
 
-    init(policy: RoomPolicy = RoomPolicy(), limits: RoomLimits = RoomLimits(), seed: UInt64 = 1) {
+    init(
+        policy: RoomPolicy = RoomPolicy(), limits: RoomLimits = RoomLimits(), seed: UInt64 = 1, id: RoomID = RoomID(9),
+        name: String = "R"
+    ) {
         random = RandomSource(seed: seed)
         var turn = RoomTurn(at: now, wallClock: Self.wallClock, random: random)
         let context = RoomContext(
             fingerprintSHA256: [UInt8](repeating: 7, count: 32),
             candidates: [Candidate(foundation: "1", address: "192.0.2.1", port: 7_900)], limits: limits)
-        room = Room(id: RoomID(9), name: "R", policy: policy, metadata: "", context: context, turn: &turn)
+        room = Room(id: id, name: name, policy: policy, metadata: "", context: context, turn: &turn)
         take(turn)
     }
 
@@ -116,6 +119,20 @@ struct RoomBench {
         return try step { (room, turn) throws(RoomError) in
             try room.offer(session, connection: connection, sdp: sdp, turn: &turn)
         }
+    }
+
+    /// Both steps of a move to another room; a refusal changes neither.
+    @discardableResult
+    mutating func move(_ participant: String, to other: inout RoomBench) throws(RoomError) -> MovingMember {
+        let before = self
+        let moving = try step { (room, turn) throws(RoomError) in try room.moveOut(participant, turn: &turn) }
+        do throws(RoomError) {
+            try other.step { (room, turn) throws(RoomError) in try room.moveIn(moving, turn: &turn) }
+        } catch {
+            self = before
+            throw error
+        }
+        return moving
     }
 
     mutating func perform(_ request: SessionRequest, _ session: SessionID) throws(RoomError) {

@@ -132,6 +132,13 @@ struct ServerMessageTests {
                     CaptureNotice(
                         id: "CA_1", isActive: true, keepsPayload: false, until: 1_790_000_060_000, by: "key/operator"))
             ),
+            (
+                21,
+                .moved(
+                    SessionSnapshot(
+                        room: room, participant: ada, others: [], subscriptions: [], dominantSpeaker: nil, sequence: 21)
+                )
+            ),
             (15, .ended(.removed, message: "Please keep to the topic")),
         ]
         return [

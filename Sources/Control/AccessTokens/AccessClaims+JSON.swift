@@ -24,6 +24,7 @@ extension AccessClaims {
             && (tokenID?.utf8.count ?? 0) <= AccessTokenLimits.tokenIDBytes
             && (video.room?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
             && (video.preset?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
+            && (video.destinationRoom?.utf8.count ?? 0) <= AccessTokenLimits.roomBytes
             && (video.subscribeRules?.count ?? 0) <= AccessTokenLimits.subscribeRules
             && video.subscribeRules?.allSatisfy(\.isWithinLimits) ?? true
     }
@@ -64,6 +65,7 @@ extension VideoGrant {
         canPublishSources = try Self.sources(of: members)
         subscribeRules = try Self.rules(of: members)
         preset = try members.string("preset", limit: AccessTokenLimits.roomBytes)
+        destinationRoom = try members.string("destinationRoom", limit: AccessTokenLimits.roomBytes)
         maxVideoSubscriptions = try Self.limit("maxVideoSubscriptions", of: members).map { Int($0) }
         maxDownlinkBitrate = try Self.limit("maxDownlinkBitrate", of: members)
         maxUplinkBitrate = try Self.limit("maxUplinkBitrate", of: members)
@@ -80,6 +82,7 @@ extension VideoGrant {
     func write(into members: borrowing JSONObject) -> Bool {
         if let room, !members.set("room", room) { return false }
         if let preset, !members.set("preset", preset) { return false }
+        if let destinationRoom, !members.set("destinationRoom", destinationRoom) { return false }
         let flags = [
             ("roomJoin", roomJoin), ("roomCreate", roomCreate), ("roomList", roomList), ("roomAdmin", roomAdmin),
             ("hidden", hidden), ("recorder", recorder), ("canUpdateOwnMetadata", canUpdateOwnMetadata),

@@ -64,6 +64,8 @@ public struct VideoGrant: Sendable, Hashable {
     public var subscribeRules: [GrantedSubscribeRule]?
     /// The preset whose rules a room has that the bearer's join creates; nil: the server's defaults.
     public var preset: String?
+    /// The only other room to which a moderator of `room` may move participants.
+    public var destinationRoom: String?
     /// Others are not told about this participant.
     public var hidden = false
     /// A recorder; hidden too.

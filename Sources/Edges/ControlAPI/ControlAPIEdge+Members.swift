@@ -1,3 +1,4 @@
+import AccessTokens
 import EdgeSupport
 import HTTPServing
 import Primitives
@@ -51,6 +52,19 @@ extension ControlAPIEdge {
                 try await asking { () async throws(RoomError) in
                     try await context.rooms.remove(name, from: room, message: message, ban: ban)
                 }))
+    }
+
+    /// To another room, with connections and tracks.
+    func moveParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let name = try request.parameter("participant")
+        let room = try request.parameter("room")
+        let claims = try authorize(request, room: room) { $0.roomAdmin }
+        let destination = try body(MoveRequest.self, of: request).room
+        try TokenGate.check(claims, mayMoveTo: destination)
+        let detail = try await asking { () async throws(RoomError) in
+            try await context.rooms.move(name, from: room, to: destination)
+        }
+        return .json(ParticipantDetailModel(detail))
     }
 
     /// Name, metadata and permissions, by merge patch.
@@ -184,6 +198,22 @@ extension ControlAPIEdge {
             try await context.rooms.decide(onGuest: identity, in: room, letsIn: letsIn)
         }
         return HTTPResponse(status: 204)
+    }
+}
+
+/// The body of a move.
+struct MoveRequest: Decodable {
+    var room: String
+
+    private enum CodingKeys: String, CodingKey, CaseIterable { case room }
+
+    init(from decoder: any Decoder) throws {
+        try StrictKeys.check(decoder, CodingKeys.self)
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        guard let name = try fields.text(.room, .identifier) else {
+            throw JSONFault(decoder.codingPath, CodingKeys.room, .refused("must be the name of the other room"))
+        }
+        room = name
     }
 }
 

@@ -30,7 +30,7 @@ extension ControlAPIEdge {
         let info = try await asking { () async throws(RoomError) in
             try await context.rooms.createRoom(
                 named: creation.name, preset: creation.preset, policy: creation.policy?.document ?? PolicyDocument(),
-                metadata: creation.metadata ?? "")
+                metadata: creation.metadata ?? "", beside: creation.beside)
         }
         var response = HTTPResponse.json(RoomModel(info), status: 201)
         response.headers["Location"] = "/v1/rooms/\(PercentCoding.encode(info.name))"
@@ -48,7 +48,7 @@ extension ControlAPIEdge {
         do throws(RoomError) {
             let info = try await context.rooms.createRoom(
                 named: room, preset: creation.preset, policy: creation.policy?.document ?? PolicyDocument(),
-                metadata: creation.metadata ?? "")
+                metadata: creation.metadata ?? "", beside: creation.beside)
             return .json(RoomModel(info), status: 201)
         } catch {
             guard error.code == .roomExists else { throw Problem(error) }

@@ -97,6 +97,7 @@ public struct ControlAPIEdge: Sendable {
             get(participant, showParticipant),
             operation(.patch, participant, patchParticipant),
             operation(.delete, participant, removeParticipant),
+            operation(.post, "\(participant)/move", moveParticipant),
             operation(.put, "\(participant)/subscriptions", putSubscribeRules),
             operation(.delete, "\(participant)/subscriptions", deleteSubscribeRules),
             get("\(participant)/stats", showParticipantStatistics),

@@ -71,7 +71,7 @@ extension Problem {
             404
         case .unsupportedDescription, .noCommonCodec: 406
         case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded,
-            .alreadyRecorded, .notRecordable:
+            .alreadyRecorded, .notRecordable, .differentWorker:
             409
         case .roomClosed, .resumeTooLate: 410
         case .revisionMismatch: 412

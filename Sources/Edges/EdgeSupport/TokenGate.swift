@@ -68,6 +68,12 @@ public struct TokenGate: Sendable {
         }
     }
 
+    /// Refuses a token of one room that may not move participants to `destination`.
+    public static func check(_ claims: AccessClaims, mayMoveTo destination: String) throws(Problem) {
+        if claims.video.destinationRoom == destination { return }
+        try check(claims, areFor: destination)
+    }
+
     /// Refuses a request without a good token before its body is read.
     public func admit(_ request: HTTPRequest) throws(Problem) -> Bool {
         _ = try claims(of: request)

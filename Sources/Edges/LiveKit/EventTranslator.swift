@@ -8,8 +8,12 @@ struct EventTranslator: Sendable {
     /// What was last told of each speaker; the protocol tells differences.
     private var levels: [String: Float] = [:]
 
+    /// Makes a token for a room to which the participant is moved.
+    private let token: @Sendable (_ room: String) -> String?
+
     /// `people`: who is there before the first event, oneself included.
-    init(people: [ParticipantInfo]) {
+    init(people: [ParticipantInfo], token: @escaping @Sendable (_ room: String) -> String? = { _ in nil }) {
+        self.token = token
         for person in people { self.people[person.sid] = person }
     }
 
@@ -48,6 +52,9 @@ struct EventTranslator: Sendable {
         case .trackMutedByOther(let track, _): return [.mute(track: track, true)]
         case .unmuteRequested(let track, _): return [.mute(track: track, false)]
         case .roomUpdated(let info): return [.room(info)]
+        case .moved(let snapshot):
+            self = EventTranslator(people: snapshot.others + [snapshot.participant], token: token)
+            return [.moved(snapshot, token: token(snapshot.room.name) ?? "")]
         // A client that said goodbye needs none.
         case .ended(.left, _): return []
         case .ended(let reason, _):

@@ -91,7 +91,7 @@ struct LiveKitSession: Sendable {
 
     /// Takes the events to the socket, in order, and closes it when there are no more.
     private func pump(_ stay: Stay, to socket: some LiveKitSocket, _ closure: ConnectionClosure) async {
-        var translator = EventTranslator(people: stay.people)
+        var translator = EventTranslator(people: stay.people) { token(for: $0) }
         for await event in stay.events {
             closure.observe(event.event)
             for signal in translator.signals(for: event) { socket.send(signal) }
@@ -107,10 +107,17 @@ struct LiveKitSession: Sendable {
         }
     }
 
+    /// One that the client can come back with; it may be in another room than the one that it joined.
+    private func token(for room: String) -> String? {
+        var claims = claims
+        claims.video.room = room
+        return try? context.gate.mint(claims, seconds: Self.tokenSeconds)
+    }
+
     /// A client shows its token again when it comes back, by which time the first may have expired.
     private func refreshTokens(of session: SessionID, _ socket: some LiveKitSocket) async {
-        while await context.rooms.mayOutlastToken(session),
-            let token = try? context.gate.mint(claims, seconds: Self.tokenSeconds)
+        while await context.rooms.mayOutlastToken(session), let room = await context.rooms.roomName(of: session),
+            let token = token(for: room)
         {
             socket.send(.refreshToken(token))
             guard (try? await Task.sleep(for: Self.tokenInterval)) != nil else { return }

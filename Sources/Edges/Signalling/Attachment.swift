@@ -40,7 +40,8 @@ extension LeaveReason {
         case .roomDeleted, .roomDurationReached: CloseCode.roomDeleted
         case .tooSlow: CloseCode.tooSlow
         case .timeout: CloseCode.timeout
-        case .connectionLost: CloseCode.ended
+        // A session that moves goes on.
+        case .connectionLost, .moved: CloseCode.ended
         }
     }
 }

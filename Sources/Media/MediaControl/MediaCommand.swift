@@ -14,6 +14,8 @@ public enum MediaCommand: Sendable, Hashable {
     case setRemoteTransport(PeerID, RemoteTransport)
     /// New local credentials; the old ones stay valid until a check with the new ones has been answered.
     case restartICE(PeerID, local: ICECredentials)
+    /// A peer goes on in another room of the worker, with its connection and its tracks. Subscriptions to these, and its own, must have been removed.
+    case movePeer(PeerID, to: RoomID)
     /// Closes a peer with its tracks and subscriptions; a DTLS close_notify is sent.
     case removePeer(PeerID)
     case addTrack(TrackDescription)

@@ -14,6 +14,7 @@ extension MediaEngine {
             case .removeRoom(let id): removeRoom(id)
             case .setRoomAudio(let id, let audio): setAudio(audio, of: id, at: now)
             case .addPeer(let description): addPeer(description, at: now)
+            case .movePeer(let id, let room): movePeer(id, to: room, at: now)
             case .removePeer(let id): closePeer(id, at: now, into: &batch)
             case .setRemoteTransport(let id, let remote): setRemote(remote, of: id, at: now, into: &batch)
             case .restartICE(let id, let local): restartICE(of: id, local: local, at: now)

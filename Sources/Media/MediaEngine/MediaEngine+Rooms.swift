@@ -20,6 +20,39 @@ extension MediaEngine {
         return true
     }
 
+    /// Puts a peer into another room: its tracks compete there with those of others, and no longer where they were.
+    func movePeer(_ id: PeerID, to room: RoomID, at now: MonotonicTime) -> Bool {
+        guard let index = tables.peerIndex[id.rawValue], let target = tables.roomIndex[room.rawValue] else {
+            return false
+        }
+        guard tables.peers[index].pointee.room != target else { return true }
+        let uplink = tables.peers[index].pointee.uplink
+        for case let track? in uplink.tracks { leaveRoom(track.tag) }
+        setDeadline(ofRoom: tables.peers[index].pointee.room)
+        tables.movePeer(index, to: target)
+        for case let track? in uplink.tracks { enterRoom(track.tag, at: now) }
+        return true
+    }
+
+    /// A track is one of its peer's room from now on: it may be its dominant speaker, and its layers may be without demand there.
+    func enterRoom(_ track: Int, at now: MonotonicTime) {
+        let state = tables.tracks[track]
+        let room = tables.peers[state.pointee.peer].pointee.room
+        tables.rooms[room].pointee.speakers.add(state.pointee.track, at: now)
+        if state.pointee.demand.deadline != .distantFuture { tables.rooms[room].pointee.fading.add(state.pointee.id) }
+        setDeadline(ofRoom: room)
+    }
+
+    /// A track, which nobody receives any more, is not one of its peer's room any more.
+    func leaveRoom(_ track: Int) {
+        let state = tables.tracks[track]
+        let room = tables.peers[state.pointee.peer].pointee.room
+        releasePlace(of: track)
+        state.pointee.isWithheld = false
+        tables.rooms[room].pointee.speakers.remove(state.pointee.id)
+        collectSpeakerEvents(of: room)
+    }
+
     /// Finds the dominant speaker, and announces layers that have been without demand for long enough.
     func advanceRoom(_ index: Int, to now: MonotonicTime) {
         let speakers = tables.rooms[index].pointee.speakers

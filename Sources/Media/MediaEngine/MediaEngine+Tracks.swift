@@ -9,9 +9,7 @@ extension MediaEngine {
             let track = tables.peers[peer].pointee.uplink.addTrack(description, at: now)
         else { return false }
         let index = tables.addTrack(track, of: peer, id: description.id)
-        let room = tables.rooms[tables.peers[peer].pointee.room]
-        room.pointee.speakers.add(track, at: now)
-        setDeadline(ofRoom: tables.peers[peer].pointee.room)
+        enterRoom(index, at: now)
         demandChanged(of: index, at: now)
         touch(peer)
         return true
@@ -32,14 +30,11 @@ extension MediaEngine {
     /// Removes a track; its subscribers' sections stay, without a track.
     func removeTrack(_ index: Int) {
         let state = tables.tracks[index]
-        releasePlace(of: index)
         endRecording(ofTrack: index, at: clock)
         while state.pointee.subscriptions.first >= 0 { detach(state.pointee.subscriptions.first) }
+        leaveRoom(index)
         let peer = tables.peers[state.pointee.peer]
         let track = state.pointee.track
-        let room = tables.rooms[peer.pointee.room]
-        room.pointee.speakers.remove(state.pointee.id)
-        collectSpeakerEvents(of: peer.pointee.room)
         let totals = track.requestTotals
         counters.nacksSent &+= totals.nacks
         counters.keyframeRequestsSent &+= totals.keyframeRequests

@@ -35,10 +35,10 @@ extension RoomService {
         }
     }
 
-    /// Brings what workers tell to the rooms. A room's number is the high half of every number in it.
+    /// Brings what workers tell to the rooms.
     func receive(_ events: [MediaEvent]) async {
         for event in events {
-            guard let name = nameByID[event.room], let hosted = rooms[name] else { continue }
+            guard let name = nameByID[moved.room(of: event)], let hosted = rooms[name] else { continue }
             if case .dataReceived(let peer, let label, let payload) = event {
                 await receive(payload, label: label, from: peer, hosted)
             } else {
@@ -50,6 +50,7 @@ extension RoomService {
     /// Lets deadlines happen.
     func tick() async {
         let now = media.now()
+        moved.keep { number, room in nameByID[room].flatMap { rooms[$0] }?.room.owns(number) == true }
         for name in rooms.filter({ $0.value.room.nextDeadline <= now }).keys.sorted() {
             guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
             await step(hosted) { $0.advance(turn: &$1) }
@@ -65,21 +66,5 @@ extension RoomService {
             await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }
         }
         closeEvents()
-    }
-}
-
-extension MediaEvent {
-    /// The room that it is about.
-    var room: RoomID {
-        switch self {
-        case .peerChecked(let id), .peerConnected(let id), .peerMoved(let id), .peerEnded(let id, _),
-            .dataChannelOpened(let id, _), .dataChannelClosed(let id, _, _), .dataReceived(let id, _, _):
-            RoomID(id.rawValue >> 32)
-        case .trackStarted(let id, _), .trackSilent(let id), .trackResumed(let id),
-            .trackDimensions(let id, _, _, _), .layersWanted(let id, _):
-            RoomID(id.rawValue >> 32)
-        case .subscriptionStarted(let id), .subscriptionHasNoCommonCodec(let id): RoomID(id.rawValue >> 32)
-        case .speakersChanged(let id, _), .dominantSpeakerChanged(let id, _): id
-        }
     }
 }

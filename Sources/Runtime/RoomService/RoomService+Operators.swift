@@ -32,10 +32,11 @@ extension RoomService {
             subscribeRules: room.subscribeRules(of: session))
     }
 
-    /// Makes a room; `room_exists` when there is one of that name, `preset_not_found` when there is no such preset. nil name: a generated one.
+    /// Makes a room; `room_exists` when there is one of that name, `preset_not_found` when there is no such preset, `room_not_found` when there is no room
+    /// `beside` whose worker it shall share. nil name: a generated one.
     public func createRoom(
         named name: String?, preset: String? = nil, policy document: PolicyDocument = PolicyDocument(),
-        metadata: String = ""
+        metadata: String = "", beside neighbour: String? = nil
     ) async throws(RoomError) -> RoomInfo {
         var turn = newTurn()
         let name = name ?? RoomNames.generated(turn: &turn)
@@ -44,7 +45,8 @@ extension RoomService {
             guard rooms[name] == nil else { throw RoomError(.roomExists, "a room with this name exists already") }
             try TextRule.metadata.check(metadata, "the metadata")
             hosted = try makeRoom(
-                named: name, preset: preset, document: document, metadata: metadata, turn: &turn)
+                named: name, preset: preset, document: document, metadata: metadata,
+                beside: try neighbour.map { name throws(RoomError) in try self.hosted(named: name) }, turn: &turn)
             if cutoffs.reopen(room: name) { unkept.append(.closure(room: name, identity: nil, nil)) }
         } catch {
             throw counted(error)

@@ -42,6 +42,9 @@ extension RoomService {
             session: session, snapshot: snapshot, departed: departed, events: events, attachment: attachment)
     }
 
+    /// The room that a session is in; participants may be moved. nil: it has ended.
+    public func roomName(of session: SessionID) -> String? { nameBySession[session] }
+
     /// Whether the session's stay may outlast its token, so that it may get another one.
     public func mayOutlastToken(_ session: SessionID) -> Bool {
         (try? hosted(of: session))?.room.policy.endsStayWithToken == false

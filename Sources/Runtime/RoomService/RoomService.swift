@@ -32,6 +32,8 @@ public actor RoomService {
     var rooms: [String: HostedRoom] = [:]
     var nameByID: [RoomID: String] = [:]
     var nameBySession: [SessionID: String] = [:]
+    /// Peers and tracks that are in another room than the one that made them.
+    var moved = MovedNumbers()
     var mailboxes: [SessionID: SessionMailbox] = [:]
     var totals = RoomServiceStatistics()
     var joins = RateLimit()
@@ -108,10 +110,11 @@ public actor RoomService {
             connectionsLeft: configuration.maxConnections - reservedConnections)
     }
 
-    /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room.
+    /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room; `beside`: the room
+    /// whose worker it shares, so that participants can be moved between the two.
     func makeRoom(
         named name: String, preset: String?, document: PolicyDocument = PolicyDocument(), metadata: String = "",
-        forJoin: Bool = false, check: RoomPolicy? = nil, turn: inout RoomTurn
+        forJoin: Bool = false, check: RoomPolicy? = nil, beside neighbour: HostedRoom? = nil, turn: inout RoomTurn
     ) throws(RoomError) -> HostedRoom {
         guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
         guard rooms.count < configuration.maxRooms else {
@@ -125,7 +128,7 @@ public actor RoomService {
             }
             base = named.applied(to: base)
         }
-        let worker = try workerForRoom(forJoin: forJoin)
+        let worker = if let neighbour { neighbour.worker } else { try workerForRoom(forJoin: forJoin) }
         lastRoom += 1
         let id = RoomID(lastRoom)
         let room = Room(

@@ -35,6 +35,9 @@ final class RunningCapture {
             id: info.id, isActive: info.end == nil, keepsPayload: info.keepsPayload, until: info.until, by: info.by)
     }
 
+    /// The participant was moved to another room; what is captured goes on.
+    func roomChanged(to room: String) { info.room = room }
+
     /// Remembers a connection; false if it is known.
     func add(_ peer: PeerID) -> Bool {
         guard !peers.contains(peer) else { return false }

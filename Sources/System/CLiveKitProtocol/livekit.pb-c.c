@@ -1600,6 +1600,51 @@ void   livekit__participant_update__free_unpacked
   assert(message->base.descriptor == &livekit__participant_update__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   livekit__room_moved_response__init
+                     (Livekit__RoomMovedResponse         *message)
+{
+  static const Livekit__RoomMovedResponse init_value = LIVEKIT__ROOM_MOVED_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t livekit__room_moved_response__get_packed_size
+                     (const Livekit__RoomMovedResponse *message)
+{
+  assert(message->base.descriptor == &livekit__room_moved_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__room_moved_response__pack
+                     (const Livekit__RoomMovedResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__room_moved_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__room_moved_response__pack_to_buffer
+                     (const Livekit__RoomMovedResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__room_moved_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RoomMovedResponse *
+       livekit__room_moved_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RoomMovedResponse *)
+     protobuf_c_message_unpack (&livekit__room_moved_response__descriptor,
+                                allocator, len, data);
+}
+void   livekit__room_moved_response__free_unpacked
+                     (Livekit__RoomMovedResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__room_moved_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   livekit__room_update__init
                      (Livekit__RoomUpdate         *message)
 {
@@ -3520,6 +3565,51 @@ void   livekit__mute_room_track_response__free_unpacked
   assert(message->base.descriptor == &livekit__mute_room_track_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   livekit__move_participant_request__init
+                     (Livekit__MoveParticipantRequest         *message)
+{
+  static const Livekit__MoveParticipantRequest init_value = LIVEKIT__MOVE_PARTICIPANT_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__move_participant_request__get_packed_size
+                     (const Livekit__MoveParticipantRequest *message)
+{
+  assert(message->base.descriptor == &livekit__move_participant_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__move_participant_request__pack
+                     (const Livekit__MoveParticipantRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__move_participant_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__move_participant_request__pack_to_buffer
+                     (const Livekit__MoveParticipantRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__move_participant_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__MoveParticipantRequest *
+       livekit__move_participant_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__MoveParticipantRequest *)
+     protobuf_c_message_unpack (&livekit__move_participant_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__move_participant_request__free_unpacked
+                     (Livekit__MoveParticipantRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__move_participant_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   livekit__update_participant_request__attributes_entry__init
                      (Livekit__UpdateParticipantRequest__AttributesEntry         *message)
 {
@@ -4095,7 +4185,7 @@ const ProtobufCMessageDescriptor livekit__signal_request__descriptor =
   (ProtobufCMessageInit) livekit__signal_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor livekit__signal_response__field_descriptors[26] =
+static const ProtobufCFieldDescriptor livekit__signal_response__field_descriptors[27] =
 {
   {
     "join",
@@ -4362,6 +4452,18 @@ static const ProtobufCFieldDescriptor livekit__signal_response__field_descriptor
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
+    "room_moved",
+    24,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__SignalResponse, message_case),
+    offsetof(Livekit__SignalResponse, room_moved),
+    &livekit__room_moved_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
     "media_sections_requirement",
     25,
     PROTOBUF_C_LABEL_NONE,
@@ -4413,18 +4515,19 @@ static const ProtobufCFieldDescriptor livekit__signal_response__field_descriptor
 static const unsigned livekit__signal_response__field_indices_by_name[] = {
   1,   /* field[1] = answer */
   10,   /* field[10] = connection_quality */
-  25,   /* field[25] = data_track_subscriber_handles */
+  26,   /* field[26] = data_track_subscriber_handles */
   0,   /* field[0] = join */
   6,   /* field[6] = leave */
-  22,   /* field[22] = media_sections_requirement */
+  23,   /* field[23] = media_sections_requirement */
   7,   /* field[7] = mute */
   2,   /* field[2] = offer */
   16,   /* field[16] = pong */
   18,   /* field[18] = pong_resp */
-  23,   /* field[23] = publish_data_track_response */
+  24,   /* field[24] = publish_data_track_response */
   17,   /* field[17] = reconnect */
   14,   /* field[14] = refresh_token */
   20,   /* field[20] = request_response */
+  22,   /* field[22] = room_moved */
   9,   /* field[9] = room_update */
   8,   /* field[8] = speakers_changed */
   11,   /* field[11] = stream_state_update */
@@ -4435,16 +4538,15 @@ static const unsigned livekit__signal_response__field_indices_by_name[] = {
   21,   /* field[21] = track_subscribed */
   15,   /* field[15] = track_unpublished */
   3,   /* field[3] = trickle */
-  24,   /* field[24] = unpublish_data_track_response */
+  25,   /* field[25] = unpublish_data_track_response */
   4,   /* field[4] = update */
 };
-static const ProtobufCIntRange livekit__signal_response__number_ranges[4 + 1] =
+static const ProtobufCIntRange livekit__signal_response__number_ranges[3 + 1] =
 {
   { 1, 0 },
   { 8, 6 },
-  { 25, 22 },
-  { 27, 23 },
-  { 0, 26 }
+  { 27, 24 },
+  { 0, 27 }
 };
 const ProtobufCMessageDescriptor livekit__signal_response__descriptor =
 {
@@ -4454,10 +4556,10 @@ const ProtobufCMessageDescriptor livekit__signal_response__descriptor =
   "Livekit__SignalResponse",
   "livekit",
   sizeof(Livekit__SignalResponse),
-  26,
+  27,
   livekit__signal_response__field_descriptors,
   livekit__signal_response__field_indices_by_name,
-  4,  livekit__signal_response__number_ranges,
+  3,  livekit__signal_response__number_ranges,
   (ProtobufCMessageInit) livekit__signal_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
@@ -7445,6 +7547,83 @@ const ProtobufCMessageDescriptor livekit__participant_update__descriptor =
   livekit__participant_update__field_indices_by_name,
   1,  livekit__participant_update__number_ranges,
   (ProtobufCMessageInit) livekit__participant_update__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__room_moved_response__field_descriptors[4] =
+{
+  {
+    "room",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomMovedResponse, room),
+    &livekit__room__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomMovedResponse, token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "participant",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomMovedResponse, participant),
+    &livekit__participant_info__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "other_participants",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__RoomMovedResponse, n_other_participants),
+    offsetof(Livekit__RoomMovedResponse, other_participants),
+    &livekit__participant_info__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__room_moved_response__field_indices_by_name[] = {
+  3,   /* field[3] = other_participants */
+  2,   /* field[2] = participant */
+  0,   /* field[0] = room */
+  1,   /* field[1] = token */
+};
+static const ProtobufCIntRange livekit__room_moved_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor livekit__room_moved_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RoomMovedResponse",
+  "RoomMovedResponse",
+  "Livekit__RoomMovedResponse",
+  "livekit",
+  sizeof(Livekit__RoomMovedResponse),
+  4,
+  livekit__room_moved_response__field_descriptors,
+  livekit__room_moved_response__field_indices_by_name,
+  1,  livekit__room_moved_response__number_ranges,
+  (ProtobufCMessageInit) livekit__room_moved_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__room_update__field_descriptors[1] =
@@ -11496,6 +11675,70 @@ const ProtobufCMessageDescriptor livekit__mute_room_track_response__descriptor =
   livekit__mute_room_track_response__field_indices_by_name,
   1,  livekit__mute_room_track_response__number_ranges,
   (ProtobufCMessageInit) livekit__mute_room_track_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__move_participant_request__field_descriptors[3] =
+{
+  {
+    "room",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__MoveParticipantRequest, room),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "identity",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__MoveParticipantRequest, identity),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "destination_room",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__MoveParticipantRequest, destination_room),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__move_participant_request__field_indices_by_name[] = {
+  2,   /* field[2] = destination_room */
+  1,   /* field[1] = identity */
+  0,   /* field[0] = room */
+};
+static const ProtobufCIntRange livekit__move_participant_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor livekit__move_participant_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.MoveParticipantRequest",
+  "MoveParticipantRequest",
+  "Livekit__MoveParticipantRequest",
+  "livekit",
+  sizeof(Livekit__MoveParticipantRequest),
+  3,
+  livekit__move_participant_request__field_descriptors,
+  livekit__move_participant_request__field_indices_by_name,
+  1,  livekit__move_participant_request__number_ranges,
+  (ProtobufCMessageInit) livekit__move_participant_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor livekit__update_participant_request__attributes_entry__field_descriptors[2] =

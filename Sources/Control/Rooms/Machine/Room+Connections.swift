@@ -15,14 +15,19 @@ extension Room {
         }
         if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
         let ice = turn.iceCredentials(context)
-        var rules = NegotiationPolicy(policy)
-        rules.longestMessage = context.limits.acceptedMessageBytes
         return Connection(
             id: id, peer: PeerID(nextNumber()), feedbackSSRC: turn.ssrc(),
             negotiation: Negotiation(
-                sessionID: turn.sdpSessionID(), policy: rules,
+                sessionID: turn.sdpSessionID(), policy: negotiationRules,
                 transport: LocalTransport(ice, context)),
             ice: ice)
+    }
+
+    /// What a description may agree to.
+    var negotiationRules: NegotiationPolicy {
+        var rules = NegotiationPolicy(policy)
+        rules.longestMessage = context.limits.acceptedMessageBytes
+        return rules
     }
 
     /// Adds the connection's peer to the worker, or brings what the worker knows of the other side up to date.

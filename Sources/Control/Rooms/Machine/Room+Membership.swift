@@ -35,17 +35,13 @@ extension Room {
             dataProtocol: request.dataProtocol, follow: follow)
         options.offering = request.offering
         options.streamNames = request.streamNames
-        roster.insert(
+        arrive(
             Member(
                 session: session, apiKey: request.claims.apiKey, granted: info.permissions,
                 tokenID: request.claims.tokenID,
                 tokenExpiry: turn.moment(ofSecond: request.claims.expiresAt), joined: turn.now, info: info,
                 options: options, promisedConnections: promised,
-                grantedRules: [SubscribeRule](request.claims.video), lastSign: turn.now))
-        occupancy.memberJoined()
-        announcement.becomesDue()
-        turn.log(.participantJoined(info))
-        roster.notify(about: session, .participantJoined(info), includingSubject: false, &turn)
+                grantedRules: [SubscribeRule](request.claims.video), lastSign: turn.now), &turn)
         subscribeToAll(session, quietly: true, &turn)
         if request.offering == .serverAtOnce { outdated.insert(session) }
         return session
@@ -58,7 +54,7 @@ extension Room {
             claims.apiKey == member.apiKey
         else { throw RoomError(.sessionNotFound, "there is no such session") }
         try Self.checkJoins(claims)
-        try RoomNames.checkMatch(granted: claims.video.room, asked: name)
+        try checkRoom(of: claims, member)
         guard Permissions(claims.video) == member.granted,
             BandwidthProfile(claims.video) == member.options.grantedBandwidth,
             [SubscribeRule](claims.video) == member.grantedRules
@@ -77,7 +73,7 @@ extension Room {
             throw RoomError(.permissionDenied, "the token is not this participant's")
         }
         try Self.checkJoins(claims)
-        try RoomNames.checkMatch(granted: claims.video.room, asked: name)
+        try checkRoom(of: claims, member)
         let granted = Permissions(claims.video)
         guard granted.hidden == member.granted.hidden, granted.recorder == member.granted.recorder else {
             throw RoomError(.grantsChanged, "hidden and recorder cannot change during a stay; join again")
@@ -94,6 +90,12 @@ extension Room {
         if member.permissions == member.granted { try setPermissions(granted, of: member.info.sid, turn: &turn) }
         bandwidthChanged(of: session, before, &turn)
         makeOffers(&turn)
+    }
+
+    /// A token for this room, or for the one that the member was moved from.
+    private func checkRoom(of claims: AccessClaims, _ member: Member) throws(RoomError) {
+        if let room = member.tokenRoom, claims.video.room == room { return }
+        try RoomNames.checkMatch(granted: claims.video.room, asked: name)
     }
 
     private static func checkJoins(_ claims: AccessClaims) throws(RoomError) {
@@ -154,7 +156,7 @@ extension Room {
     }
 
     /// Whoever is about to be replaced does not count.
-    private func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
+    func checkCapacity(identity: String, profile: ParticipantProfile, hidden: Bool) throws(RoomError) {
         let replaced = policy.duplicateIdentity == .allow ? nil : roster.session(identity: identity)
         let present = roster.all.filter { $0.session != replaced }
         guard present.count < context.limits.participants else { throw RoomError(.roomFull, "the room is full") }
@@ -229,20 +231,35 @@ extension Room {
         for subscription in routing.subscriptions(of: session) {
             endSubscription(subscription, notifies: false, &turn)
         }
+        roster.notify(session, .ended(reason, message: message), &turn)
+        if reason == .removed { waitingRoom.forget(member.info.identity) }
+        turn.effects.append(.sessionEnded(session, reason))
+        depart(member, reason, &turn)
+    }
+
+    /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and tells the others.
+    mutating func depart(_ member: Member, _ reason: LeaveReason, _ turn: inout RoomTurn) {
+        let session = member.session
         roster.notify(
             about: session,
             .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason),
             includingSubject: false, &turn)
-        roster.notify(session, .ended(reason, message: message), &turn)
         roster.remove(session)
         waitingTracks.remove(session)
         outdated.remove(session)
         announcement.becomesDue()
-        if reason == .removed { waitingRoom.forget(member.info.identity) }
-        turn.effects.append(.sessionEnded(session, reason))
         turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
         if dominant.current == session { setDominant(nil, &turn) }
         if roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
+    }
+
+    /// Puts a member on the roster, and tells the others.
+    mutating func arrive(_ member: Member, _ turn: inout RoomTurn) {
+        roster.insert(member)
+        occupancy.memberJoined()
+        announcement.becomesDue()
+        turn.log(.participantJoined(member.info))
+        roster.notify(about: member.session, .participantJoined(member.info), includingSubject: false, &turn)
     }
 
     /// The room is over.

@@ -154,7 +154,7 @@ extension Room {
     }
 
     /// Ends the tracks and subscriptions that the member may not have any more.
-    private mutating func endWhatIsNotPermitted(of session: SessionID, _ turn: inout RoomTurn) {
+    mutating func endWhatIsNotPermitted(of session: SessionID, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
         for id in routing.tracks(of: session) {
             guard let track = routing[id] else { continue }
@@ -179,11 +179,11 @@ extension Room {
     }
 
     /// What the next negotiation of each connection agrees to, the member's bandwidth, and the videos that it may receive again.
-    private mutating func applyPolicy(to session: SessionID, insteadOf old: RoomPolicy, _ turn: inout RoomTurn) {
+    mutating func applyPolicy(to session: SessionID, insteadOf old: RoomPolicy, _ turn: inout RoomTurn) {
         guard let member = roster[session] else { return }
-        let negotiation = NegotiationPolicy(policy)
-        for connection in member.connections where connection.negotiation.policy != negotiation {
-            roster.updateConnection(connection.id, of: session) { $0.negotiation.policy = negotiation }
+        let rules = negotiationRules
+        for connection in member.connections where connection.negotiation.policy != rules {
+            roster.updateConnection(connection.id, of: session) { $0.negotiation.policy = rules }
         }
         let before = settings(of: member, in: old)
         bandwidthChanged(of: session, before, &turn)

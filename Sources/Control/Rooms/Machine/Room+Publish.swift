@@ -83,10 +83,16 @@ extension Room {
             if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
             capTracks(of: session, &turn)
         }
-        turn.log(.trackPublished(info))
-        roster.notify(about: session, .trackPublished(info), includingSubject: true, &turn)
+        tellPublished(info, of: session, tellsPublisher: true, &turn)
         offerToSubscribers(id, &turn)
         recordIfWanted(id, &turn)
+    }
+
+    /// A track of `session` is in the room from now on.
+    mutating func tellPublished(_ info: TrackInfo, of session: SessionID, tellsPublisher: Bool, _ turn: inout RoomTurn)
+    {
+        turn.log(.trackPublished(info))
+        roster.notify(about: session, .trackPublished(info), includingSubject: tellsPublisher, &turn)
     }
 
     /// New formats, layers or extensions of a track that goes on.
@@ -127,6 +133,16 @@ extension Room {
     /// Takes a track away, with what others receive of it.
     mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
         guard let track = routing[id] else { return }
+        withdraw(track, tellsPublisher: true, &turn)
+        if commandsWorker { turn.media(.removeTrack(id)) }
+        roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
+        follow(&turn)
+        if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
+    }
+
+    /// Takes a track out of the room, with what others receive of it.
+    mutating func withdraw(_ track: RoomTrack, tellsPublisher: Bool, _ turn: inout RoomTurn) {
+        let id = track.id
         for subscription in routing.subscribers(of: id) {
             if routing[subscription]?.slot != nil {
                 show(TrackID?.none, in: subscription, &turn)
@@ -134,20 +150,16 @@ extension Room {
                 endSubscription(subscription, notifies: true, &turn)
             }
         }
-        if commandsWorker { turn.media(.removeTrack(id)) }
         routing.remove(id)
         recordings.remove(id)
         waitingTracks.remove(id)
         announcement.becomesDue()
         roster.nextVersion(of: track.publisher)
-        roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
         turn.log(.trackUnpublished(track.info))
         roster.notify(
             about: track.publisher,
             .trackUnpublished(participant: track.info.participant, track: track.info.sid),
-            includingSubject: true, &turn)
-        follow(&turn)
-        if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
+            includingSubject: tellsPublisher, &turn)
     }
 
     /// Mutes or unmutes; forwarding stops at once.

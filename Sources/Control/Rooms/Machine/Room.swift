@@ -116,6 +116,10 @@ extension Room {
     public func has(_ session: SessionID) -> Bool { roster[session] != nil }
     /// Whether somebody with this identity is in the room.
     public func hasMember(identity: String?) -> Bool { identity.flatMap(roster.session(identity:)) != nil }
+    /// Whether the room has a peer or a track of this number.
+    public func owns(_ number: UInt64) -> Bool {
+        roster.owner(of: PeerID(number)) != nil || routing[TrackID(number)] != nil
+    }
     /// Peer connections of the server's that are kept for this room's members: of each as many as its join was promised, or as it has, where these
     /// are more.
     public var reservedConnections: Int { roster.reservedConnections }

@@ -12,7 +12,10 @@ struct Member: Sendable {
     var tokenID: String?
     /// When its token expires.
     var tokenExpiry: MonotonicTime
-    let joined: MonotonicTime
+    /// The beginning of its stay in this room.
+    var joined: MonotonicTime
+    /// The room that its token names, where it was moved to another one.
+    var tokenRoom: String?
     /// What others see, without tracks.
     var info: ParticipantInfo
     var options: MemberOptions

@@ -23,6 +23,9 @@ struct Recordings {
 
     func isRecorded(_ track: TrackID) -> Bool { active.contains { $0.streams[track] != nil } }
 
+    /// The stream that records a track.
+    func stream(of track: TrackID) -> SubscriptionID? { active.lazy.compactMap { $0.streams[track] }.first }
+
     mutating func add(_ stream: SubscriptionID, of track: TrackID, to sid: String) {
         guard let index = active.firstIndex(where: { $0.info.sid == sid }) else { return }
         active[index].streams[track] = stream

@@ -50,7 +50,11 @@ extension Roster {
             olderSessions[identity, default: []].append(older)
         }
         sessionBySID[member.info.sid] = member.session
-        reservedConnections += member.promisedConnections
+        // Whoever comes from another room has some already.
+        for connection in member.connections {
+            owners[connection.peer] = PeerOwner(session: member.session, connection: connection.id)
+        }
+        reservedConnections += max(member.promisedConnections, member.connections.count)
     }
 
     mutating func remove(_ session: SessionID) {

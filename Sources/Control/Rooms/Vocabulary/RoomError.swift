@@ -52,6 +52,8 @@ public struct RoomError: Error, Sendable, Hashable {
         case recordingDisabled = "recording_disabled"
         /// No room for recordings on the disk.
         case diskFull = "disk_full"
+        /// The rooms are on different media workers, so a connection cannot go on in the other one.
+        case differentWorker = "different_worker"
         case participantNotFound = "participant_not_found"
         case trackNotFound = "track_not_found"
         case subscriptionNotFound = "subscription_not_found"

@@ -57,6 +57,8 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case captureChanged(CaptureNotice)
     /// The server is about to end; nil: it is not any more.
     case drainChanged(DrainNotice?)
+    /// An operator moved one to another room: all that was known of the former one is gone, and what is there now. Connections and tracks go on.
+    case moved(SessionSnapshot)
     /// The last event of a session; `message` is what an operator or moderator said.
     case ended(LeaveReason, message: String?)
 }
@@ -127,6 +129,8 @@ public struct WantedLayer: Sendable, Hashable {
 public enum LeaveReason: String, Sendable, Hashable, CaseIterable {
     /// Said goodbye.
     case left
+    /// An operator moved the participant to another room.
+    case moved
     /// An operator or moderator removed the participant.
     case removed
     /// A newer session joined with the same identity.

@@ -7,8 +7,10 @@ struct RoomCreation: Decodable {
     var metadata: String?
     var preset: String?
     var policy: PolicyModel?
+    /// The room whose media worker it shares, so that participants can be moved between the two.
+    var beside: String?
 
-    private enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, preset, policy }
+    private enum CodingKeys: String, CodingKey, CaseIterable { case name, metadata, preset, policy, beside }
 
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self, below: ["policy": PolicyModel.memberNames])
@@ -16,6 +18,7 @@ struct RoomCreation: Decodable {
         name = try fields.text(.name, .identifier)
         metadata = try fields.text(.metadata, .metadata)
         preset = try fields.text(.preset, .identifier)
+        beside = try fields.text(.beside, .identifier)
         policy = try fields.decodeIfPresent(PolicyModel.self, forKey: .policy)
     }
 }

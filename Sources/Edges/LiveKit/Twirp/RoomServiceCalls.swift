@@ -29,7 +29,8 @@ struct RoomServiceCalls: Sendable {
         case "UpdateParticipant": try await updateParticipant()
         case "UpdateSubscriptions": try await updateSubscriptions()
         case "SendData": try await sendData()
-        case "ForwardParticipant", "MoveParticipant", "PerformRpc":
+        case "MoveParticipant": try await moveParticipant()
+        case "ForwardParticipant", "PerformRpc":
             throw TwirpError(.unimplemented, "\(method) is not available on this server")
         default: throw TwirpError(.badRoute, "livekit.RoomService has no method \(method)")
         }
@@ -196,6 +197,19 @@ struct RoomServiceCalls: Sendable {
     private func removeParticipant() async throws(TwirpError) -> HTTPResponse {
         let (room, identity) = try subject()
         try await asking { () async throws(RoomError) in _ = try await rooms.remove(identity, from: room) }
+        return body.empty
+    }
+
+    private func moveParticipant() async throws(TwirpError) -> HTTPResponse {
+        let (room, identity, destination) = try body.read(
+            livekit__move_participant_request__init, livekit__move_participant_request__unpack
+        ) { (String($0.room), String($0.identity), String($0.destination_room)) }
+        try checkModerates(room)
+        try check(claims.video.destinationRoom == destination || (claims.video.room ?? "").isEmpty)
+        guard !destination.isEmpty else { throw TwirpError(.invalidArgument, "destination_room is missing") }
+        try await asking { () async throws(RoomError) in
+            _ = try await rooms.move(identity, from: room, to: destination)
+        }
         return body.empty
     }
 

@@ -22,6 +22,8 @@ enum ServerSignal: Sendable {
     case subscriptionPermission(participant: String, track: String, allowed: Bool)
     case room(RoomInfo)
     case refreshToken(String)
+    /// The participant is in another room; `token` is good for it, empty where the server could not make one.
+    case moved(SessionSnapshot, token: String)
     case pong(Int64)
     case pongResponse(last: Int64, now: Int64)
     case subscriptionFailed(track: String)
@@ -67,6 +69,7 @@ enum ServerSignal: Sendable {
         case roomDeleted = 5
         case stateMismatch = 6
         case joinFailure = 7
+        case migration = 8
         case signalClose = 9
         case connectionTimeout = 14
     }
@@ -128,7 +131,7 @@ extension ServerSignal {
                 leave.action = Livekit__LeaveRequest__Action(action.rawValue)
                 leave.can_reconnect = action == .disconnect ? 0 : 1
             }
-        case .update, .left, .room, .speakers, .quality: writeRoster(into: &response, arena)
+        case .update, .left, .room, .speakers, .quality, .moved: writeRoster(into: &response, arena)
         default: writeTracks(into: &response, arena)
         }
     }
@@ -150,6 +153,15 @@ extension ServerSignal {
                 info.disconnect_reason = Livekit__DisconnectReason(DisconnectReason(reason).rawValue)
             }
             response.update = arena.update([gone])
+        case .moved(let snapshot, let token):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_MOVED
+            response.room_moved = arena.make(livekit__room_moved_response__init) { moved in
+                moved.room = arena.room(snapshot.room)
+                moved.token = arena.text(token)
+                moved.participant = arena.participant(snapshot.participant)
+                moved.n_other_participants = snapshot.others.count
+                moved.other_participants = arena.list(snapshot.others.map { arena.participant($0) })
+            }
         case .room(let info):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_UPDATE
             response.room_update = arena.make(livekit__room_update__init) { $0.room = arena.room(info) }
@@ -243,6 +255,7 @@ extension ServerSignal.DisconnectReason {
         case .roomDeleted, .roomDurationReached: self = .roomDeleted
         case .timeout, .connectionLost: self = .connectionTimeout
         case .tooSlow: self = .signalClose
+        case .moved: self = .migration
         }
     }
 }

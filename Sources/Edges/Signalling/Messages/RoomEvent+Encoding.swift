@@ -53,6 +53,7 @@ extension RoomEvent {
             try fields.set("cancelled", notice == nil ? true : nil)
         case .messageReceived, .messageRefused, .channelClosed: try encodeMessaging(to: &fields)
         case .roomUpdated(let info): try fields.set("room", RoomModel(info))
+        case .moved(let snapshot): try snapshot.encode(to: &fields)
         case .ended(let reason, let message):
             try fields.set("reason", reason.rawValue)
             try fields.set("message", message)
@@ -124,6 +125,7 @@ extension RoomEvent {
         case .drainChanged: "migrate"
         case .unmuteRequested: "unmuteRequested"
         case .waitingRoomChanged: "waitingRoom"
+        case .moved: "moved"
         case .ended: "ended"
         }
     }

@@ -106,7 +106,7 @@ extension Hello {
 }
 
 extension SessionSnapshot {
-    fileprivate func encode(to fields: inout FieldWriter) throws {
+    func encode(to fields: inout FieldWriter) throws {
         try fields.set("seq", sequence)
         try fields.set("room", RoomModel(room))
         try fields.set("participant", ParticipantModel(participant))

@@ -6,8 +6,8 @@ import Primitives
 /// One peer of the engine.
 struct PeerState: ~Copyable {
     let id: PeerID
-    /// Index of its room.
-    let room: Int
+    /// Index of its room; ``Tables/movePeer(_:to:)`` changes it.
+    var room: Int
     let profile: PeerProfile
     let transport: PeerTransport
     /// The transport's media path, for the packet path.

@@ -38,6 +38,13 @@ struct Tables: ~Copyable {
         return index
     }
 
+    /// Puts a peer, with its tracks, into another room.
+    mutating func movePeer(_ index: Int, to room: Int) {
+        rooms[peers[index].pointee.room].pointee.peerCount -= 1
+        peers[index].pointee.room = room
+        rooms[room].pointee.peerCount += 1
+    }
+
     /// Removes a peer, whose tracks and subscriptions are gone.
     mutating func removePeer(_ index: Int) {
         rooms[peers[index].pointee.room].pointee.peerCount -= 1

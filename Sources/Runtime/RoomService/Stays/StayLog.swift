@@ -25,6 +25,8 @@ struct StayLog {
         /// What each connection had carried when it was last looked at, by its name, and those that have ended.
         var carried: [String: (received: UInt64, sent: UInt64)] = [:]
         var ended: (received: UInt64, sent: UInt64) = (0, 0)
+        /// What its connections had carried when it was moved here, which another stay's summary has.
+        var brought: (received: UInt64, sent: UInt64) = (0, 0)
         /// Oldest first, from `head` on.
         var samples: [StaySample] = []
         var head = 0
@@ -84,6 +86,23 @@ struct StayLog {
         return at - joinedAt
     }
 
+    /// What each connection of a participant has carried, by its name.
+    func carried(by participant: String) -> [String: (received: UInt64, sent: UInt64)] {
+        stays[participant]?.carried ?? [:]
+    }
+
+    /// The participant came from another room, with connections that are up and have carried so much: its join is not traced, and that is not counted again.
+    mutating func goOn(_ participant: String, with carried: [String: (received: UInt64, sent: UInt64)]) {
+        guard let joinedAt = stays[participant]?.joinedAt else { return }
+        stays[participant]?.isTraced = true
+        stays[participant]?.connectedAt = joinedAt
+        stays[participant]?.carried = carried
+        for connection in carried.values {
+            stays[participant]?.brought.received += connection.received
+            stays[participant]?.brought.sent += connection.sent
+        }
+    }
+
     /// The request that brought a participant's token.
     mutating func setOrigin(_ origin: JoinOrigin?, of participant: String) { stays[participant]?.origin = origin }
 
@@ -117,6 +136,8 @@ struct StayLog {
             carried.received += connection.received
             carried.sent += connection.sent
         }
+        carried.received -= min(stay.brought.received, carried.received)
+        carried.sent -= min(stay.brought.sent, carried.sent)
         return StaySummary(
             room: room, roomSID: roomSID, info: info, leftAt: at, reason: reason,
             connectedAfterMilliseconds: stay.connectedAt.map { $0 - stay.joinedAt }, steps: stay.steps,

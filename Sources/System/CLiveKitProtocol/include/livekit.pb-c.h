@@ -53,6 +53,7 @@ typedef struct Livekit__TrackPermission Livekit__TrackPermission;
 typedef struct Livekit__SubscriptionPermissionUpdate Livekit__SubscriptionPermissionUpdate;
 typedef struct Livekit__SubscriptionResponse Livekit__SubscriptionResponse;
 typedef struct Livekit__ParticipantUpdate Livekit__ParticipantUpdate;
+typedef struct Livekit__RoomMovedResponse Livekit__RoomMovedResponse;
 typedef struct Livekit__RoomUpdate Livekit__RoomUpdate;
 typedef struct Livekit__SpeakersChanged Livekit__SpeakersChanged;
 typedef struct Livekit__ConnectionQualityUpdate Livekit__ConnectionQualityUpdate;
@@ -100,6 +101,7 @@ typedef struct Livekit__ListParticipantsResponse Livekit__ListParticipantsRespon
 typedef struct Livekit__RoomParticipantIdentity Livekit__RoomParticipantIdentity;
 typedef struct Livekit__MuteRoomTrackRequest Livekit__MuteRoomTrackRequest;
 typedef struct Livekit__MuteRoomTrackResponse Livekit__MuteRoomTrackResponse;
+typedef struct Livekit__MoveParticipantRequest Livekit__MoveParticipantRequest;
 typedef struct Livekit__UpdateParticipantRequest Livekit__UpdateParticipantRequest;
 typedef struct Livekit__UpdateParticipantRequest__AttributesEntry Livekit__UpdateParticipantRequest__AttributesEntry;
 typedef struct Livekit__UpdateSubscriptionsRequest Livekit__UpdateSubscriptionsRequest;
@@ -397,6 +399,7 @@ typedef enum {
   LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE = 21,
   LIVEKIT__SIGNAL_RESPONSE__MESSAGE_REQUEST_RESPONSE = 22,
   LIVEKIT__SIGNAL_RESPONSE__MESSAGE_TRACK_SUBSCRIBED = 23,
+  LIVEKIT__SIGNAL_RESPONSE__MESSAGE_ROOM_MOVED = 24,
   LIVEKIT__SIGNAL_RESPONSE__MESSAGE_MEDIA_SECTIONS_REQUIREMENT = 25,
   LIVEKIT__SIGNAL_RESPONSE__MESSAGE_PUBLISH_DATA_TRACK_RESPONSE = 27,
   LIVEKIT__SIGNAL_RESPONSE__MESSAGE_UNPUBLISH_DATA_TRACK_RESPONSE = 28,
@@ -431,6 +434,7 @@ struct  Livekit__SignalResponse
     Livekit__SubscriptionResponse *subscription_response;
     Livekit__RequestResponse *request_response;
     Livekit__TrackSubscribed *track_subscribed;
+    Livekit__RoomMovedResponse *room_moved;
     Livekit__MediaSectionsRequirement *media_sections_requirement;
     Livekit__PublishDataTrackResponse *publish_data_track_response;
     Livekit__UnpublishDataTrackResponse *unpublish_data_track_response;
@@ -993,6 +997,20 @@ struct  Livekit__ParticipantUpdate
 #define LIVEKIT__PARTICIPANT_UPDATE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__participant_update__descriptor) \
     , 0,NULL }
+
+
+struct  Livekit__RoomMovedResponse
+{
+  ProtobufCMessage base;
+  Livekit__Room *room;
+  char *token;
+  Livekit__ParticipantInfo *participant;
+  size_t n_other_participants;
+  Livekit__ParticipantInfo **other_participants;
+};
+#define LIVEKIT__ROOM_MOVED_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__room_moved_response__descriptor) \
+    , NULL, (char *)protobuf_c_empty_string, NULL, 0,NULL }
 
 
 struct  Livekit__RoomUpdate
@@ -1736,6 +1754,18 @@ struct  Livekit__MuteRoomTrackResponse
 #define LIVEKIT__MUTE_ROOM_TRACK_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__mute_room_track_response__descriptor) \
     , NULL }
+
+
+struct  Livekit__MoveParticipantRequest
+{
+  ProtobufCMessage base;
+  char *room;
+  char *identity;
+  char *destination_room;
+};
+#define LIVEKIT__MOVE_PARTICIPANT_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__move_participant_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 struct  Livekit__UpdateParticipantRequest__AttributesEntry
@@ -2517,6 +2547,25 @@ Livekit__ParticipantUpdate *
                       const uint8_t       *data);
 void   livekit__participant_update__free_unpacked
                      (Livekit__ParticipantUpdate *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__RoomMovedResponse methods */
+void   livekit__room_moved_response__init
+                     (Livekit__RoomMovedResponse         *message);
+size_t livekit__room_moved_response__get_packed_size
+                     (const Livekit__RoomMovedResponse   *message);
+size_t livekit__room_moved_response__pack
+                     (const Livekit__RoomMovedResponse   *message,
+                      uint8_t             *out);
+size_t livekit__room_moved_response__pack_to_buffer
+                     (const Livekit__RoomMovedResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RoomMovedResponse *
+       livekit__room_moved_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__room_moved_response__free_unpacked
+                     (Livekit__RoomMovedResponse *message,
                       ProtobufCAllocator *allocator);
 /* Livekit__RoomUpdate methods */
 void   livekit__room_update__init
@@ -3331,6 +3380,25 @@ Livekit__MuteRoomTrackResponse *
 void   livekit__mute_room_track_response__free_unpacked
                      (Livekit__MuteRoomTrackResponse *message,
                       ProtobufCAllocator *allocator);
+/* Livekit__MoveParticipantRequest methods */
+void   livekit__move_participant_request__init
+                     (Livekit__MoveParticipantRequest         *message);
+size_t livekit__move_participant_request__get_packed_size
+                     (const Livekit__MoveParticipantRequest   *message);
+size_t livekit__move_participant_request__pack
+                     (const Livekit__MoveParticipantRequest   *message,
+                      uint8_t             *out);
+size_t livekit__move_participant_request__pack_to_buffer
+                     (const Livekit__MoveParticipantRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__MoveParticipantRequest *
+       livekit__move_participant_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__move_participant_request__free_unpacked
+                     (Livekit__MoveParticipantRequest *message,
+                      ProtobufCAllocator *allocator);
 /* Livekit__UpdateParticipantRequest__AttributesEntry methods */
 void   livekit__update_participant_request__attributes_entry__init
                      (Livekit__UpdateParticipantRequest__AttributesEntry         *message);
@@ -3564,6 +3632,9 @@ typedef void (*Livekit__SubscriptionResponse_Closure)
 typedef void (*Livekit__ParticipantUpdate_Closure)
                  (const Livekit__ParticipantUpdate *message,
                   void *closure_data);
+typedef void (*Livekit__RoomMovedResponse_Closure)
+                 (const Livekit__RoomMovedResponse *message,
+                  void *closure_data);
 typedef void (*Livekit__RoomUpdate_Closure)
                  (const Livekit__RoomUpdate *message,
                   void *closure_data);
@@ -3705,6 +3776,9 @@ typedef void (*Livekit__MuteRoomTrackRequest_Closure)
 typedef void (*Livekit__MuteRoomTrackResponse_Closure)
                  (const Livekit__MuteRoomTrackResponse *message,
                   void *closure_data);
+typedef void (*Livekit__MoveParticipantRequest_Closure)
+                 (const Livekit__MoveParticipantRequest *message,
+                  void *closure_data);
 typedef void (*Livekit__UpdateParticipantRequest__AttributesEntry_Closure)
                  (const Livekit__UpdateParticipantRequest__AttributesEntry *message,
                   void *closure_data);
@@ -3786,6 +3860,7 @@ extern const ProtobufCMessageDescriptor livekit__track_permission__descriptor;
 extern const ProtobufCMessageDescriptor livekit__subscription_permission_update__descriptor;
 extern const ProtobufCMessageDescriptor livekit__subscription_response__descriptor;
 extern const ProtobufCMessageDescriptor livekit__participant_update__descriptor;
+extern const ProtobufCMessageDescriptor livekit__room_moved_response__descriptor;
 extern const ProtobufCMessageDescriptor livekit__room_update__descriptor;
 extern const ProtobufCMessageDescriptor livekit__speakers_changed__descriptor;
 extern const ProtobufCMessageDescriptor livekit__connection_quality_update__descriptor;
@@ -3841,6 +3916,7 @@ extern const ProtobufCMessageDescriptor livekit__list_participants_response__des
 extern const ProtobufCMessageDescriptor livekit__room_participant_identity__descriptor;
 extern const ProtobufCMessageDescriptor livekit__mute_room_track_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__mute_room_track_response__descriptor;
+extern const ProtobufCMessageDescriptor livekit__move_participant_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__update_participant_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__update_participant_request__attributes_entry__descriptor;
 extern const ProtobufCMessageDescriptor livekit__update_subscriptions_request__descriptor;

@@ -1,6 +1,6 @@
 extension CommandSyntax {
     /// Commands that speak to a running server.
-    static let operators = [rooms, participants, kick, policy, events, sessions]
+    static let operators = [rooms, participants, kick, move, policy, events, sessions]
 
     private static let exitStatus = """
         Exit status: 0 done, 1 refused by the server, 2 wrong command line, 3 the server cannot be reached.
@@ -33,6 +33,11 @@ extension CommandSyntax {
             Option(name: "--reason", value: "TEXT", help: "told to the participant"),
             Option(name: "--ban", value: "SECONDS", help: "for how long its identity may not come back"),
         ] + ControlClient.options, maxOperands: 2, details: exitStatus)
+
+    private static let move = CommandSyntax(
+        name: "move", operands: "ROOM PARTICIPANT OTHER [OPTIONS]",
+        summary: "Moves a participant to the other room, with its connections and tracks.",
+        options: ControlClient.options, maxOperands: 3, details: exitStatus)
 
     private static let policy = CommandSyntax(
         name: "policy", operands: "get | set | edit ROOM [OPTIONS]",

@@ -2,7 +2,7 @@ import EdgeSupport
 import Foundation
 import NetworkIO
 
-/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `policy`, `events`, `sessions`.
+/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`.
 struct OperatorCommand {
     private let syntax: CommandSyntax
     private let given: CommandArguments
@@ -20,6 +20,7 @@ struct OperatorCommand {
         case "rooms": try rooms(output)
         case "participants": try participants(output)
         case "kick": try kick(output)
+        case "move": try move(output)
         case "policy": try policy(output)
         case "events": try events(output)
         case "sessions": try sessions(output)
@@ -94,6 +95,14 @@ struct OperatorCommand {
         let query = ControlClient.query(["reason": given["--reason"], "ban": given["--ban"]])
         let answer = try client.call("DELETE", ControlClient.path("rooms", words[0], "participants", words[1]) + query)
         show(answer, output) { _ in "\(words[1]) was removed from \(words[0])" }
+    }
+
+    private func move(_ output: @escaping (String) -> Void) throws(CommandError) {
+        let words = try operands("ROOM", "PARTICIPANT", "OTHER")
+        let path = ControlClient.path("rooms", words[0], "participants", words[1], "move")
+        show(try client.call("POST", path, JSONCoding.encode(["room": words[2]])), output) { _ in
+            "\(words[1]) was moved from \(words[0]) to \(words[2])"
+        }
     }
 
     private func events(_ output: @escaping (String) -> Void) throws(CommandError) {

@@ -1,0 +1,97 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import Rooms
+import TestSupport
+import Testing
+
+@testable import RoomService
+
+@Suite("Moves between rooms")
+struct MoveTests {
+    let plane = FakePlane()
+    let client = ClientDescriptions()
+
+    @Test(
+        "I8: the worker moves the peers, what it tells of them reaches the new room, and both rooms' logs have the stay"
+    )
+    func move() async throws {
+        let log = Recorder()
+        let service = RoomService(media: plane, log: { log.append($0) })
+        let ada = try await service.join(request("ada")), carl = try await service.join(request("carl", room: "Q"))
+        _ = try await service.offer(ada.session, connection: "pub", sdp: client.offer([.video("0")]))
+        let peer = try #require(
+            plane.takeCommands().lazy.compactMap { if case .addPeer(let peer) = $0 { peer.id } else { nil } }.first)
+        await service.receive([.peerConnected(peer)])
+        let moved = try await service.move("ada", from: "R", to: "Q")
+        #expect(moved.info.tracks.count == 1 && moved.connections.map(\.state) == [.connected])
+        #expect(plane.takeCommands().contains { if case .movePeer(peer, _) = $0 { true } else { false } })
+        #expect(try await service.room(named: "R").participants.isEmpty)
+        #expect(await service.roomName(of: ada.session) == "Q")
+
+        // The high half of the peer's number is still the first room's.
+        await service.receive([.peerMoved(peer)])
+        let events = await take(3, from: ada.events).map(\.event)
+        #expect(events.contains { if case .moved(let snapshot) = $0 { snapshot.room.name == "Q" } else { false } })
+        #expect(events.last == .connectionChanged(connection: "pub", state: .moved, reason: nil))
+        #expect(
+            await take(2, from: carl.events).contains {
+                if case .participantJoined(let info) = $0.event { info.identity == "ada" } else { false }
+            })
+        let stays = log.all.compactMap { entry -> String? in
+            switch entry.event {
+            case .participantJoined(let info): "\(entry.room) + \(info.identity)"
+            case .participantLeft(let info, let reason, _): "\(entry.room) - \(info.identity) \(reason.rawValue)"
+            default: nil
+            }
+        }
+        #expect(stays == ["R + ada", "Q + carl", "R - ada moved", "Q + ada"])
+        await service.receive([.peerEnded(peer, .closedByPeer)])
+        #expect(try await service.participant("ada", in: "Q").connections.isEmpty)
+        await service.tick()
+        #expect(await service.moved.isEmpty)
+        await service.leave(ada.session)
+        #expect(try await service.room(named: "Q").participants.map(\.info.identity) == ["carl"])
+    }
+
+    @Test(
+        "I8: a room that is not there is made beside the first, or not where joins make none; refusals change nothing")
+    func rooms() async throws {
+        let service = RoomService(media: plane)
+        _ = try await service.join(request("ada"))
+        plane.turnWorkers()
+        _ = try await service.join(request("carl", room: "far"))
+        #expect(await code { _ = try await service.move("ada", from: "R", to: "far") } == .differentWorker)
+        #expect(await code { _ = try await service.move("ada", from: "R", to: "R") } == .invalidRequest)
+        #expect(await code { _ = try await service.move("eve", from: "R", to: "Q") } == .participantNotFound)
+        #expect(
+            await service.listRooms().map(\.name) == ["R", "far"], "a room that was made for a refused move is gone")
+        #expect(await code { _ = try await service.move("ada", from: "nowhere", to: "R") } == .roomNotFound)
+        #expect(try await service.participant("ada", in: "R").info.identity == "ada")
+        #expect(try await service.move("ada", from: "R", to: "Q").info.identity == "ada")
+        _ = try await service.createRoom(named: "near", beside: "Q")
+        #expect(try await service.move("ada", from: "Q", to: "near").info.identity == "ada")
+        #expect(await code { _ = try await service.createRoom(named: "x", beside: "nowhere") } == .roomNotFound)
+        var configuration = RoomServiceConfiguration()
+        configuration.autoCreateRooms = false
+        await service.set(configuration)
+        #expect(await code { _ = try await service.move("ada", from: "near", to: "new") } == .roomNotFound)
+    }
+
+    @Test(
+        "I8: a banned identity is not moved into the room; a session that was moved is resumed with the token that joined"
+    )
+    func bansAndResume() async throws {
+        let service = RoomService(media: plane)
+        let ada = try await service.join(request("ada") { $0.claims.video.room = "R" })
+        _ = try await service.join(request("ada", room: "Q"))
+        _ = try await service.remove("ada", from: "Q", ban: .seconds(60))
+        _ = try await service.join(request("carl", room: "Q"))
+        #expect(await code { _ = try await service.move("ada", from: "R", to: "Q") } == .banned)
+        _ = try await service.move("ada", from: "R", to: "S")
+        let resumed = try await service.resume(
+            ada.session, after: 0, claims: request("ada") { $0.claims.video.room = "R" }.claims)
+        #expect(
+            await take(1, from: resumed.events).contains { if case .moved = $0.event { true } else { false } })
+    }
+}

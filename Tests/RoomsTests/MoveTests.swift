@@ -1,0 +1,171 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import TestSupport
+import Testing
+
+@testable import Rooms
+
+private func code(_ body: () throws(RoomError) -> Void) -> RoomError.Code? {
+    do throws(RoomError) {
+        try body()
+        return nil
+    } catch {
+        return error.code
+    }
+}
+
+@Suite("Moves to another room")
+struct MoveTests {
+    private var hall = RoomBench(seed: 1)
+    private var booth = RoomBench(seed: 2, id: RoomID(10), name: "booth")
+
+    @Test(
+        "I8: connections and tracks go on, subscriptions are those of the other room on the same connection, all are told"
+    )
+    mutating func move() throws {
+        let ada = try hall.join("ada"), bob = try hall.join("bob"), carl = try booth.join("carl")
+        try hall.offer(ada, [.audio("0"), .video("1")])
+        try hall.offer(bob, [.audio("0")])
+        try booth.offer(carl, [.video("0")])
+        try hall.answerOffers(ada)
+        try hall.answerOffers(bob)
+        let before = try #require(hall.info(ada))
+        let connections = hall.room.connections(of: ada).map(\.peer)
+        let last = try #require(hall.events[ada]?.last?.sequence)
+        (_, _) = (hall.takeEvents(bob), booth.takeEvents(carl))
+        (_, _) = (hall.takeCommands(), booth.takeCommands())
+        let moving = try hall.move("ada", to: &booth)
+
+        #expect(hall.room.sessions == [bob] && booth.room.sessions == [carl, ada])
+        let info = try #require(booth.info(ada))
+        #expect(info.sid == before.sid && info.tracks.map(\.sid) == before.tracks.map(\.sid))
+        #expect(booth.room.connections(of: ada).map(\.peer) == connections)
+        #expect(moving.numbers.count == 4 && moving.numbers.allSatisfy { booth.room.owns($0) && !hall.room.owns($0) })
+        let left = hall.takeCommands(), entered = booth.takeCommands()
+        #expect(!left.contains { if case .removePeer = $0 { true } else { false } })
+        #expect(!left.contains { if case .removeTrack = $0 { true } else { false } })
+        // Bob's of ada's two tracks, and ada's of bob's.
+        #expect(left.count { if case .unsubscribe = $0 { true } else { false } } == 3)
+        #expect(entered.prefix(2).elementsEqual(connections.map { .movePeer($0, to: RoomID(10)) }))
+
+        let told = hall.takeEvents(bob)
+        #expect(told.contains(.participantLeft(participant: info.sid, identity: "ada", reason: .moved)))
+        #expect(told.count { if case .trackUnpublished = $0 { true } else { false } } == 2)
+        let heard = booth.takeEvents(carl)
+        #expect(heard.contains { if case .participantJoined(let other) = $0 { other.sid == info.sid } else { false } })
+        #expect(heard.count { if case .trackPublished = $0 { true } else { false } } == 2)
+        // Her events go on with the next number.
+        #expect(booth.events[ada]?.first?.sequence == last + 1)
+        guard case .moved(let snapshot)? = booth.events[ada]?.first?.event else {
+            Issue.record("\(String(describing: booth.events[ada]?.first))")
+            return
+        }
+        #expect(snapshot.room.name == "booth" && snapshot.sequence == last + 1)
+        #expect(snapshot.others.map(\.identity) == ["carl"] && snapshot.participant.tracks.count == 2)
+        #expect(snapshot.subscriptions.map(\.kind) == [.video])
+        try booth.answerOffers(ada)
+        #expect(booth.room.subscriptions(of: ada).map(\.state) == [.active])
+        #expect(booth.room.connections(of: ada).map(\.peer) == connections)
+        let receiver = try #require(booth.room.roster[ada]?.connections.first { $0.id == "sub" })
+        // The section of bob's sound is reused where its kind fits; one is added for carl's picture.
+        #expect(receiver.subscriptionByMid.count == 1)
+    }
+
+    @Test("I8: the token that joined resumes the session in the other room; a stranger's does not")
+    mutating func resume() throws {
+        var claims = RoomBench.request("ada").claims
+        claims.video.room = "R"
+        let ada = try hall.join("ada") { $0.claims = claims }
+        try hall.move("ada", to: &booth)
+        try booth.room.checkResume(ada, claims)
+        claims.video.room = "booth"
+        try booth.room.checkResume(ada, claims)
+        claims.video.room = "elsewhere"
+        #expect(code { () throws(RoomError) in try booth.room.checkResume(ada, claims) } == .roomMismatch)
+        claims.video.room = "booth"
+        claims.identity = "eve"
+        #expect(code { () throws(RoomError) in try booth.room.checkResume(ada, claims) } == .sessionNotFound)
+    }
+
+    @Test(
+        "I8: what refuses a join refuses a move, which then changes nothing; a locked room with a waiting room does not"
+    )
+    mutating func refusals() throws {
+        let ada = try hall.join("ada")
+        try hall.offer(ada, [.video("0")])
+        let cases: [(RoomError.Code, (inout RoomPolicy) -> Void)] = [
+            (.roomFull, { $0.maxParticipants = 1 }), (.limitExceeded, { $0.maxPublishers = 1 }),
+            (.encryptionRequired, { $0.requiresEncryption = true }), (.notRouted, { $0.topology = .peerToPeer }),
+        ]
+        for (code, change) in cases {
+            var policy = RoomPolicy()
+            change(&policy)
+            var other = RoomBench(policy: policy, seed: 3, id: RoomID(11), name: "other")
+            if code != .encryptionRequired, code != .notRouted {
+                try other.offer(try other.join("carl"), [.audio("0")])
+            }
+            let (commands, sessions) = (hall.commands, other.room.sessions)
+            do throws(RoomError) {
+                try hall.move("ada", to: &other)
+                Issue.record("moved into a room that refuses with \(code)")
+            } catch {
+                #expect(error.code == code)
+            }
+            #expect(hall.room.sessions == [ada] && other.room.sessions == sessions && hall.commands == commands)
+        }
+        #expect(code { () throws(RoomError) in try hall.move("nobody", to: &booth) } == .participantNotFound)
+        var policy = RoomPolicy()
+        policy.waitingRoom = true
+        var other = RoomBench(policy: policy, seed: 4, id: RoomID(12), name: "other")
+        try other.step { (room, turn) throws(RoomError) in try room.setLock(.closed, by: nil, turn: &turn) }
+        try hall.move("ada", to: &other)
+        #expect(other.room.sessions == [ada])
+    }
+
+    @Test(
+        "I8: the rules of the other room hold at once: a source that it does not allow ends, and its publisher is told")
+    mutating func rules() throws {
+        var policy = RoomPolicy()
+        policy.publishSources = [.microphone]
+        policy.maxVideoBitrate = .kilobitsPerSecond(300)
+        var other = RoomBench(policy: policy, seed: 3, id: RoomID(11), name: "other")
+        let ada = try hall.join("ada")
+        try hall.offer(ada, [.audio("0"), .video("1")])
+        let camera = try #require(hall.room.routing.tracks(of: ada).last)
+        try hall.move("ada", to: &other)
+        #expect(other.info(ada)?.tracks.map(\.source) == [.microphone])
+        #expect(other.commands.contains(.removeTrack(camera)))
+        #expect(
+            other.takeEvents(ada).contains {
+                if case .publicationRefused(_, "1", _, .permissionDenied) = $0 { true } else { false }
+            })
+    }
+
+    @Test("I8: a replaced identity makes way; a WHEP session, which follows somebody, stays where it is")
+    mutating func identities() throws {
+        let ada = try hall.join("ada"), older = try booth.join("ada")
+        try hall.move("ada", to: &booth)
+        #expect(booth.ended[older] == .duplicateIdentity && booth.room.sessions == [ada])
+        let viewer = try hall.join("eve", isSignalled: false, follow: .dominantSpeaker) { $0.profile = .viewer }
+        #expect(code { () throws(RoomError) in try hall.move("eve", to: &booth) } == .invalidRequest)
+        #expect(hall.room.sessions == [viewer])
+    }
+
+    @Test("I8, E: what is recorded of a track ends with the move, and the other room's recording begins")
+    mutating func recordings() throws {
+        let ada = try hall.join("ada")
+        try hall.offer(ada, [.audio("0")])
+        for bench in [0, 1] {
+            func start(_ bench: inout RoomBench) throws {
+                try bench.step { (room, turn) throws(RoomError) in
+                    _ = try room.startRecording(RecordingScope(), turn: &turn)
+                }
+            }
+            if bench == 0 { try start(&hall) } else { try start(&booth) }
+        }
+        try hall.move("ada", to: &booth)
+        #expect(hall.commands.contains { if case .endRecording = $0 { true } else { false } })
+        #expect(booth.commands.contains { if case .record = $0 { true } else { false } })
+    }
+}
