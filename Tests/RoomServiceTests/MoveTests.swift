@@ -31,7 +31,7 @@ struct MoveTests {
 
         // The high half of the peer's number is still the first room's.
         await service.receive([.peerMoved(peer)])
-        let events = await take(3, from: ada.events).map(\.event)
+        let events = await take(4, from: ada.events).map(\.event)
         #expect(events.contains { if case .moved(let snapshot) = $0 { snapshot.room.name == "Q" } else { false } })
         #expect(events.last == .connectionChanged(connection: "pub", state: .moved, reason: nil))
         #expect(
