@@ -59,6 +59,16 @@ struct VideoRecordingTests {
         #expect(recorded.recorder.totals.framesLost == 19)
     }
 
+    @Test("E14: what is missing when the track ends is a gap up to the last packet that came")
+    func lossAtTheEnd() {
+        var recorded = Recorded()
+        video(&recorded, frames: 0..<50, keyEvery: 100, lost: [40])
+        recorded.finish()
+        #expect(recorded.samples().count == 40)
+        #expect(recorded.gaps.map(\.milliseconds) == [333] && recorded.gaps.map(\.packets) == [1])
+        #expect(recorded.gaps.map(\.frames) == [9])
+    }
+
     @Test("A packet that comes late, but within a second, leaves no gap")
     func late() {
         var recorded = Recorded()
@@ -298,6 +308,29 @@ struct AudioRecordingTests {
         #expect(recorded.gaps.count == 1)
         #expect(recorded.gaps[0].milliseconds == 60)
         #expect(recorded.gaps[0].packets == 3)
+    }
+
+    @Test("E14: packets that the worker dropped before the track ended, and a file that the disk lost, are gaps")
+    func missingAtTheEnd() {
+        var recorded = Recorded()
+        audio(&recorded, packets: 0..<50)
+        recorded.with { $0.noteGap(.overload, at: .seconds(1), into: &$1) }
+        recorded.finish(at: .seconds(3))
+        #expect(recorded.gaps.map(\.reason) == [.overload])
+        var other = Recorded()
+        audio(&other, packets: 0..<50)
+        other.with { recorder, _ in recorder.abandonSegment() }
+        other.with { $0.finishAbandoned(at: .seconds(3), into: &$1) }
+        #expect(other.gaps.map(\.reason) == [.disk])
+        #expect(other.gaps.allSatisfy { abs($0.milliseconds - 2_000) < 30 }, "\(other.gaps)")
+        // Another file after the disk came back: the gap lies between the two.
+        var third = Recorded()
+        audio(&third, packets: 0..<50)
+        third.with { recorder, _ in recorder.abandonSegment() }
+        third.with { $0.noteGap(.disk, at: .seconds(2), into: &$1) }
+        audio(&third, packets: 100..<150)
+        third.finish(at: .seconds(4))
+        #expect(third.gaps.map(\.reason) == [.disk] && third.gaps.map(\.milliseconds) == [1_000])
     }
 
     @Test("A pause of the sender (DTX) is silence as long as it was, in few packets, and no gap")
