@@ -8,7 +8,7 @@ extension MetricsPage {
         add("recorded_tracks", .gauge, "Tracks that are being recorded.", recorder.tracks)
         add(
             "recording_bytes_written_total", .counter,
-            "Bytes written to the files of recordings, counted when a track ends.",
+            "Bytes written to the files of recordings.",
             recorder.bytesWritten)
         add(
             "recording_files_finished_total", .counter, "Files of recordings that were finished.",
@@ -18,7 +18,7 @@ extension MetricsPage {
             "recording_failures_total", .counter, "Tracks whose recording failed, for want of disk or for their codec.",
             recorder.failures)
         add(
-            "recording_queued_bytes", .gauge, "Bytes of media that wait for the recorder.", recorder.queuedBytes)
+            "recording_queued_bytes", .gauge, "Bytes of media from all workers that wait for the recorder.", recorder.queuedBytes)
         add(
             "recording_lag_seconds", .gauge, "Longest time that a packet waited for the recorder in the last second.",
             [([], recorder.lag.seconds)])

@@ -51,16 +51,10 @@ public final class Recorder: RecordingPlane {
 
     // MARK: - For rooms
 
-    public func admit() throws(RoomError) {
+    public var refusal: RecordingRefusal? {
         let admits = books.admits
-        guard admits.tracks else {
-            throw RoomError(
-                .overloaded, "as many tracks are recorded as the server may record", retryAfter: .seconds(30))
-        }
-        guard admits.disk else {
-            throw RoomError(
-                .diskFull, "the disk has less room left than recordings must leave free", retryAfter: .seconds(60))
-        }
+        guard admits.tracks else { return .tooManyTracks }
+        return admits.disk ? nil : .diskFull
     }
 
     public func apply(_ effect: RecordingEffect, room: String, roomSID: String) {
@@ -69,6 +63,7 @@ public final class Recorder: RecordingPlane {
             let summary = RecordingSummary(
                 sid: info.sid, state: .recording, room: room, roomSid: roomSID, participant: info.scope.participant,
                 track: info.scope.track, sources: info.scope.sources.map { $0.map(\.rawValue).sorted() },
+                participants: info.scope.participants.map { $0.sorted() }, byPolicy: info.isByPolicy ? true : nil,
                 startedAt: info.startedAt)
             books.add(summary)
             thread.post(.begin(summary))

@@ -68,6 +68,7 @@ final class RecorderThread: Sendable {
             // A track is ordered before its first record is pushed. What waits before the orders are taken is therefore known after them, while the
             // first keyframe of a track whose order came later would be lost.
             for index in rings.indices { waiting[index] = rings[index].waiting }
+            books.sawQueue(waiting.reduce(0, +))
             orders.drain(into: &taken)
             for order in taken {
                 guard desk.carryOut(order, at: MonotonicClock.now()) else {
@@ -149,7 +150,6 @@ private struct RecorderDesk {
     /// Reads the first `byteCount` bytes; what came later waits for the next round, so that orders get their turn.
     mutating func read(_ ring: RecordRing, upTo byteCount: Int) {
         var left = byteCount
-        books.sawQueue(left)
         guard left > 0 else { return }
         let now = MonotonicClock.now()
         while left > 0, let header = ring.pop(into: &content) {
@@ -165,9 +165,13 @@ private struct RecorderDesk {
     }
 
     mutating func advance(to now: MonotonicTime) {
-        for (stream, track) in tracks { handle(track.advance(to: now), of: track, stream: stream) }
+        for (stream, track) in tracks {
+            handle(track.advance(to: now), of: track, stream: stream)
+            books.wrote(bytes: track.consumeBytesWritten())
+        }
         guard now >= nextLook else { return }
         nextLook = now + Self.lookInterval
+        showProgress()
         books.sawLag(lag, tracks: tracks.count, recordings: summaries.count)
         lag = .zero
         guard !books.hasRoom() else { return }
@@ -188,7 +192,7 @@ private struct RecorderDesk {
         note(stream)
         tracks[stream] = nil
         places[stream] = nil
-        books.wrote(bytes: track.bytesWritten)
+        books.wrote(bytes: track.consumeBytesWritten())
         endIfDone(track.recording)
     }
 
@@ -229,8 +233,27 @@ private struct RecorderDesk {
 
     // MARK: - Summaries
 
+    /// What the API shows of recordings in progress is a second old; on the disk it is written where a crash would lose it.
+    private mutating func showProgress() {
+        var changed: Set<String> = []
+        for (stream, track) in tracks {
+            let before = places[stream].flatMap { summaries[track.recording]?.tracks[$0] }
+            if let before, !before.differsOnlyInCounts(from: track.summary) { changed.insert(track.recording) }
+            enter(stream)
+        }
+        for (recording, summary) in summaries {
+            if changed.contains(recording) { books.save(summary) } else { books.show(summary) }
+        }
+    }
+
     /// Writes down how a track stands.
     private mutating func note(_ stream: UInt64) {
+        guard let track = tracks[stream] else { return }
+        enter(stream)
+        save(track.recording)
+    }
+
+    private mutating func enter(_ stream: UInt64) {
         guard let track = tracks[stream] else { return }
         if let place = places[stream] {
             summaries[track.recording]?.tracks[place] = track.summary
@@ -238,7 +261,6 @@ private struct RecorderDesk {
             places[stream] = summaries[track.recording]?.tracks.count
             summaries[track.recording]?.tracks.append(track.summary)
         }
-        save(track.recording)
     }
 
     private mutating func endIfDone(_ recording: String) {

@@ -49,6 +49,9 @@ final class RecordingBooks: Sendable {
     /// A recording begins; its folder follows.
     func add(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
 
+    /// How a recording in progress stands, in memory alone.
+    func show(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
+
     func save(_ summary: RecordingSummary) {
         state.withLock { $0.summaries[summary.sid] = summary }
         do throws(SystemError) {

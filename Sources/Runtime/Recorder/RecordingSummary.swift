@@ -43,6 +43,7 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var rotation: Int
         /// Once it is finished.
         public var durationMilliseconds: Int64?
+        /// While it grows: as of a second ago.
         public var bytes: Int64?
         public var samples: Int?
     }
@@ -70,6 +71,16 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// Nothing more comes.
         public var ended = false
 
+        /// Whether nothing but how much there is has changed: after a crash the files say that, too.
+        func differsOnlyInCounts(from other: Self) -> Bool {
+            gapCount == other.gapCount && fault == other.fault && levelExceeded == other.levelExceeded
+                && ended == other.ended && files.count == other.files.count
+                && zip(files, other.files).allSatisfy { mine, others in
+                    mine.senderMicroseconds == others.senderMicroseconds && mine.width == others.width
+                        && mine.height == others.height && mine.rotation == others.rotation
+                }
+        }
+
         /// More gaps than these are counted and stand in the log only.
         static let maximumGaps = 1_000
     }
@@ -86,6 +97,10 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var participant: String?
     public var track: String?
     public var sources: [String]?
+    /// The only participants, by sid or identity, where the room's policy names some.
+    public var participants: [String]?
+    /// Whether the room's policy began it; nil: it did not.
+    public var byPolicy: Bool?
     /// Milliseconds since 1970.
     public var startedAt: Int64
     public var endedAt: Int64?

@@ -86,7 +86,7 @@ extension Room {
         turn.log(.trackPublished(info))
         roster.notify(about: session, .trackPublished(info), includingSubject: true, &turn)
         offerToSubscribers(id, &turn)
-        recordIfWanted(id, &turn)
+        trackMayBeRecorded(id, &turn)
     }
 
     /// New formats, layers or extensions of a track that goes on.
@@ -225,6 +225,7 @@ extension Room {
             if info.source != track.info.source {
                 routing.update(track.id) { $0.description.source = info.source }
                 if let description = routing[track.id]?.description { turn.media(.updateTrack(description)) }
+                trackMayBeRecorded(track.id, &turn)
             }
             trackChanged(track.id, &turn)
         }
