@@ -59,7 +59,8 @@ struct RecordingPolicyTests {
         } catch { #expect(error.code == .notRecordable) }
     }
 
-    @Test("An edit starts, changes and stops within its own step; members are told each time, and the recording goes on")
+    @Test(
+        "An edit starts, changes and stops within its own step; members are told each time, and the recording goes on")
     func edits() throws {
         var (bench, _, bob) = try PolicyTests.meeting()
         func told() -> [Set<TrackSource>?]? {

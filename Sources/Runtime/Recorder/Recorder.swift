@@ -30,10 +30,12 @@ public final class Recorder: RecordingPlane {
     private let books: RecordingBooks
     private let thread: RecorderThread
     private let loop: Mutex<LoopThread?>
+    private let indexer: FrontIndexer?
+    private let indexLoop: Mutex<LoopThread?>
     private let news: AsyncStream<RecorderThread.News>
     private let endNews: @Sendable () -> Void
-    /// Expired recordings are looked for this often.
-    private static let sweepInterval = Duration.seconds(60)
+    /// Recordings that are to be deleted are looked for this often.
+    private static let sweepInterval = Duration.seconds(10)
 
     /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
     public init(
@@ -42,10 +44,18 @@ public final class Recorder: RecordingPlane {
         let (stream, continuation) = AsyncStream<RecorderThread.News>.makeStream(
             bufferingPolicy: .bufferingOldest(100_000))
         books = try RecordingBooks(configuration, codec, logger: logger)
-        let thread = try RecorderThread(rings: rings, books: books, news: continuation)
+        let indexer = configuration.movesIndexes ? try FrontIndexer(books) : nil
+        self.indexer = indexer
+        let thread = try RecorderThread(rings: rings, books: books, indexer: indexer, news: continuation)
         self.thread = thread
         news = stream
         endNews = { continuation.finish() }
+        if let indexer {
+            for recording in books.awaitingIndex { indexer.post(recording) }
+            indexLoop = Mutex(try LoopThread(name: "recording-index", cpu: nil) { indexer.run() })
+        } else {
+            indexLoop = Mutex(nil)
+        }
         loop = Mutex(try LoopThread(name: "recorder", cpu: nil) { thread.run() })
     }
 
@@ -80,6 +90,7 @@ public final class Recorder: RecordingPlane {
         let sweeper = Task { [books] in
             while !Task.isCancelled {
                 books.deleteExpired(now: MonotonicClock.wallMilliseconds())
+                books.deleteExcess()
                 try? await Task.sleep(for: Self.sweepInterval)
             }
         }
@@ -100,6 +111,12 @@ public final class Recorder: RecordingPlane {
             return loop
         }
         running?.join()
+        indexer?.stop()
+        let indexing = indexLoop.withLock { loop in
+            defer { loop = nil }
+            return loop
+        }
+        indexing?.join()
         endNews()
     }
 
@@ -127,19 +144,22 @@ public final class Recorder: RecordingPlane {
 
 /// A file of a recording that is read.
 public final class RecordingFile: Sendable {
-    private let path: String
+    /// Open for as long as it is read: its table may be moved to the front meanwhile, which makes another file of its name.
+    private let file: OutputFile
     /// Bytes of it when it was opened.
     public let length: Int64
+    /// Another where its bytes are others.
+    public let version: String
 
     init?(_ path: String) {
         guard let file = try? OutputFile(path, isNew: false) else { return nil }
-        self.path = path
         length = file.length
+        version = "\(file.number)-\(file.length)"
+        self.file = file
     }
 
     /// At most `length` bytes from `offset` on; fewer at the end, none when it cannot be read any more.
     public func read(_ length: Int, at offset: Int64) -> [UInt8] {
-        guard let file = try? OutputFile(path, isNew: false) else { return [] }
-        return (try? file.read(length, at: offset)) ?? []
+        (try? file.read(length, at: offset)) ?? []
     }
 }

@@ -183,7 +183,8 @@ extension Room {
             return
         }
         guard policy.topology == .routed else {
-            throw RoomError(.notRouted, "a room that is peer to peer cannot be recorded: its media does not pass the server")
+            throw RoomError(
+                .notRouted, "a room that is peer to peer cannot be recorded: its media does not pass the server")
         }
         if turn.recordingRefusal == .disabled { throw RecordingRefusal.disabled.error }
     }
