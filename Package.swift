@@ -121,7 +121,7 @@ let modules: [Target] = [
     module(
         "Edges", "LiveKit",
         [
-            "CLiveKitProtocol", "CZlib", "EdgeSupport", "RoomService", "Rooms", "AccessTokens",
+            "CLiveKitProtocol", "CZlib", "EdgeSupport", "Recorder", "RoomService", "Rooms", "AccessTokens",
             "HTTPServing", "MediaControl", "Logging",
         ]),
     module(

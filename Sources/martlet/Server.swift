@@ -273,7 +273,8 @@ struct Server {
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         liveKit.register(on: &router)
-        TwirpEdge(context: context, callsPerSecond: configuration.apiCallsPerSecond).register(on: &router)
+        TwirpEdge(context: context, recorder: recorder, callsPerSecond: configuration.apiCallsPerSecond)
+            .register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         if configuration.apiListener == .publicOne {
             api.register(on: &router)

@@ -80,6 +80,21 @@ struct PolicyTests {
         #expect(try await edit(.patch, "/v1/rooms/R/policy", "{}", ifMatch: last).status == 412)
     }
 
+    @Test("Rules of recording are shown as they are set; demanding one is refused where nothing can be recorded")
+    func recording() async throws {
+        #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)
+        let body = #"{"recording":"manual","recordingSources":["camera","screen"],"recordingParticipants":["ada"]}"#
+        let edited = try await edit(.patch, "/v1/rooms/R/policy", body)
+        #expect(edited.members["recording"] as? String == "manual")
+        #expect(edited.members["recordingSources"] as? [String] == ["camera", "screen"])
+        #expect(edited.members["recordingParticipants"] as? [String] == ["ada"])
+        let demanded = try await edit(.patch, "/v1/rooms/R/policy", #"{"recording":"fromStart"}"#)
+        #expect(demanded.code == "recording_disabled")
+        let room = #"{"name":"S","policy":{"recording":"fromStart"}}"#
+        #expect(try await house.ask(.post, "/v1/rooms", room).code == "recording_disabled")
+        #expect(try await edit(.patch, "/v1/rooms/R/policy", #"{"recording":"always"}"#).status == 400)
+    }
+
     @Test("I2: a dry run answers with whom the edit would concern and changes nothing")
     func dryRun() async throws {
         try await house.publisher("ada", in: "R")

@@ -7,6 +7,7 @@ import types
 
 import pytest
 
+from conftest import running
 from support import livekit_sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import KEY, SECRET, admin_token, token
@@ -224,6 +225,78 @@ def test_livekits_server_sdk_operates_rooms(server):
     status, _, text = server.request(
         "POST", "/twirp/livekit.RoomService/ListRooms", {}, {"Authorization": f"Bearer {token('ada', 'r')}"})
     assert status == 401 and json.loads(text)["code"] == "unauthenticated"
+
+
+async def recorded(url):
+    from livekit import api
+    lk = api.LiveKitAPI(url, KEY, SECRET)
+    ada, bob = await Client(url, "ada").connect(), await Client(url, "bob").connect()
+    audio = await ada.publish_audio()
+    await ada.publish_video(RED)
+    await bob.sees("ada", RED)
+    track = await lk.egress.start_track_egress(
+        api.TrackEgressRequest(room_name="r", track_id=audio.sid, file=api.DirectFileOutput(filepath="x.ogg")))
+    assert track.status == api.EgressStatus.EGRESS_ACTIVE and track.egress_id.startswith("EG_") and track.track.track_id == audio.sid
+    person = await lk.egress.start_participant_egress(api.ParticipantEgressRequest(room_name="r", identity="ada"))
+    assert person.participant.identity == "ada" and person.room_name == "r" and person.started_at > 1e18
+    await livekit_sdk.until(lambda: bob.room.is_recording, "bob learns that the room is recorded")
+    refusals = [
+        (lk.egress.start_track_egress(api.TrackEgressRequest(room_name="r", track_id="TR_none")), "not_found"),
+        (lk.egress.start_track_egress(api.TrackEgressRequest(room_name="r", track_id=audio.sid)), "failed_precondition"),
+        (lk.egress.start_track_egress(api.TrackEgressRequest(room_name="r", track_id=audio.sid, websocket_url="wss://x")), "unimplemented"),
+        (lk.egress.start_track_egress(api.TrackEgressRequest(
+            room_name="r", track_id=audio.sid, file=api.DirectFileOutput(s3=api.S3Upload(bucket="b")))), "unimplemented"),
+        (lk.egress.start_participant_egress(api.ParticipantEgressRequest(room_name="r", identity="nobody")), "not_found"),
+        (lk.egress.start_participant_egress(api.ParticipantEgressRequest(
+            room_name="r", identity="ada", stream_outputs=[api.StreamOutput(urls=["rtmp://x"])])), "unimplemented"),
+        (lk.egress.start_participant_egress(api.ParticipantEgressRequest(
+            room_name="r", identity="ada", preset=api.EncodingOptionsPreset.H264_720P_60)), "unimplemented"),
+        (lk.egress.start_room_composite_egress(api.RoomCompositeEgressRequest(room_name="r", layout="grid")), "unimplemented"),
+        (lk.egress.stop_egress(api.StopEgressRequest(egress_id="EG_none")), "not_found"),
+    ]
+    for call, code in refusals:
+        with pytest.raises(api.TwirpError) as refused:
+            await call
+        assert refused.value.code == code, refused.value
+    await asyncio.sleep(2)
+    active = (await lk.egress.list_egress(api.ListEgressRequest(room_name="r", active=True))).items
+    assert {one.egress_id for one in active} == {track.egress_id, person.egress_id}
+    for one in active:
+        ending = await lk.egress.stop_egress(api.StopEgressRequest(egress_id=one.egress_id))
+        assert ending.status in (api.EgressStatus.EGRESS_ENDING, api.EgressStatus.EGRESS_COMPLETE)
+    await livekit_sdk.until(lambda: not bob.room.is_recording, "bob learns that it is not any more")
+    done = []
+    for _ in range(50):
+        done = (await lk.egress.list_egress(api.ListEgressRequest(room_name="r"))).items
+        if all(one.status == api.EgressStatus.EGRESS_COMPLETE for one in done):
+            break
+        await asyncio.sleep(0.1)
+    results = {one.egress_id: [(file.filename, file.location, file.duration, file.size) for file in one.file_results] for one in done}
+    assert len(results) == 2 and all(one.status == api.EgressStatus.EGRESS_COMPLETE and one.ended_at > one.started_at for one in done), done
+    with pytest.raises(api.TwirpError) as refused:
+        await lk.egress.stop_egress(api.StopEgressRequest(egress_id=track.egress_id))
+    assert refused.value.code == "failed_precondition"
+    await lk.aclose()
+    await ada.close()
+    await bob.close()
+    return results[track.egress_id], results[person.egress_id]
+
+
+def test_livekits_egress_calls_record_tracks_and_participants(tmp_path):
+    """As LiveKit's own Python package makes them, in protobuf; once in JSON. The files are where the results say."""
+    with running(extra=f"recording:\n  directory: {tmp_path}\n  reserve: 0\n") as server:
+        (track,), person = livekit_sdk.run(recorded, server.url)
+        # The microphone has its own recording: a track is recorded once.
+        assert len(person) == 1
+        for name, location, duration, size in (track, *person):
+            assert name.endswith(".mp4") and duration > 1e9 and size > 1_000
+            status, _, text = server.request("GET", location, None, {"Authorization": f"Bearer {admin_token()}", "Range": "bytes=4-7"})
+            assert status == 206 and text == "ftyp"
+        status, _, text = server.request("POST", "/twirp/livekit.Egress/ListEgress", {"roomName": "r"}, {"Authorization": f"Bearer {admin_token()}"})
+        first = json.loads(text)["items"][0]
+        assert status == 200 and first["status"] == "EGRESS_COMPLETE" and first["file_results"][0]["size"].isdigit()
+        status, _, text = server.request("POST", "/twirp/livekit.Egress/ListEgress", {}, {"Authorization": f"Bearer {token('ada', 'r')}"})
+        assert status == 401 and json.loads(text)["code"] == "unauthenticated"
 
 
 def test_a_refused_client_learns_why(server):

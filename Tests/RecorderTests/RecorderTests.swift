@@ -122,6 +122,7 @@ struct RecorderTests {
     private func recorder(_ folder: TemporaryFolder, _ ring: RecordRing) throws -> Recorder {
         var configuration = RecorderConfiguration(directory: folder.path)
         configuration.reserveBytes = 0
+        configuration.movesIndexes = false
         return try Recorder(
             configuration, rings: [ring],
             codec: RecordingCodec(

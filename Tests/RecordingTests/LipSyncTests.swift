@@ -61,4 +61,28 @@ struct LipSyncTests {
         #expect(abs(shown - (3_900_000_000 + 27) * 1_000_000) < 10)
         #expect(SenderClockFit().microseconds(at: 0, clockRate: 48_000) == nil)
     }
+
+    @Test("E11: what the clock showed at a file's beginning stays within 5 ms, however long the file becomes")
+    func startOfAnHour() {
+        let audio = MediaClock(rate: 48_000, error: 100, start: 0)
+        var random = RandomSource(seed: 3)
+        var fit = SenderClockFit()
+        var start = SenderClockStart(at: audio.time(0), clockRate: 48_000, after: fit)
+        #expect(start.microseconds == nil)
+        for second in stride(from: 2, to: 3_600, by: 5) {
+            let moment = Double(second)
+            // One millisecond of jitter, and a publisher whose wall clock is set after half an hour.
+            let jitter = Double(Int64(random.next() % 2_001) - 1_000) / 1e6 + (second > 1_800 ? 3 : 0)
+            let ntp = audio.ntp(moment, jitter: jitter)
+            fit.add(time: audio.time(moment), ntp: ntp)
+            _ = start.add(time: audio.time(moment), ntp: ntp)
+        }
+        let shown = start.microseconds ?? 0
+        #expect(abs(shown - 3_900_000_000_000_000) < 5_000, "\(shown - 3_900_000_000_000_000) us off")
+        let late = fit.microseconds(at: audio.time(0), clockRate: 48_000) ?? 0
+        #expect(abs(late - 3_900_000_000_000_000) > 1_000_000, "the last reports know another clock")
+        // A file that begins later has the reports before it.
+        let second = SenderClockStart(at: audio.time(3_600), clockRate: 48_000, after: fit)
+        #expect(abs((second.microseconds ?? 0) - 3_900_003_603_000_000) < 5_000)
+    }
 }

@@ -24,6 +24,8 @@ struct RoomBench {
     /// By participant sid.
     var freezes: [String: Freezes] = [:]
     var isOver = false
+    /// Why the server can record nothing.
+    var recordingRefusal: RecordingRefusal?
     static let wallClock: Int64 = 1_700_000_000_000
 
     init(
@@ -44,7 +46,8 @@ struct RoomBench {
     mutating func step<Reply>(
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
     ) throws(RoomError) -> Reply {
-        var turn = RoomTurn(at: now, wallClock: Self.wallClock, random: random)
+        var turn = RoomTurn(
+            at: now, wallClock: Self.wallClock, random: random, recordingRefusal: recordingRefusal)
         do throws(RoomError) {
             let reply = try body(&room, &turn)
             take(turn)

@@ -62,6 +62,7 @@ extension VideoGrant {
         canUpdateOwnMetadata = try members.bool("canUpdateOwnMetadata") ?? false
         hidden = try members.bool("hidden") ?? false
         recorder = try members.bool("recorder") ?? false
+        roomRecord = try members.bool("roomRecord") ?? false
         canPublishSources = try Self.sources(of: members)
         subscribeRules = try Self.rules(of: members)
         preset = try members.string("preset", limit: AccessTokenLimits.roomBytes)
@@ -86,6 +87,7 @@ extension VideoGrant {
         let flags = [
             ("roomJoin", roomJoin), ("roomCreate", roomCreate), ("roomList", roomList), ("roomAdmin", roomAdmin),
             ("hidden", hidden), ("recorder", recorder), ("canUpdateOwnMetadata", canUpdateOwnMetadata),
+            ("roomRecord", roomRecord),
         ]
         for (name, value) in flags where value {
             if !members.set(name, value) { return false }

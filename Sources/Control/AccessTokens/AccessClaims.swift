@@ -70,6 +70,8 @@ public struct VideoGrant: Sendable, Hashable {
     public var hidden = false
     /// A recorder; hidden too.
     public var recorder = false
+    /// May begin and end recordings through LiveKit's API.
+    public var roomRecord = false
     /// Most videos that the bearer is sent at a time; nil: as the room says.
     public var maxVideoSubscriptions: Int?
     /// Cap on all video that the bearer is sent, in bits a second; nil: as the room says.

@@ -19,9 +19,11 @@ struct RecordingDownload: Sendable {
     func response(to request: HTTPRequest) throws(Problem) -> HTTPResponse {
         var headers: HTTPHeaders = [
             "Content-Type": "video/mp4", "Accept-Ranges": "bytes", "Cache-Control": "no-store",
-            "Content-Disposition": "attachment; filename=\"\(name)\"",
+            "Content-Disposition": "attachment; filename=\"\(name)\"", "ETag": EntityTag.field(file.version),
         ]
-        guard let text = request.headers["Range"], let range = ByteRange(text, length: file.length) else {
+        // A part of another version would fit no other part.
+        let isSame = request.headers["If-Range"].map { $0 == EntityTag.field(file.version) } ?? true
+        guard isSame, let text = request.headers["Range"], let range = ByteRange(text, length: file.length) else {
             guard file.length > Self.longestPart else {
                 return HTTPResponse(status: 200, headers: headers, body: file.read(Int(file.length), at: 0))
             }

@@ -8,17 +8,32 @@ extension MetricsPage {
         add("recorded_tracks", .gauge, "Tracks that are being recorded.", recorder.tracks)
         add(
             "recording_bytes_written_total", .counter,
-            "Bytes written to the files of recordings, counted when a track ends.",
+            "Bytes written to the files of recordings.",
             recorder.bytesWritten)
         add(
             "recording_files_finished_total", .counter, "Files of recordings that were finished.",
             recorder.filesFinished)
+        add(
+            "recording_files_indexed_total", .counter,
+            "Finished files by where their table of samples came to lie: at the front, or at the end for want of disk.",
+            [
+                ([("index", "front")], Double(recorder.filesIndexed)),
+                ([("index", "end")], Double(recorder.filesNotIndexed)),
+            ])
+        add(
+            "recordings_deleted_total", .counter, "Finished recordings that were deleted, by what for.",
+            [
+                ([("reason", "age")], Double(recorder.deletedByAge)),
+                ([("reason", "space")], Double(recorder.deletedForSpace)),
+            ])
+        add("recording_stored_bytes", .gauge, "Bytes of the files of all recordings.", recorder.storedBytes)
         add("recording_gaps_total", .counter, "Parts of recorded tracks that are missing.", recorder.gaps)
         add(
             "recording_failures_total", .counter, "Tracks whose recording failed, for want of disk or for their codec.",
             recorder.failures)
         add(
-            "recording_queued_bytes", .gauge, "Bytes of media that wait for the recorder.", recorder.queuedBytes)
+            "recording_queued_bytes", .gauge, "Bytes of media from all workers that wait for the recorder.",
+            recorder.queuedBytes)
         add(
             "recording_lag_seconds", .gauge, "Longest time that a packet waited for the recorder in the last second.",
             [([], recorder.lag.seconds)])

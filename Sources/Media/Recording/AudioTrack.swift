@@ -8,6 +8,8 @@ struct AudioTrack {
     private var timeline = StreamTimeline(clockRate: 48_000)
     private var builder: SegmentBuilder?
     private var base: Int64 = 0
+    /// Where the last packet that was stored ends, and when it had arrived.
+    private var last: (end: Int64, arrival: MonotonicTime)?
     /// What is missing since the last packet.
     private var lost: (sequences: ClosedRange<Int64>?, packets: Int, reason: GapReason)?
 
@@ -39,6 +41,7 @@ struct AudioTrack {
             builder?.append(
                 packet.bytes, time: packet.time - base, isSync: true, duration: packet.duration, &steps)
             totals.framesWritten += 1
+            last = (packet.time + Int64(packet.duration), arrival)
         }
     }
 
@@ -69,16 +72,38 @@ struct AudioTrack {
         guard let lost else { return }
         self.lost = nil
         let silent = packets.filter(\.isSilence)
-        guard let due, let first = silent.first, let last = silent.last else { return }
+        if let due, let first = silent.first, let last = silent.last {
+            log(
+                lost, from: min(due, first.time), to: last.time + Int64(last.duration), frames: silent.count, &totals,
+                &steps)
+        } else if due == nil, let last, let next = packets.first, next.time > last.end {
+            // Another file begins: nothing fills the time between the two.
+            log(lost, from: last.end, to: next.time, frames: 0, &totals, &steps)
+        }
+    }
+
+    /// Nothing more comes. What is missing then is missing until `moment`, as no packet says when it ended.
+    mutating func endGap(
+        at moment: MonotonicTime, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
+        guard let lost, let last else { return }
+        self.lost = nil
+        let missing = max(0, (moment - last.arrival).nanoseconds) * 48 / 1_000_000
+        log(lost, from: last.end, to: last.end + missing, frames: 0, &totals, &steps)
+    }
+
+    private func log(
+        _ lost: (sequences: ClosedRange<Int64>?, packets: Int, reason: GapReason), from: Int64, to: Int64, frames: Int,
+        _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
         totals.gaps += 1
         totals.framesLost += max(lost.packets, 1)
-        let end = last.time + Int64(last.duration)
         steps.append(
             .log(
                 .gap(
                     RecordingGap(
-                        reason: lost.reason, sequences: lost.sequences, from: min(due, first.time), to: end,
-                        packets: lost.packets, frames: silent.count, milliseconds: (end - min(due, first.time)) / 48))))
+                        reason: lost.reason, sequences: lost.sequences, from: from, to: to, packets: lost.packets,
+                        frames: frames, milliseconds: (to - from) / 48))))
     }
 
     /// Nothing came for a while: what there is goes to the disk.

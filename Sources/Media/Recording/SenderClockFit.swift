@@ -26,9 +26,23 @@ public struct SenderClockFit: Sendable, Hashable {
 
     /// Adds a report. `ntp` is 32.32 fixed point.
     public mutating func add(time: Int64, ntp: UInt64) {
-        let microseconds = Int64(ntp >> 32) * 1_000_000 + Int64(((ntp & 0xffff_ffff) * 1_000_000) >> 32)
-        anchors.append((time, microseconds))
+        anchors.append((time, Self.microseconds(ntp)))
         if anchors.count > Self.window { anchors.removeFirst() }
+    }
+
+    /// As many reports as count.
+    public var isFull: Bool { anchors.count >= Self.window }
+
+    /// Whether the publisher's wall clock has jumped between the last report and this one. The second report of some publishers contradicts the
+    /// first: that is no jump yet.
+    public func jumps(to time: Int64, ntp: UInt64, clockRate: Int) -> Bool {
+        guard anchors.count > 1, let last = anchors.last, clockRate > 0 else { return false }
+        let media = Double(time - last.time) * 1e6 / Double(clockRate)
+        return abs(Double(Self.microseconds(ntp) - last.microseconds) - media) > Double(Self.jump)
+    }
+
+    private static func microseconds(_ ntp: UInt64) -> Int64 {
+        Int64(ntp >> 32) * 1_000_000 + Int64(((ntp & 0xffff_ffff) * 1_000_000) >> 32)
     }
 
     /// Microseconds since 1900 on the publisher's clock at `time`; nil before the first report.

@@ -113,7 +113,16 @@ public struct TrackRecorder: Sendable {
     /// Nothing more comes.
     public mutating func finish(at now: MonotonicTime, into steps: inout [RecordingStep]) {
         while let delivery = order.deliverRest() { process(delivery, at: now, &steps) }
+        // What was lost before the last packet ends with it: a publisher that is gone is found out late.
+        endGap(at: lastArrival ?? now, &steps)
         closeSegment(&steps)
+    }
+
+    /// Nothing more comes, and since the last file was abandoned nothing could be written.
+    public mutating func finishAbandoned(at now: MonotonicTime, into steps: inout [RecordingStep]) {
+        order.restart()
+        lose(nil, .disk, at: now, &steps)
+        endGap(at: now, &steps)
     }
 
     /// The open file cannot be written any more: what follows goes into another.
@@ -209,6 +218,18 @@ public struct TrackRecorder: Sendable {
             media = .video(track)
         case .audio(var track):
             track.lose(sequences, reason)
+            media = .audio(track)
+        }
+    }
+
+    private mutating func endGap(at moment: MonotonicTime, _ steps: inout [RecordingStep]) {
+        switch media {
+        case .none: break
+        case .video(var track):
+            track.endGap(at: moment, &totals, &steps)
+            media = .video(track)
+        case .audio(var track):
+            track.endGap(at: moment, &totals, &steps)
             media = .audio(track)
         }
     }

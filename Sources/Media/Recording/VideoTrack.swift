@@ -13,6 +13,8 @@ struct VideoTrack {
     /// RTP time of the open segment's first frame.
     private var base: Int64 = 0
     private var last: Int64?
+    /// When the last frame that was stored had arrived.
+    private var lastArrival: MonotonicTime?
     private var gap: RecordingGap?
     private var rotation = Rotation.none
     private var lastRequest: MonotonicTime?
@@ -79,6 +81,7 @@ struct VideoTrack {
         }
         builder?.append(frame.bytes, time: place.time - base, isSync: frame.isKeyframe, &steps)
         last = max(place.time, last ?? place.time)
+        lastArrival = frame.arrival
         totals.framesWritten += 1
     }
 
@@ -158,6 +161,15 @@ struct VideoTrack {
     }
 
     // MARK: - Ending
+
+    /// Nothing more comes. What is missing then is missing until `moment`, as no frame says when it ended.
+    mutating func endGap(
+        at moment: MonotonicTime, _ totals: inout RecordingTotals, _ steps: inout [RecordingStep]
+    ) {
+        guard let gap, let lastArrival else { return }
+        let missing = max(0, (moment - lastArrival).nanoseconds) * 90 / 1_000_000
+        closeGap(at: gap.from + missing, &totals, &steps)
+    }
 
     /// Nothing came for a while: what there is goes to the disk.
     mutating func flush(_ steps: inout [RecordingStep]) { builder?.flush(&steps) }

@@ -66,6 +66,9 @@ public enum Scheduling {
     /// Puts the calling thread behind those that calls wait for: recordings may come to the disk later.
     public static func yieldCurrentThread() { _ = clinux_prefer_thread(patient, slice) }
     private static let patient: Int32 = 5
+    /// Puts the calling thread behind all others: what it does has time.
+    public static func idleCurrentThread() { _ = clinux_prefer_thread(last, slice) }
+    private static let last: Int32 = 19
 }
 
 /// The processors of the machine that this process may use.

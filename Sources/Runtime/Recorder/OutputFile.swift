@@ -43,6 +43,12 @@ struct OutputFile: ~Copyable {
 
     var length: Int64 { max(0, Int64(lseek(descriptor, 0, SEEK_END))) }
 
+    /// What the file system calls it, whatever its name.
+    var number: UInt64 {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
+    }
+
     func truncate(to length: Int64) throws(SystemError) {
         guard ftruncate(descriptor, off_t(length)) == 0 else { throw SystemError("ftruncate", code: errno) }
     }

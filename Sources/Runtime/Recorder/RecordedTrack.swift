@@ -13,7 +13,7 @@ final class RecordedTrack {
         case gap(GapReason, milliseconds: Int64)
         case requestKeyframe
         case failed(String)
-        /// A file is finished, or something else changed that the summary shows.
+        /// A file has begun or is finished: the summary on the disk must have it.
         case changed
     }
 
@@ -23,15 +23,17 @@ final class RecordedTrack {
     private let started: Int64
     /// Wall clock minus monotonic clock, in milliseconds.
     private let clockOffset: Int64
-    private var recorder = TrackRecorder()
+    private var recorder: TrackRecorder
     private var file: OutputFile?
     private var log: OutputFile?
     /// The disk refused a write; another file is tried then.
     private var brokenUntil: MonotonicTime?
     private var fit = SenderClockFit()
+    /// The publisher's clock at the beginning of the last file.
+    private var clockStart: SenderClockStart?
     /// What the summary shows.
     private(set) var summary: RecordingSummary.Track
-    private(set) var bytesWritten: UInt64 = 0
+    private var bytesWritten: UInt64 = 0
     private let encode: @Sendable (LogLine) -> [UInt8]
 
     /// After a failure of the disk.
@@ -48,6 +50,9 @@ final class RecordedTrack {
         self.clockOffset = clockOffset
         self.encode = encode
         summary = RecordingSummary.Track(info)
+        // A track that is recorded again has files already.
+        recorder = TrackRecorder(
+            firstSegment: recording.tracks.filter { $0.sid == info.sid }.reduce(0) { $0 + $1.files.count })
         log = try? OutputFile("\(folder)/\(info.sid).jsonl", isNew: false, appends: true)
     }
 
@@ -77,7 +82,11 @@ final class RecordedTrack {
     /// Nothing more comes.
     func finish(at now: MonotonicTime) -> [News] {
         var steps: [RecordingStep] = []
-        if brokenUntil == nil { recorder.finish(at: now, into: &steps) }
+        if brokenUntil == nil {
+            recorder.finish(at: now, into: &steps)
+        } else {
+            recorder.finishAbandoned(at: now, into: &steps)
+        }
         let news = carryOut(steps, at: now)
         summary.ended = true
         return news
@@ -118,6 +127,10 @@ final class RecordedTrack {
             guard file != nil else { return }
             try file?.write(write.bytes, at: write.offset)
             bytesWritten += UInt64(write.bytes.count)
+            if let last = summary.files.indices.last {
+                summary.files[last].bytes = max(
+                    summary.files[last].bytes ?? 0, write.offset + Int64(write.bytes.count))
+            }
         case .close: try finishFile(&news)
         case .log(let note): try take(note, &news)
         case .requestKeyframe: news.append(.requestKeyframe)
@@ -133,21 +146,22 @@ final class RecordedTrack {
         try file?.finish()
         if let last = summary.files.indices.last {
             summary.files[last].bytes = file?.length
-            summary.files[last].senderMicroseconds = fit.microseconds(
-                at: summary.files[last].rtpTime, clockRate: summary.files[last].clockRate)
         }
         news.append(.changed)
     }
 
     /// Stops what the disk has no room for.
     func fail(_ reason: String, at now: MonotonicTime) -> [News] {
-        var steps: [RecordingStep] = []
-        recorder.finish(at: now, into: &steps)
-        var news = carryOut(steps, at: now)
+        var news = finish(at: now)
         summary.fault = reason
-        summary.ended = true
         news.append(.failed(reason))
         return news
+    }
+
+    /// Bytes that were written since this was last asked.
+    func consumeBytesWritten() -> UInt64 {
+        defer { bytesWritten = 0 }
+        return bytesWritten
     }
 
     // MARK: - The log
@@ -161,8 +175,12 @@ final class RecordedTrack {
                     name: RecordingFolder.fileName(track: summary.sid, segment: segment), codec: codec.name,
                     startMilliseconds: wall(arrival) - started, rtpTime: time, clockRate: Int(rate),
                     rotation: summary.files.last?.rotation ?? 0))
+            clockStart = SenderClockStart(at: time, clockRate: Int(rate), after: fit)
+            showClockStart()
             news.append(.changed)
-        case .anchor(let time, let ntp, _): fit.add(time: time, ntp: ntp)
+        case .anchor(let time, let ntp, _):
+            fit.add(time: time, ntp: ntp)
+            if clockStart?.add(time: time, ntp: ntp) == true { showClockStart() }
         case .gap(let gap):
             summary.gapCount += 1
             if summary.gaps.count < RecordingSummary.Track.maximumGaps { summary.gaps.append(self.gap(gap)) }
@@ -173,7 +191,9 @@ final class RecordedTrack {
             summary.files[last].height = size.height
         case .rotation(let rotation, _):
             if let last = summary.files.indices.last { summary.files[last].rotation = rotation.rawValue }
-        case .clockStep: fit = SenderClockFit()
+        case .clockStep:
+            fit = SenderClockFit()
+            clockStart?.mediaClockStepped()
         case .levelExceeded: summary.levelExceeded = true
         case .ended(_, let samples, _, let duration):
             guard let last = summary.files.indices.last else { break }
@@ -182,6 +202,11 @@ final class RecordedTrack {
         }
         line.track = summary.sid
         try log?.append(encode(line) + [UInt8(ascii: "\n")])
+    }
+
+    private func showClockStart() {
+        guard let last = summary.files.indices.last else { return }
+        summary.files[last].senderMicroseconds = clockStart?.microseconds
     }
 
     private func gap(_ gap: RecordingGap) -> RecordingSummary.Gap {

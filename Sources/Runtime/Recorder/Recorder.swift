@@ -30,10 +30,12 @@ public final class Recorder: RecordingPlane {
     private let books: RecordingBooks
     private let thread: RecorderThread
     private let loop: Mutex<LoopThread?>
+    private let indexer: FrontIndexer?
+    private let indexLoop: Mutex<LoopThread?>
     private let news: AsyncStream<RecorderThread.News>
     private let endNews: @Sendable () -> Void
-    /// Expired recordings are looked for this often.
-    private static let sweepInterval = Duration.seconds(60)
+    /// Recordings that are to be deleted are looked for this often.
+    private static let sweepInterval = Duration.seconds(10)
 
     /// A recorder that reads `rings`. What an earlier process left unfinished is finished before it returns.
     public init(
@@ -42,25 +44,27 @@ public final class Recorder: RecordingPlane {
         let (stream, continuation) = AsyncStream<RecorderThread.News>.makeStream(
             bufferingPolicy: .bufferingOldest(100_000))
         books = try RecordingBooks(configuration, codec, logger: logger)
-        let thread = try RecorderThread(rings: rings, books: books, news: continuation)
+        let indexer = configuration.movesIndexes ? try FrontIndexer(books) : nil
+        self.indexer = indexer
+        let thread = try RecorderThread(rings: rings, books: books, indexer: indexer, news: continuation)
         self.thread = thread
         news = stream
         endNews = { continuation.finish() }
+        if let indexer {
+            for recording in books.awaitingIndex { indexer.post(recording) }
+            indexLoop = Mutex(try LoopThread(name: "recording-index", cpu: nil) { indexer.run() })
+        } else {
+            indexLoop = Mutex(nil)
+        }
         loop = Mutex(try LoopThread(name: "recorder", cpu: nil) { thread.run() })
     }
 
     // MARK: - For rooms
 
-    public func admit() throws(RoomError) {
+    public var refusal: RecordingRefusal? {
         let admits = books.admits
-        guard admits.tracks else {
-            throw RoomError(
-                .overloaded, "as many tracks are recorded as the server may record", retryAfter: .seconds(30))
-        }
-        guard admits.disk else {
-            throw RoomError(
-                .diskFull, "the disk has less room left than recordings must leave free", retryAfter: .seconds(60))
-        }
+        guard admits.tracks else { return .tooManyTracks }
+        return admits.disk ? nil : .diskFull
     }
 
     public func apply(_ effect: RecordingEffect, room: String, roomSID: String) {
@@ -69,6 +73,7 @@ public final class Recorder: RecordingPlane {
             let summary = RecordingSummary(
                 sid: info.sid, state: .recording, room: room, roomSid: roomSID, participant: info.scope.participant,
                 track: info.scope.track, sources: info.scope.sources.map { $0.map(\.rawValue).sorted() },
+                participants: info.scope.participants.map { $0.sorted() }, byPolicy: info.isByPolicy ? true : nil,
                 startedAt: info.startedAt)
             books.add(summary)
             thread.post(.begin(summary))
@@ -85,6 +90,7 @@ public final class Recorder: RecordingPlane {
         let sweeper = Task { [books] in
             while !Task.isCancelled {
                 books.deleteExpired(now: MonotonicClock.wallMilliseconds())
+                books.deleteExcess()
                 try? await Task.sleep(for: Self.sweepInterval)
             }
         }
@@ -105,6 +111,12 @@ public final class Recorder: RecordingPlane {
             return loop
         }
         running?.join()
+        indexer?.stop()
+        let indexing = indexLoop.withLock { loop in
+            defer { loop = nil }
+            return loop
+        }
+        indexing?.join()
         endNews()
     }
 
@@ -132,19 +144,22 @@ public final class Recorder: RecordingPlane {
 
 /// A file of a recording that is read.
 public final class RecordingFile: Sendable {
-    private let path: String
+    /// Open for as long as it is read: its table may be moved to the front meanwhile, which makes another file of its name.
+    private let file: OutputFile
     /// Bytes of it when it was opened.
     public let length: Int64
+    /// Another where its bytes are others.
+    public let version: String
 
     init?(_ path: String) {
         guard let file = try? OutputFile(path, isNew: false) else { return nil }
-        self.path = path
         length = file.length
+        version = "\(file.number)-\(file.length)"
+        self.file = file
     }
 
     /// At most `length` bytes from `offset` on; fewer at the end, none when it cannot be read any more.
     public func read(_ length: Int, at offset: Int64) -> [UInt8] {
-        guard let file = try? OutputFile(path, isNew: false) else { return [] }
-        return (try? file.read(length, at: offset)) ?? []
+        (try? file.read(length, at: offset)) ?? []
     }
 }

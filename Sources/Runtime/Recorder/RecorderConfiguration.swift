@@ -10,6 +10,10 @@ public struct RecorderConfiguration: Sendable, Hashable {
     public var reserveBytes: Int64 = 1 << 30
     /// Finished recordings are deleted after this; zero: never.
     public var keptFor = TimeInterval.zero
+    /// Bytes of recordings that are kept: beyond them the oldest finished ones are deleted; zero: no limit.
+    public var maximumBytes: Int64 = 0
+    /// Whether tables of samples are moved to the front of finished files.
+    public var movesIndexes = true
 
     /// Recordings in `directory`.
     public init(directory: String) { self.directory = directory }
@@ -25,6 +29,14 @@ public struct RecorderStatistics: Sendable, Hashable {
     public var filesFinished: UInt64 = 0
     public var gaps: UInt64 = 0
     public var failures: UInt64 = 0
+    /// Files whose table of samples was moved to the front, and whose stays at the end for want of disk.
+    public var filesIndexed: UInt64 = 0
+    public var filesNotIndexed: UInt64 = 0
+    /// Recordings that were deleted because of their age, and for want of space.
+    public var deletedByAge: UInt64 = 0
+    public var deletedForSpace: UInt64 = 0
+    /// Bytes of all recordings.
+    public var storedBytes: Int64 = 0
     /// Bytes in the workers' rings, as last seen.
     public var queuedBytes = 0
     /// The longest that a record waited in a ring within the last second.

@@ -2,9 +2,7 @@ import MediaControl
 import MediaWorkers
 import NetworkIO
 import Primitives
-import Recording
 import Rooms
-import Synchronization
 
 /// The thread that reads the workers' rings and writes the files. Its writes may block for as long as the disk likes: the rings are the bound of what
 /// waits, and workers drop what finds no room.
@@ -36,14 +34,16 @@ final class RecorderThread: Sendable {
     private let rings: [RecordRing]
     private let books: RecordingBooks
     private let news: AsyncStream<News>.Continuation
+    private let indexer: FrontIndexer?
 
     init(
-        rings: [RecordRing], books: RecordingBooks, news: AsyncStream<News>.Continuation
+        rings: [RecordRing], books: RecordingBooks, indexer: FrontIndexer?, news: AsyncStream<News>.Continuation
     ) throws(SystemError) {
         wake = try WakeSignal()
         orders = Mailbox(wake: wake)
         self.rings = rings
         self.books = books
+        self.indexer = indexer
         self.news = news
     }
 
@@ -55,7 +55,7 @@ final class RecorderThread: Sendable {
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
             preconditionFailure("the recorder cannot wait for what it is told")
         }
-        var desk = RecorderDesk(books: books, news: news)
+        var desk = RecorderDesk(books: books, indexer: indexer, news: news)
         var taken: [Order] = []
         var waiting = [Int](repeating: 0, count: rings.count)
         var nextAdvance = MonotonicTime.zero
@@ -71,197 +71,16 @@ final class RecorderThread: Sendable {
             orders.drain(into: &taken)
             for order in taken {
                 guard desk.carryOut(order, at: MonotonicClock.now()) else {
-                    for ring in rings { desk.read(ring, upTo: ring.waiting) }
+                    desk.read(rings, upTo: rings.map(\.waiting))
                     return desk.finishAll()
                 }
             }
             taken.removeAll(keepingCapacity: true)
-            for index in rings.indices { desk.read(rings[index], upTo: waiting[index]) }
+            desk.read(rings, upTo: waiting)
             let later = MonotonicClock.now()
             guard later >= nextAdvance else { continue }
             nextAdvance = later + Self.advanceInterval
             desk.advance(to: later)
         }
-    }
-}
-
-/// What the recorder's thread has in work.
-private struct RecorderDesk {
-    private let books: RecordingBooks
-    private let news: AsyncStream<RecorderThread.News>.Continuation
-    private var tracks: [UInt64: RecordedTrack] = [:]
-    /// Where each stands in its summary.
-    private var places: [UInt64: Int] = [:]
-    /// Recordings to which no further track comes.
-    private var ending: Set<String> = []
-    private var summaries: [String: RecordingSummary] = [:]
-    private var content: [UInt8] = []
-    private var lag = TimeInterval.zero
-    private var nextLook = MonotonicTime.zero
-
-    /// How often the disk is looked at.
-    static let lookInterval = TimeInterval.seconds(1)
-
-    init(books: RecordingBooks, news: AsyncStream<RecorderThread.News>.Continuation) {
-        self.books = books
-        self.news = news
-    }
-
-    var isIdle: Bool { tracks.isEmpty && summaries.isEmpty }
-
-    // MARK: - Orders
-
-    /// False: stop.
-    mutating func carryOut(_ order: RecorderThread.Order, at now: MonotonicTime) -> Bool {
-        switch order {
-        case .begin(let summary): begin(summary)
-        case .track(let recording, let stream, let track, let info):
-            guard let summary = summaries[recording] else { break }
-            tracks[stream.rawValue] = RecordedTrack(
-                info, track: track, recording: summary, folder: books.folder(of: summary),
-                clockOffset: MonotonicClock.wallMilliseconds() - now.milliseconds, encode: books.encodeLine)
-            note(stream.rawValue)
-        case .refused(let recording, let info, let reason):
-            var track = RecordingSummary.Track(info)
-            (track.fault, track.ended) = (reason.rawValue, true)
-            summaries[recording]?.tracks.append(track)
-            save(recording)
-        case .end(let recording):
-            ending.insert(recording)
-            endIfDone(recording)
-        case .stop: return false
-        }
-        return true
-    }
-
-    private mutating func begin(_ summary: RecordingSummary) {
-        summaries[summary.sid] = summary
-        do throws(SystemError) {
-            try books.makeFolder(of: summary)
-        } catch {
-            tell(summary, RecordingEvent(.failed, recording: summary.sid, reason: "disk_error"))
-        }
-        save(summary.sid)
-    }
-
-    // MARK: - Records
-
-    /// Reads the first `byteCount` bytes; what came later waits for the next round, so that orders get their turn.
-    mutating func read(_ ring: RecordRing, upTo byteCount: Int) {
-        var left = byteCount
-        books.sawQueue(left)
-        guard left > 0 else { return }
-        let now = MonotonicClock.now()
-        while left > 0, let header = ring.pop(into: &content) {
-            left -= header.recordLength
-            lag = max(lag, now - header.arrival)
-            guard let track = tracks[header.stream] else { continue }
-            if header.kind == .ended {
-                finish(header.stream, at: now)
-            } else {
-                handle(track.receive(header, content, at: now), of: track, stream: header.stream)
-            }
-        }
-    }
-
-    mutating func advance(to now: MonotonicTime) {
-        for (stream, track) in tracks { handle(track.advance(to: now), of: track, stream: stream) }
-        guard now >= nextLook else { return }
-        nextLook = now + Self.lookInterval
-        books.sawLag(lag, tracks: tracks.count, recordings: summaries.count)
-        lag = .zero
-        guard !books.hasRoom() else { return }
-        for (stream, track) in tracks {
-            handle(track.fail("disk_full", at: now), of: track, stream: stream)
-            remove(stream)
-        }
-    }
-
-    private mutating func finish(_ stream: UInt64, at now: MonotonicTime) {
-        guard let track = tracks[stream] else { return }
-        handle(track.finish(at: now), of: track, stream: stream)
-        remove(stream)
-    }
-
-    private mutating func remove(_ stream: UInt64) {
-        guard let track = tracks[stream] else { return }
-        note(stream)
-        tracks[stream] = nil
-        places[stream] = nil
-        books.wrote(bytes: track.bytesWritten)
-        endIfDone(track.recording)
-    }
-
-    /// The process ends: everything is finished.
-    mutating func finishAll() {
-        let now = MonotonicClock.now()
-        for stream in tracks.keys { finish(stream, at: now) }
-        for recording in summaries.keys {
-            ending.insert(recording)
-            endIfDone(recording)
-        }
-    }
-
-    private mutating func handle(_ happened: [RecordedTrack.News], of track: RecordedTrack, stream: UInt64) {
-        for item in happened {
-            guard let summary = summaries[track.recording] else { continue }
-            switch item {
-            case .gap(let reason, let milliseconds):
-                books.countGap()
-                tell(
-                    summary,
-                    RecordingEvent(
-                        .gap, recording: summary.sid, track: track.summary.sid, reason: reason.rawValue,
-                        milliseconds: milliseconds))
-            case .requestKeyframe:
-                news.yield(
-                    RecorderThread.News(room: summary.room, roomSID: summary.roomSid, keyframe: track.track))
-            case .failed(let reason):
-                books.countFailure()
-                tell(
-                    summary,
-                    RecordingEvent(.failed, recording: summary.sid, track: track.summary.sid, reason: reason))
-                note(stream)
-            case .changed: note(stream)
-            }
-        }
-    }
-
-    // MARK: - Summaries
-
-    /// Writes down how a track stands.
-    private mutating func note(_ stream: UInt64) {
-        guard let track = tracks[stream] else { return }
-        if let place = places[stream] {
-            summaries[track.recording]?.tracks[place] = track.summary
-        } else {
-            places[stream] = summaries[track.recording]?.tracks.count
-            summaries[track.recording]?.tracks.append(track.summary)
-        }
-        save(track.recording)
-    }
-
-    private mutating func endIfDone(_ recording: String) {
-        guard ending.contains(recording), !tracks.values.contains(where: { $0.recording == recording }),
-            var summary = summaries[recording]
-        else { return }
-        summary.endedAt = MonotonicClock.wallMilliseconds()
-        summary.ended = "stopped"
-        summary.state = summary.tracks.contains { !$0.files.isEmpty } ? .ready : .empty
-        summaries[recording] = summary
-        save(recording)
-        ending.remove(recording)
-        summaries[recording] = nil
-        books.countFinished(summary.tracks.reduce(0) { $0 + $1.files.count })
-        if summary.state == .ready { tell(summary, RecordingEvent(.ready, recording: recording)) }
-    }
-
-    private func save(_ recording: String) {
-        guard let summary = summaries[recording] else { return }
-        books.save(summary)
-    }
-
-    private func tell(_ summary: RecordingSummary, _ event: RecordingEvent) {
-        news.yield(RecorderThread.News(room: summary.room, roomSID: summary.roomSid, event: event))
     }
 }

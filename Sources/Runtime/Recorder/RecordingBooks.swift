@@ -40,7 +40,16 @@ final class RecordingBooks: Sendable {
 
     subscript(sid: String) -> RecordingSummary? { state.withLock { $0.summaries[sid] } }
 
-    var statistics: RecorderStatistics { state.withLock(\.statistics) }
+    var statistics: RecorderStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            statistics.storedBytes = state.summaries.values.reduce(0) { $0 + $1.bytes }
+            return statistics
+        }
+    }
+
+    /// Recordings whose files' tables an earlier life of the server was to move.
+    var awaitingIndex: [String] { all.filter(\.awaitsIndex).map(\.sid).reversed() }
 
     func folder(of summary: RecordingSummary) -> String { place.folder(room: summary.roomSid, recording: summary.sid) }
 
@@ -49,8 +58,41 @@ final class RecordingBooks: Sendable {
     /// A recording begins; its folder follows.
     func add(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
 
+    /// How a recording in progress stands, in memory alone.
+    func show(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
+
     func save(_ summary: RecordingSummary) {
         state.withLock { $0.summaries[summary.sid] = summary }
+        write(summary)
+    }
+
+    /// The table of a file was moved, or (`fault`) stays where it is. False: the recording was deleted meanwhile.
+    func indexed(_ name: String, of recording: RecordingSummary, fault: String?) -> Bool {
+        let changed = state.withLock { state -> RecordingSummary? in
+            guard var summary = state.summaries[recording.sid] else { return nil }
+            for track in summary.tracks.indices {
+                for file in summary.tracks[track].files.indices where summary.tracks[track].files[file].name == name {
+                    summary.tracks[track].files[file].index = fault == nil ? .front : .end
+                    summary.tracks[track].files[file].indexFault = fault
+                }
+            }
+            state.summaries[recording.sid] = summary
+            if fault == nil { state.statistics.filesIndexed += 1 } else { state.statistics.filesNotIndexed += 1 }
+            return summary
+        }
+        if changed != nil, let fault {
+            logger.warning(
+                "the table of a recorded file stays at its end",
+                ["recording": .text(recording.sid), "file": .text(name), "reason": .text(fault)])
+        }
+        if let changed { write(changed) }
+        // Whoever deletes does not wait for a file that is being written: what came after it goes, too.
+        guard self[recording.sid] == nil else { return true }
+        place.delete(room: recording.roomSid, recording: recording.sid)
+        return false
+    }
+
+    private func write(_ summary: RecordingSummary) {
         do throws(SystemError) {
             try place.replace("\(folder(of: summary))/recording.json", with: encode(summary))
         } catch {
@@ -77,7 +119,25 @@ final class RecordingBooks: Sendable {
         let kept = configuration.keptFor.nanoseconds / 1_000_000
         guard kept > 0 else { return }
         for summary in all where summary.endedAt.map({ $0 + kept <= now }) ?? false {
-            if delete(summary.sid) { logger.info("a recording has expired", ["recording": .text(summary.sid)]) }
+            guard delete(summary.sid) else { continue }
+            state.withLock { $0.statistics.deletedByAge += 1 }
+            logger.info("a recording has expired", ["recording": .text(summary.sid)])
+        }
+    }
+
+    /// Deletes finished recordings, those that ended first before others, until all together take no more than they may.
+    func deleteExcess() {
+        let most = configuration.maximumBytes
+        guard most > 0 else { return }
+        var excess = statistics.storedBytes - most
+        let finished = all.filter { $0.endedAt != nil }.sorted { ($0.endedAt ?? 0, $0.sid) < ($1.endedAt ?? 0, $1.sid) }
+        for summary in finished where excess > 0 && summary.bytes > 0 {
+            guard delete(summary.sid) else { continue }
+            excess -= summary.bytes
+            state.withLock { $0.statistics.deletedForSpace += 1 }
+            logger.info(
+                "a recording was deleted because recordings take more space than recording.max_size",
+                ["recording": .text(summary.sid), "bytes": .number(Int(summary.bytes))])
         }
     }
 
@@ -93,6 +153,10 @@ final class RecordingBooks: Sendable {
             else {
                 logger.warning("a folder holds no recording that can be read", ["folder": .text(folder)])
                 continue
+            }
+            // A table that was being moved: the file is as it was.
+            for name in place.names(in: folder) where name.hasSuffix(FrontIndexPass.suffix) {
+                place.remove("\(folder)/\(name)")
             }
             if summary.endedAt == nil { finish(&summary, in: folder) }
             found[recording] = summary
@@ -119,6 +183,7 @@ final class RecordingBooks: Sendable {
         summary.endedAt = MonotonicClock.wallMilliseconds()
         summary.ended = "crash"
         summary.state = files > 0 ? .ready : .empty
+        if configuration.movesIndexes { summary.markForIndex() }
         try? place.replace("\(folder)/recording.json", with: encode(summary))
         logger.info(
             "a recording was finished that an earlier process left open",
@@ -132,6 +197,11 @@ final class RecordingBooks: Sendable {
         guard let free = place.freeBytes else { return true }
         state.withLock { $0.statistics.freeBytes = free }
         return free > configuration.reserveBytes
+    }
+
+    /// Whether `length` bytes more would leave the disk its reserve. Looks at the disk.
+    func hasRoom(beside length: Int64) -> Bool {
+        place.freeBytes.map { $0 - length > configuration.reserveBytes } ?? true
     }
 
     /// Whether further tracks may be recorded, by what was last seen.

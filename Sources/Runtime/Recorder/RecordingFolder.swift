@@ -69,6 +69,8 @@ struct RecordingFolder: Sendable {
         rmdir("\(root)/\(room)")
     }
 
+    func remove(_ path: String) { unlink(path) }
+
     /// Every recording: the ids of its room and its own.
     func recordings() -> [(room: String, recording: String)] {
         names(in: root).flatMap { room in names(in: "\(root)/\(room)").map { (room, $0) } }

@@ -43,8 +43,23 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var rotation: Int
         /// Once it is finished.
         public var durationMilliseconds: Int64?
+        /// While it grows: as of a second ago.
         public var bytes: Int64?
         public var samples: Int?
+        /// Where its table of samples lies; nil while it grows, and where nothing was said about it.
+        public var index: Index?
+        /// Why the table stays behind the data: `disk_full` or `disk_error`.
+        public var indexFault: String?
+    }
+
+    /// Where the table of a finished file lies.
+    public enum Index: String, Codable, Sendable, Hashable, CaseIterable {
+        /// Behind the data; it is to be moved.
+        case pending
+        /// Before the data: a player shows the first frame before it has the whole file.
+        case front
+        /// Behind the data, where it stays.
+        case end
     }
 
     /// One track.
@@ -70,6 +85,16 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// Nothing more comes.
         public var ended = false
 
+        /// Whether nothing but how much there is has changed: after a crash the files say that, too.
+        func differsOnlyInCounts(from other: Self) -> Bool {
+            gapCount == other.gapCount && fault == other.fault && levelExceeded == other.levelExceeded
+                && ended == other.ended && files.count == other.files.count
+                && zip(files, other.files).allSatisfy { mine, others in
+                    mine.senderMicroseconds == others.senderMicroseconds && mine.width == others.width
+                        && mine.height == others.height && mine.rotation == others.rotation
+                }
+        }
+
         /// More gaps than these are counted and stand in the log only.
         static let maximumGaps = 1_000
     }
@@ -86,6 +111,10 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var participant: String?
     public var track: String?
     public var sources: [String]?
+    /// The only participants, by sid or identity, where the room's policy names some.
+    public var participants: [String]?
+    /// Whether the room's policy began it; nil: it did not.
+    public var byPolicy: Bool?
     /// Milliseconds since 1970.
     public var startedAt: Int64
     public var endedAt: Int64?
@@ -93,6 +122,18 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var ended: String?
     public var tracks: [Track] = []
 
-    /// Bytes of finished files.
+    /// Its files are finished: their tables are to be moved.
+    mutating func markForIndex() {
+        for track in tracks.indices {
+            for file in tracks[track].files.indices where tracks[track].files[file].samples ?? 0 > 0 {
+                tracks[track].files[file].index = .pending
+            }
+        }
+    }
+
+    /// Whether tables of its files are still to be moved.
+    var awaitsIndex: Bool { state != .recording && tracks.contains { $0.files.contains { $0.index == .pending } } }
+
+    /// Bytes of its files.
     public var bytes: Int64 { tracks.flatMap(\.files).reduce(0) { $0 + ($1.bytes ?? 0) } }
 }

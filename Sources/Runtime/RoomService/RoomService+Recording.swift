@@ -8,14 +8,16 @@ extension RoomService {
     /// Begins a recording of a room, or of a participant or a track in it.
     public func startRecording(_ scope: RecordingScope, in name: String) async throws(RoomError) -> RecordingInfo {
         let hosted = try hosted(named: name)
-        guard let recorder else {
-            throw counted(
-                RoomError(.recordingDisabled, "the server has no folder for recordings: set recording.directory"))
-        }
-        do throws(RoomError) { try recorder.admit() } catch { throw counted(error) }
+        if let refusal = recordingRefusal { throw counted(refusal.error) }
         return try await step(hosted) { (room, turn) throws(RoomError) -> RecordingInfo in
             try room.startRecording(scope, turn: &turn)
         }
+    }
+
+    /// Why nothing further can be recorded now; nil: it can.
+    var recordingRefusal: RecordingRefusal? {
+        guard let recorder else { return .disabled }
+        return recorder.refusal
     }
 
     /// Ends a recording that is in progress.

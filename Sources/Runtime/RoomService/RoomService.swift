@@ -107,7 +107,7 @@ public actor RoomService {
     func newTurn() -> RoomTurn {
         RoomTurn(
             at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator(),
-            connectionsLeft: configuration.maxConnections - reservedConnections)
+            connectionsLeft: configuration.maxConnections - reservedConnections, recordingRefusal: recordingRefusal)
     }
 
     /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room; `beside`: the room
@@ -128,12 +128,13 @@ public actor RoomService {
             }
             base = named.applied(to: base)
         }
+        let policy = document.applied(to: base)
+        try Room.checkRecording(policy, after: nil, turn)
         let worker = if let neighbour { neighbour.worker } else { try workerForRoom(forJoin: forJoin) }
         lastRoom += 1
         let id = RoomID(lastRoom)
         let room = Room(
-            id: id, name: name, policy: document.applied(to: base), metadata: metadata, context: context(of: worker),
-            turn: &turn)
+            id: id, name: name, policy: policy, metadata: metadata, context: context(of: worker), turn: &turn)
         let hosted = HostedRoom(
             room: room, worker: worker, base: base, preset: preset, document: document, isCheck: check != nil)
         rooms[name] = hosted

@@ -3886,6 +3886,501 @@ void   livekit__encryption__free_unpacked
   assert(message->base.descriptor == &livekit__encryption__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   livekit__egress_option__init
+                     (Livekit__EgressOption         *message)
+{
+  static const Livekit__EgressOption init_value = LIVEKIT__EGRESS_OPTION__INIT;
+  *message = init_value;
+}
+size_t livekit__egress_option__get_packed_size
+                     (const Livekit__EgressOption *message)
+{
+  assert(message->base.descriptor == &livekit__egress_option__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__egress_option__pack
+                     (const Livekit__EgressOption *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__egress_option__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__egress_option__pack_to_buffer
+                     (const Livekit__EgressOption *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__egress_option__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__EgressOption *
+       livekit__egress_option__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__EgressOption *)
+     protobuf_c_message_unpack (&livekit__egress_option__descriptor,
+                                allocator, len, data);
+}
+void   livekit__egress_option__free_unpacked
+                     (Livekit__EgressOption *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__egress_option__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__direct_file_output__init
+                     (Livekit__DirectFileOutput         *message)
+{
+  static const Livekit__DirectFileOutput init_value = LIVEKIT__DIRECT_FILE_OUTPUT__INIT;
+  *message = init_value;
+}
+size_t livekit__direct_file_output__get_packed_size
+                     (const Livekit__DirectFileOutput *message)
+{
+  assert(message->base.descriptor == &livekit__direct_file_output__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__direct_file_output__pack
+                     (const Livekit__DirectFileOutput *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__direct_file_output__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__direct_file_output__pack_to_buffer
+                     (const Livekit__DirectFileOutput *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__direct_file_output__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__DirectFileOutput *
+       livekit__direct_file_output__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__DirectFileOutput *)
+     protobuf_c_message_unpack (&livekit__direct_file_output__descriptor,
+                                allocator, len, data);
+}
+void   livekit__direct_file_output__free_unpacked
+                     (Livekit__DirectFileOutput *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__direct_file_output__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__encoded_file_output__init
+                     (Livekit__EncodedFileOutput         *message)
+{
+  static const Livekit__EncodedFileOutput init_value = LIVEKIT__ENCODED_FILE_OUTPUT__INIT;
+  *message = init_value;
+}
+size_t livekit__encoded_file_output__get_packed_size
+                     (const Livekit__EncodedFileOutput *message)
+{
+  assert(message->base.descriptor == &livekit__encoded_file_output__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__encoded_file_output__pack
+                     (const Livekit__EncodedFileOutput *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__encoded_file_output__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__encoded_file_output__pack_to_buffer
+                     (const Livekit__EncodedFileOutput *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__encoded_file_output__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__EncodedFileOutput *
+       livekit__encoded_file_output__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__EncodedFileOutput *)
+     protobuf_c_message_unpack (&livekit__encoded_file_output__descriptor,
+                                allocator, len, data);
+}
+void   livekit__encoded_file_output__free_unpacked
+                     (Livekit__EncodedFileOutput *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__encoded_file_output__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__track_egress_request__init
+                     (Livekit__TrackEgressRequest         *message)
+{
+  static const Livekit__TrackEgressRequest init_value = LIVEKIT__TRACK_EGRESS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__track_egress_request__get_packed_size
+                     (const Livekit__TrackEgressRequest *message)
+{
+  assert(message->base.descriptor == &livekit__track_egress_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__track_egress_request__pack
+                     (const Livekit__TrackEgressRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__track_egress_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__track_egress_request__pack_to_buffer
+                     (const Livekit__TrackEgressRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__track_egress_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__TrackEgressRequest *
+       livekit__track_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__TrackEgressRequest *)
+     protobuf_c_message_unpack (&livekit__track_egress_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__track_egress_request__free_unpacked
+                     (Livekit__TrackEgressRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__track_egress_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__participant_egress_request__init
+                     (Livekit__ParticipantEgressRequest         *message)
+{
+  static const Livekit__ParticipantEgressRequest init_value = LIVEKIT__PARTICIPANT_EGRESS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__participant_egress_request__get_packed_size
+                     (const Livekit__ParticipantEgressRequest *message)
+{
+  assert(message->base.descriptor == &livekit__participant_egress_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__participant_egress_request__pack
+                     (const Livekit__ParticipantEgressRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__participant_egress_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__participant_egress_request__pack_to_buffer
+                     (const Livekit__ParticipantEgressRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__participant_egress_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__ParticipantEgressRequest *
+       livekit__participant_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__ParticipantEgressRequest *)
+     protobuf_c_message_unpack (&livekit__participant_egress_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__participant_egress_request__free_unpacked
+                     (Livekit__ParticipantEgressRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__participant_egress_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__room_composite_egress_request__init
+                     (Livekit__RoomCompositeEgressRequest         *message)
+{
+  static const Livekit__RoomCompositeEgressRequest init_value = LIVEKIT__ROOM_COMPOSITE_EGRESS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__room_composite_egress_request__get_packed_size
+                     (const Livekit__RoomCompositeEgressRequest *message)
+{
+  assert(message->base.descriptor == &livekit__room_composite_egress_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__room_composite_egress_request__pack
+                     (const Livekit__RoomCompositeEgressRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__room_composite_egress_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__room_composite_egress_request__pack_to_buffer
+                     (const Livekit__RoomCompositeEgressRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__room_composite_egress_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__RoomCompositeEgressRequest *
+       livekit__room_composite_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__RoomCompositeEgressRequest *)
+     protobuf_c_message_unpack (&livekit__room_composite_egress_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__room_composite_egress_request__free_unpacked
+                     (Livekit__RoomCompositeEgressRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__room_composite_egress_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__list_egress_request__init
+                     (Livekit__ListEgressRequest         *message)
+{
+  static const Livekit__ListEgressRequest init_value = LIVEKIT__LIST_EGRESS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__list_egress_request__get_packed_size
+                     (const Livekit__ListEgressRequest *message)
+{
+  assert(message->base.descriptor == &livekit__list_egress_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__list_egress_request__pack
+                     (const Livekit__ListEgressRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__list_egress_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__list_egress_request__pack_to_buffer
+                     (const Livekit__ListEgressRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__list_egress_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__ListEgressRequest *
+       livekit__list_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__ListEgressRequest *)
+     protobuf_c_message_unpack (&livekit__list_egress_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__list_egress_request__free_unpacked
+                     (Livekit__ListEgressRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__list_egress_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__list_egress_response__init
+                     (Livekit__ListEgressResponse         *message)
+{
+  static const Livekit__ListEgressResponse init_value = LIVEKIT__LIST_EGRESS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t livekit__list_egress_response__get_packed_size
+                     (const Livekit__ListEgressResponse *message)
+{
+  assert(message->base.descriptor == &livekit__list_egress_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__list_egress_response__pack
+                     (const Livekit__ListEgressResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__list_egress_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__list_egress_response__pack_to_buffer
+                     (const Livekit__ListEgressResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__list_egress_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__ListEgressResponse *
+       livekit__list_egress_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__ListEgressResponse *)
+     protobuf_c_message_unpack (&livekit__list_egress_response__descriptor,
+                                allocator, len, data);
+}
+void   livekit__list_egress_response__free_unpacked
+                     (Livekit__ListEgressResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__list_egress_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__stop_egress_request__init
+                     (Livekit__StopEgressRequest         *message)
+{
+  static const Livekit__StopEgressRequest init_value = LIVEKIT__STOP_EGRESS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t livekit__stop_egress_request__get_packed_size
+                     (const Livekit__StopEgressRequest *message)
+{
+  assert(message->base.descriptor == &livekit__stop_egress_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__stop_egress_request__pack
+                     (const Livekit__StopEgressRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__stop_egress_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__stop_egress_request__pack_to_buffer
+                     (const Livekit__StopEgressRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__stop_egress_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__StopEgressRequest *
+       livekit__stop_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__StopEgressRequest *)
+     protobuf_c_message_unpack (&livekit__stop_egress_request__descriptor,
+                                allocator, len, data);
+}
+void   livekit__stop_egress_request__free_unpacked
+                     (Livekit__StopEgressRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__stop_egress_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__egress_info__init
+                     (Livekit__EgressInfo         *message)
+{
+  static const Livekit__EgressInfo init_value = LIVEKIT__EGRESS_INFO__INIT;
+  *message = init_value;
+}
+size_t livekit__egress_info__get_packed_size
+                     (const Livekit__EgressInfo *message)
+{
+  assert(message->base.descriptor == &livekit__egress_info__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__egress_info__pack
+                     (const Livekit__EgressInfo *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__egress_info__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__egress_info__pack_to_buffer
+                     (const Livekit__EgressInfo *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__egress_info__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__EgressInfo *
+       livekit__egress_info__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__EgressInfo *)
+     protobuf_c_message_unpack (&livekit__egress_info__descriptor,
+                                allocator, len, data);
+}
+void   livekit__egress_info__free_unpacked
+                     (Livekit__EgressInfo *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__egress_info__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   livekit__file_info__init
+                     (Livekit__FileInfo         *message)
+{
+  static const Livekit__FileInfo init_value = LIVEKIT__FILE_INFO__INIT;
+  *message = init_value;
+}
+size_t livekit__file_info__get_packed_size
+                     (const Livekit__FileInfo *message)
+{
+  assert(message->base.descriptor == &livekit__file_info__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t livekit__file_info__pack
+                     (const Livekit__FileInfo *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &livekit__file_info__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t livekit__file_info__pack_to_buffer
+                     (const Livekit__FileInfo *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &livekit__file_info__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Livekit__FileInfo *
+       livekit__file_info__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Livekit__FileInfo *)
+     protobuf_c_message_unpack (&livekit__file_info__descriptor,
+                                allocator, len, data);
+}
+void   livekit__file_info__free_unpacked
+                     (Livekit__FileInfo *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &livekit__file_info__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor livekit__signal_request__field_descriptors[21] =
 {
   {
@@ -12318,6 +12813,982 @@ const ProtobufCMessageDescriptor livekit__encryption__descriptor =
   (ProtobufCMessageInit) livekit__encryption__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+#define livekit__egress_option__field_descriptors NULL
+#define livekit__egress_option__field_indices_by_name NULL
+#define livekit__egress_option__number_ranges NULL
+const ProtobufCMessageDescriptor livekit__egress_option__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.EgressOption",
+  "EgressOption",
+  "Livekit__EgressOption",
+  "livekit",
+  sizeof(Livekit__EgressOption),
+  0,
+  livekit__egress_option__field_descriptors,
+  livekit__egress_option__field_indices_by_name,
+  0,  livekit__egress_option__number_ranges,
+  (ProtobufCMessageInit) livekit__egress_option__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__direct_file_output__field_descriptors[6] =
+{
+  {
+    "filepath",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__DirectFileOutput, filepath),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "s3",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DirectFileOutput, output_case),
+    offsetof(Livekit__DirectFileOutput, s3),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "gcp",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DirectFileOutput, output_case),
+    offsetof(Livekit__DirectFileOutput, gcp),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "azure",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DirectFileOutput, output_case),
+    offsetof(Livekit__DirectFileOutput, azure),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "disable_manifest",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__DirectFileOutput, disable_manifest),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "aliOSS",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__DirectFileOutput, output_case),
+    offsetof(Livekit__DirectFileOutput, alioss),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__direct_file_output__field_indices_by_name[] = {
+  5,   /* field[5] = aliOSS */
+  3,   /* field[3] = azure */
+  4,   /* field[4] = disable_manifest */
+  0,   /* field[0] = filepath */
+  2,   /* field[2] = gcp */
+  1,   /* field[1] = s3 */
+};
+static const ProtobufCIntRange livekit__direct_file_output__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor livekit__direct_file_output__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.DirectFileOutput",
+  "DirectFileOutput",
+  "Livekit__DirectFileOutput",
+  "livekit",
+  sizeof(Livekit__DirectFileOutput),
+  6,
+  livekit__direct_file_output__field_descriptors,
+  livekit__direct_file_output__field_indices_by_name,
+  1,  livekit__direct_file_output__number_ranges,
+  (ProtobufCMessageInit) livekit__direct_file_output__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__encoded_file_output__field_descriptors[7] =
+{
+  {
+    "file_type",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EncodedFileOutput, file_type),
+    &livekit__encoded_file_type__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "filepath",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EncodedFileOutput, filepath),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "s3",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EncodedFileOutput, output_case),
+    offsetof(Livekit__EncodedFileOutput, s3),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "gcp",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EncodedFileOutput, output_case),
+    offsetof(Livekit__EncodedFileOutput, gcp),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "azure",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EncodedFileOutput, output_case),
+    offsetof(Livekit__EncodedFileOutput, azure),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "disable_manifest",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EncodedFileOutput, disable_manifest),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "aliOSS",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EncodedFileOutput, output_case),
+    offsetof(Livekit__EncodedFileOutput, alioss),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__encoded_file_output__field_indices_by_name[] = {
+  6,   /* field[6] = aliOSS */
+  4,   /* field[4] = azure */
+  5,   /* field[5] = disable_manifest */
+  0,   /* field[0] = file_type */
+  1,   /* field[1] = filepath */
+  3,   /* field[3] = gcp */
+  2,   /* field[2] = s3 */
+};
+static const ProtobufCIntRange livekit__encoded_file_output__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor livekit__encoded_file_output__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.EncodedFileOutput",
+  "EncodedFileOutput",
+  "Livekit__EncodedFileOutput",
+  "livekit",
+  sizeof(Livekit__EncodedFileOutput),
+  7,
+  livekit__encoded_file_output__field_descriptors,
+  livekit__encoded_file_output__field_indices_by_name,
+  1,  livekit__encoded_file_output__number_ranges,
+  (ProtobufCMessageInit) livekit__encoded_file_output__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__track_egress_request__field_descriptors[5] =
+{
+  {
+    "room_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__TrackEgressRequest, room_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "track_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__TrackEgressRequest, track_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "file",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__TrackEgressRequest, output_case),
+    offsetof(Livekit__TrackEgressRequest, file),
+    &livekit__direct_file_output__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "websocket_url",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Livekit__TrackEgressRequest, output_case),
+    offsetof(Livekit__TrackEgressRequest, websocket_url),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "webhooks",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__TrackEgressRequest, n_webhooks),
+    offsetof(Livekit__TrackEgressRequest, webhooks),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__track_egress_request__field_indices_by_name[] = {
+  2,   /* field[2] = file */
+  0,   /* field[0] = room_name */
+  1,   /* field[1] = track_id */
+  4,   /* field[4] = webhooks */
+  3,   /* field[3] = websocket_url */
+};
+static const ProtobufCIntRange livekit__track_egress_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor livekit__track_egress_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.TrackEgressRequest",
+  "TrackEgressRequest",
+  "Livekit__TrackEgressRequest",
+  "livekit",
+  sizeof(Livekit__TrackEgressRequest),
+  5,
+  livekit__track_egress_request__field_descriptors,
+  livekit__track_egress_request__field_indices_by_name,
+  1,  livekit__track_egress_request__number_ranges,
+  (ProtobufCMessageInit) livekit__track_egress_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__participant_egress_request__field_descriptors[10] =
+{
+  {
+    "room_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__ParticipantEgressRequest, room_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "identity",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__ParticipantEgressRequest, identity),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "screen_share",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__ParticipantEgressRequest, screen_share),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "preset",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    offsetof(Livekit__ParticipantEgressRequest, options_case),
+    offsetof(Livekit__ParticipantEgressRequest, preset),
+    &livekit__encoding_options_preset__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "advanced",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ParticipantEgressRequest, options_case),
+    offsetof(Livekit__ParticipantEgressRequest, advanced),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "file_outputs",
+    6,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ParticipantEgressRequest, n_file_outputs),
+    offsetof(Livekit__ParticipantEgressRequest, file_outputs),
+    &livekit__encoded_file_output__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "stream_outputs",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ParticipantEgressRequest, n_stream_outputs),
+    offsetof(Livekit__ParticipantEgressRequest, stream_outputs),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "segment_outputs",
+    8,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ParticipantEgressRequest, n_segment_outputs),
+    offsetof(Livekit__ParticipantEgressRequest, segment_outputs),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "image_outputs",
+    9,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ParticipantEgressRequest, n_image_outputs),
+    offsetof(Livekit__ParticipantEgressRequest, image_outputs),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "webhooks",
+    10,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ParticipantEgressRequest, n_webhooks),
+    offsetof(Livekit__ParticipantEgressRequest, webhooks),
+    &livekit__egress_option__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__participant_egress_request__field_indices_by_name[] = {
+  4,   /* field[4] = advanced */
+  5,   /* field[5] = file_outputs */
+  1,   /* field[1] = identity */
+  8,   /* field[8] = image_outputs */
+  3,   /* field[3] = preset */
+  0,   /* field[0] = room_name */
+  2,   /* field[2] = screen_share */
+  7,   /* field[7] = segment_outputs */
+  6,   /* field[6] = stream_outputs */
+  9,   /* field[9] = webhooks */
+};
+static const ProtobufCIntRange livekit__participant_egress_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 10 }
+};
+const ProtobufCMessageDescriptor livekit__participant_egress_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.ParticipantEgressRequest",
+  "ParticipantEgressRequest",
+  "Livekit__ParticipantEgressRequest",
+  "livekit",
+  sizeof(Livekit__ParticipantEgressRequest),
+  10,
+  livekit__participant_egress_request__field_descriptors,
+  livekit__participant_egress_request__field_indices_by_name,
+  1,  livekit__participant_egress_request__number_ranges,
+  (ProtobufCMessageInit) livekit__participant_egress_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__room_composite_egress_request__field_descriptors[1] =
+{
+  {
+    "room_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__RoomCompositeEgressRequest, room_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__room_composite_egress_request__field_indices_by_name[] = {
+  0,   /* field[0] = room_name */
+};
+static const ProtobufCIntRange livekit__room_composite_egress_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor livekit__room_composite_egress_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.RoomCompositeEgressRequest",
+  "RoomCompositeEgressRequest",
+  "Livekit__RoomCompositeEgressRequest",
+  "livekit",
+  sizeof(Livekit__RoomCompositeEgressRequest),
+  1,
+  livekit__room_composite_egress_request__field_descriptors,
+  livekit__room_composite_egress_request__field_indices_by_name,
+  1,  livekit__room_composite_egress_request__number_ranges,
+  (ProtobufCMessageInit) livekit__room_composite_egress_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__list_egress_request__field_descriptors[3] =
+{
+  {
+    "room_name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__ListEgressRequest, room_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "egress_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__ListEgressRequest, egress_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "active",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__ListEgressRequest, active),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__list_egress_request__field_indices_by_name[] = {
+  2,   /* field[2] = active */
+  1,   /* field[1] = egress_id */
+  0,   /* field[0] = room_name */
+};
+static const ProtobufCIntRange livekit__list_egress_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor livekit__list_egress_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.ListEgressRequest",
+  "ListEgressRequest",
+  "Livekit__ListEgressRequest",
+  "livekit",
+  sizeof(Livekit__ListEgressRequest),
+  3,
+  livekit__list_egress_request__field_descriptors,
+  livekit__list_egress_request__field_indices_by_name,
+  1,  livekit__list_egress_request__number_ranges,
+  (ProtobufCMessageInit) livekit__list_egress_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__list_egress_response__field_descriptors[1] =
+{
+  {
+    "items",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__ListEgressResponse, n_items),
+    offsetof(Livekit__ListEgressResponse, items),
+    &livekit__egress_info__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__list_egress_response__field_indices_by_name[] = {
+  0,   /* field[0] = items */
+};
+static const ProtobufCIntRange livekit__list_egress_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor livekit__list_egress_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.ListEgressResponse",
+  "ListEgressResponse",
+  "Livekit__ListEgressResponse",
+  "livekit",
+  sizeof(Livekit__ListEgressResponse),
+  1,
+  livekit__list_egress_response__field_descriptors,
+  livekit__list_egress_response__field_indices_by_name,
+  1,  livekit__list_egress_response__number_ranges,
+  (ProtobufCMessageInit) livekit__list_egress_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__stop_egress_request__field_descriptors[1] =
+{
+  {
+    "egress_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__StopEgressRequest, egress_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__stop_egress_request__field_indices_by_name[] = {
+  0,   /* field[0] = egress_id */
+};
+static const ProtobufCIntRange livekit__stop_egress_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor livekit__stop_egress_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.StopEgressRequest",
+  "StopEgressRequest",
+  "Livekit__StopEgressRequest",
+  "livekit",
+  sizeof(Livekit__StopEgressRequest),
+  1,
+  livekit__stop_egress_request__field_descriptors,
+  livekit__stop_egress_request__field_indices_by_name,
+  1,  livekit__stop_egress_request__number_ranges,
+  (ProtobufCMessageInit) livekit__stop_egress_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__egress_info__field_descriptors[14] =
+{
+  {
+    "egress_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, egress_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "room_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, room_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "status",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, status),
+    &livekit__egress_status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "room_composite",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EgressInfo, request_case),
+    offsetof(Livekit__EgressInfo, room_composite),
+    &livekit__room_composite_egress_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "track",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EgressInfo, request_case),
+    offsetof(Livekit__EgressInfo, track),
+    &livekit__track_egress_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "file",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EgressInfo, result_case),
+    offsetof(Livekit__EgressInfo, file),
+    &livekit__file_info__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "error",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, error),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "started_at",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, started_at),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "ended_at",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, ended_at),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "room_name",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, room_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "file_results",
+    16,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EgressInfo, n_file_results),
+    offsetof(Livekit__EgressInfo, file_results),
+    &livekit__file_info__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "updated_at",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, updated_at),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "participant",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Livekit__EgressInfo, request_case),
+    offsetof(Livekit__EgressInfo, participant),
+    &livekit__participant_egress_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "source_type",
+    26,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__EgressInfo, source_type),
+    &livekit__egress_source_type__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__egress_info__field_indices_by_name[] = {
+  0,   /* field[0] = egress_id */
+  8,   /* field[8] = ended_at */
+  6,   /* field[6] = error */
+  5,   /* field[5] = file */
+  10,   /* field[10] = file_results */
+  12,   /* field[12] = participant */
+  3,   /* field[3] = room_composite */
+  1,   /* field[1] = room_id */
+  9,   /* field[9] = room_name */
+  13,   /* field[13] = source_type */
+  7,   /* field[7] = started_at */
+  2,   /* field[2] = status */
+  4,   /* field[4] = track */
+  11,   /* field[11] = updated_at */
+};
+static const ProtobufCIntRange livekit__egress_info__number_ranges[7 + 1] =
+{
+  { 1, 0 },
+  { 6, 4 },
+  { 8, 5 },
+  { 13, 9 },
+  { 16, 10 },
+  { 18, 11 },
+  { 26, 13 },
+  { 0, 14 }
+};
+const ProtobufCMessageDescriptor livekit__egress_info__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.EgressInfo",
+  "EgressInfo",
+  "Livekit__EgressInfo",
+  "livekit",
+  sizeof(Livekit__EgressInfo),
+  14,
+  livekit__egress_info__field_descriptors,
+  livekit__egress_info__field_indices_by_name,
+  7,  livekit__egress_info__number_ranges,
+  (ProtobufCMessageInit) livekit__egress_info__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor livekit__file_info__field_descriptors[6] =
+{
+  {
+    "filename",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__FileInfo, filename),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "started_at",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__FileInfo, started_at),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "ended_at",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__FileInfo, ended_at),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "size",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__FileInfo, size),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "location",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__FileInfo, location),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "duration",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__FileInfo, duration),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned livekit__file_info__field_indices_by_name[] = {
+  5,   /* field[5] = duration */
+  2,   /* field[2] = ended_at */
+  0,   /* field[0] = filename */
+  4,   /* field[4] = location */
+  3,   /* field[3] = size */
+  1,   /* field[1] = started_at */
+};
+static const ProtobufCIntRange livekit__file_info__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor livekit__file_info__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "livekit.FileInfo",
+  "FileInfo",
+  "Livekit__FileInfo",
+  "livekit",
+  sizeof(Livekit__FileInfo),
+  6,
+  livekit__file_info__field_descriptors,
+  livekit__file_info__field_indices_by_name,
+  1,  livekit__file_info__number_ranges,
+  (ProtobufCMessageInit) livekit__file_info__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue livekit__signal_target__enum_values_by_number[2] =
 {
   { "PUBLISHER", "LIVEKIT__SIGNAL_TARGET__PUBLISHER", 0 },
@@ -12750,5 +14221,145 @@ const ProtobufCEnumDescriptor livekit__backup_codec_policy__descriptor =
   livekit__backup_codec_policy__enum_values_by_name,
   1,
   livekit__backup_codec_policy__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue livekit__egress_status__enum_values_by_number[7] =
+{
+  { "EGRESS_STARTING", "LIVEKIT__EGRESS_STATUS__EGRESS_STARTING", 0 },
+  { "EGRESS_ACTIVE", "LIVEKIT__EGRESS_STATUS__EGRESS_ACTIVE", 1 },
+  { "EGRESS_ENDING", "LIVEKIT__EGRESS_STATUS__EGRESS_ENDING", 2 },
+  { "EGRESS_COMPLETE", "LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE", 3 },
+  { "EGRESS_FAILED", "LIVEKIT__EGRESS_STATUS__EGRESS_FAILED", 4 },
+  { "EGRESS_ABORTED", "LIVEKIT__EGRESS_STATUS__EGRESS_ABORTED", 5 },
+  { "EGRESS_LIMIT_REACHED", "LIVEKIT__EGRESS_STATUS__EGRESS_LIMIT_REACHED", 6 },
+};
+static const ProtobufCIntRange livekit__egress_status__value_ranges[] = {
+{0, 0},{0, 7}
+};
+static const ProtobufCEnumValueIndex livekit__egress_status__enum_values_by_name[7] =
+{
+  { "EGRESS_ABORTED", 5 },
+  { "EGRESS_ACTIVE", 1 },
+  { "EGRESS_COMPLETE", 3 },
+  { "EGRESS_ENDING", 2 },
+  { "EGRESS_FAILED", 4 },
+  { "EGRESS_LIMIT_REACHED", 6 },
+  { "EGRESS_STARTING", 0 },
+};
+const ProtobufCEnumDescriptor livekit__egress_status__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "livekit.EgressStatus",
+  "EgressStatus",
+  "Livekit__EgressStatus",
+  "livekit",
+  7,
+  livekit__egress_status__enum_values_by_number,
+  7,
+  livekit__egress_status__enum_values_by_name,
+  1,
+  livekit__egress_status__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue livekit__egress_source_type__enum_values_by_number[2] =
+{
+  { "EGRESS_SOURCE_TYPE_WEB", "LIVEKIT__EGRESS_SOURCE_TYPE__EGRESS_SOURCE_TYPE_WEB", 0 },
+  { "EGRESS_SOURCE_TYPE_SDK", "LIVEKIT__EGRESS_SOURCE_TYPE__EGRESS_SOURCE_TYPE_SDK", 1 },
+};
+static const ProtobufCIntRange livekit__egress_source_type__value_ranges[] = {
+{0, 0},{0, 2}
+};
+static const ProtobufCEnumValueIndex livekit__egress_source_type__enum_values_by_name[2] =
+{
+  { "EGRESS_SOURCE_TYPE_SDK", 1 },
+  { "EGRESS_SOURCE_TYPE_WEB", 0 },
+};
+const ProtobufCEnumDescriptor livekit__egress_source_type__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "livekit.EgressSourceType",
+  "EgressSourceType",
+  "Livekit__EgressSourceType",
+  "livekit",
+  2,
+  livekit__egress_source_type__enum_values_by_number,
+  2,
+  livekit__egress_source_type__enum_values_by_name,
+  1,
+  livekit__egress_source_type__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue livekit__encoded_file_type__enum_values_by_number[4] =
+{
+  { "DEFAULT_FILETYPE", "LIVEKIT__ENCODED_FILE_TYPE__DEFAULT_FILETYPE", 0 },
+  { "MP4", "LIVEKIT__ENCODED_FILE_TYPE__MP4", 1 },
+  { "OGG", "LIVEKIT__ENCODED_FILE_TYPE__OGG", 2 },
+  { "MP3", "LIVEKIT__ENCODED_FILE_TYPE__MP3", 3 },
+};
+static const ProtobufCIntRange livekit__encoded_file_type__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex livekit__encoded_file_type__enum_values_by_name[4] =
+{
+  { "DEFAULT_FILETYPE", 0 },
+  { "MP3", 3 },
+  { "MP4", 1 },
+  { "OGG", 2 },
+};
+const ProtobufCEnumDescriptor livekit__encoded_file_type__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "livekit.EncodedFileType",
+  "EncodedFileType",
+  "Livekit__EncodedFileType",
+  "livekit",
+  4,
+  livekit__encoded_file_type__enum_values_by_number,
+  4,
+  livekit__encoded_file_type__enum_values_by_name,
+  1,
+  livekit__encoded_file_type__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue livekit__encoding_options_preset__enum_values_by_number[9] =
+{
+  { "H264_720P_30", "LIVEKIT__ENCODING_OPTIONS_PRESET__H264_720P_30", 0 },
+  { "H264_720P_60", "LIVEKIT__ENCODING_OPTIONS_PRESET__H264_720P_60", 1 },
+  { "H264_1080P_30", "LIVEKIT__ENCODING_OPTIONS_PRESET__H264_1080P_30", 2 },
+  { "H264_1080P_60", "LIVEKIT__ENCODING_OPTIONS_PRESET__H264_1080P_60", 3 },
+  { "PORTRAIT_H264_720P_30", "LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_720P_30", 4 },
+  { "PORTRAIT_H264_720P_60", "LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_720P_60", 5 },
+  { "PORTRAIT_H264_1080P_30", "LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_1080P_30", 6 },
+  { "PORTRAIT_H264_1080P_60", "LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_1080P_60", 7 },
+  { "PASSTHROUGH", "LIVEKIT__ENCODING_OPTIONS_PRESET__PASSTHROUGH", 8 },
+};
+static const ProtobufCIntRange livekit__encoding_options_preset__value_ranges[] = {
+{0, 0},{0, 9}
+};
+static const ProtobufCEnumValueIndex livekit__encoding_options_preset__enum_values_by_name[9] =
+{
+  { "H264_1080P_30", 2 },
+  { "H264_1080P_60", 3 },
+  { "H264_720P_30", 0 },
+  { "H264_720P_60", 1 },
+  { "PASSTHROUGH", 8 },
+  { "PORTRAIT_H264_1080P_30", 6 },
+  { "PORTRAIT_H264_1080P_60", 7 },
+  { "PORTRAIT_H264_720P_30", 4 },
+  { "PORTRAIT_H264_720P_60", 5 },
+};
+const ProtobufCEnumDescriptor livekit__encoding_options_preset__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "livekit.EncodingOptionsPreset",
+  "EncodingOptionsPreset",
+  "Livekit__EncodingOptionsPreset",
+  "livekit",
+  9,
+  livekit__encoding_options_preset__enum_values_by_number,
+  9,
+  livekit__encoding_options_preset__enum_values_by_name,
+  1,
+  livekit__encoding_options_preset__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

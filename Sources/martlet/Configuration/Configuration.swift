@@ -57,6 +57,10 @@ struct Configuration: Sendable {
     var recordingReserve = 1_024
     /// How long finished recordings are kept; zero: until somebody deletes them.
     var recordingsKept = TimeInterval.zero
+    /// Megabytes of recordings that are kept; zero: no limit.
+    var recordingMaximum = 0
+    /// Whether tables of samples are moved to the front of finished files.
+    var recordingFrontIndex = true
     /// Megabytes of each worker's records that wait for the disk.
     var recordingBuffer = 64
     /// Events may be posted to receivers in private networks and on this machine.
@@ -156,6 +160,8 @@ struct Configuration: Sendable {
         recorder.maximumTracks = recordingTracks
         recorder.reserveBytes = Int64(recordingReserve) << 20
         recorder.keptFor = recordingsKept
+        recorder.maximumBytes = Int64(recordingMaximum) << 20
+        recorder.movesIndexes = recordingFrontIndex
         return recorder
     }
 

@@ -224,6 +224,14 @@ extension Setting {
         seconds(
             "recording.kept", "delete a finished recording after; 0: never", 0...315_360_000, \.recordingsKept),
         number(
+            "recording.max_size",
+            "megabytes of recordings to keep: beyond, the oldest finished ones are deleted; 0: no limit",
+            0...100_000_000, \.recordingMaximum),
+        flag(
+            "recording.front_index",
+            "rewrite finished files with their index in front, so that players start before they have the whole file",
+            \.recordingFrontIndex),
+        number(
             "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
             \.recordingBuffer),
     ]

@@ -84,7 +84,7 @@ extension Room {
         applyPolicy(to: session, insteadOf: moving.policy, &turn)
         for track in moving.tracks where routing[track.id] != nil {
             offerToSubscribers(track.id, &turn)
-            recordIfWanted(track.id, &turn)
+            trackMayBeRecorded(track.id, &turn)
         }
         outdated.insert(session)
         makeOffers(&turn)

@@ -16,6 +16,7 @@ extension Room {
         guard new.topology == policy.topology || roster.isEmpty else {
             throw RoomError(.invalidRequest, "the topology can only change while nobody is in the room")
         }
+        try Self.checkRecording(new, after: policy, turn)
         guard new != policy else { return }
         let old = policy
         policy = new
@@ -37,6 +38,7 @@ extension Room {
             if policy.subscribeRules != old.subscribeRules { followRules(of: session, &turn) }
             applyPolicy(to: session, insteadOf: old, &turn)
         }
+        if Self.recordingDiffers(policy, old) { followRecordingRules(&turn) }
         makeOffers(&turn)
     }
 
@@ -207,6 +209,10 @@ public struct PolicyImpact: Sendable, Hashable {
         public var endedSubscriptions: [String] = []
         /// sids of the tracks that it is subscribed to from then on.
         public var newSubscriptions: [String] = []
+        /// sids of its tracks that are recorded no longer.
+        public var endedRecordings: [String] = []
+        /// sids of its tracks that are recorded from then on.
+        public var newRecordings: [String] = []
         /// What it receives is shared out or bounded in another way.
         public var changesBandwidth = false
     }
@@ -258,8 +264,16 @@ extension Room {
         let after = copy.subscribedTracks(of: session)
         change.endedSubscriptions = before.filter { !after.contains($0) }
         change.newSubscriptions = after.filter { !before.contains($0) }
+        let recorded = recordedTracks(of: session)
+        let recordedLater = copy.recordedTracks(of: session)
+        change.endedRecordings = recorded.filter { !recordedLater.contains($0) }
+        change.newRecordings = recordedLater.filter { !recorded.contains($0) }
         change.changesBandwidth = settings(of: member).downlinkPolicy != copy.settings(of: other).downlinkPolicy
         return change == none ? nil : change
+    }
+
+    private func recordedTracks(of session: SessionID) -> [String] {
+        routing.tracks(of: session).filter { recordings.isRecorded($0) }.compactMap { routing[$0]?.info.sid }
     }
 
     private func subscribedTracks(of session: SessionID) -> [String] {

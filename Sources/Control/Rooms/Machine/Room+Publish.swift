@@ -85,7 +85,7 @@ extension Room {
         }
         tellPublished(info, of: session, tellsPublisher: true, &turn)
         offerToSubscribers(id, &turn)
-        recordIfWanted(id, &turn)
+        trackMayBeRecorded(id, &turn)
     }
 
     /// A track of `session` is in the room from now on.
@@ -237,6 +237,7 @@ extension Room {
             if info.source != track.info.source {
                 routing.update(track.id) { $0.description.source = info.source }
                 if let description = routing[track.id]?.description { turn.media(.updateTrack(description)) }
+                trackMayBeRecorded(track.id, &turn)
             }
             trackChanged(track.id, &turn)
         }

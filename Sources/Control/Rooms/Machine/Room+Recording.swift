@@ -11,7 +11,13 @@ extension Room {
     private static let screenKeyframeInterval = TimeInterval.seconds(30)
 
     /// Recordings in progress.
-    public var recordingsInProgress: [RecordingInfo] { recordings.infos }
+    public var recordingsInProgress: [RecordingInfo] {
+        recordings.infos.map { info in
+            var info = info
+            info.scope = info.scope.bounded(by: policy)
+            return info
+        }
+    }
 
     /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
     /// recorded twice.
@@ -28,11 +34,14 @@ extension Room {
         if let name = scope.participant {
             let session = try session(named: name)
             scope.participant = roster[session]?.info.sid
-            if roster[session]?.info.encrypts == true { throw Self.refusal(.endToEndEncrypted) }
+            if roster[session]?.info.encrypts == true { throw RecordingRefusal.endToEndEncrypted.error }
         }
         if let sid = scope.track {
             let track = try track(sid)
-            if let reason = refusal(of: track) { throw Self.refusal(reason) }
+            if let reason = refusal(of: track, turn) { throw reason.error }
+            guard RecordingScope().bounded(by: policy).contains(track.info) else {
+                throw RoomError(.notRecordable, "the room's policy leaves the track out of recordings")
+            }
             guard !recordings.isRecorded(track.id) else {
                 throw RoomError(.alreadyRecorded, "the track is recorded already")
             }
@@ -40,17 +49,31 @@ extension Room {
         guard !recordings.infos.contains(where: { $0.scope == scope }) else {
             throw RoomError(.alreadyRecorded, "the same is recorded already")
         }
-        let info = RecordingInfo(sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock)
+        return begin(scope, isByPolicy: false, &turn)
+    }
+
+    private mutating func begin(
+        _ scope: RecordingScope, isByPolicy: Bool, _ turn: inout RoomTurn
+    ) -> RecordingInfo {
+        let info = RecordingInfo(
+            sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock, isByPolicy: isByPolicy)
         recordings.add(info)
-        turn.recording(.started(info))
+        var shown = info
+        shown.scope = scope.bounded(by: policy)
+        turn.recording(.started(shown))
         turn.log(.recording(RecordingEvent(.started, recording: info.sid)))
         announceRecordings(&turn)
         recordWanted(&turn)
-        return info
+        return shown
     }
 
-    /// Ends a recording.
+    /// Ends a recording. The room's policy does not begin one again before its rules of recording change.
     public mutating func stopRecording(_ sid: String, turn: inout RoomTurn) throws(RoomError) {
+        if recordings.byPolicy?.sid == sid { recordings.isPolicyOverruled = true }
+        try end(sid, &turn)
+    }
+
+    private mutating func end(_ sid: String, _ turn: inout RoomTurn) throws(RoomError) {
         guard let (info, streams) = recordings.end(sid) else {
             throw RoomError(.recordingNotFound, "the room has no such recording in progress")
         }
@@ -74,9 +97,11 @@ extension Room {
     }
 
     /// Begins to record a track, if a recording wants it.
-    mutating func recordIfWanted(_ id: TrackID, _ turn: inout RoomTurn) {
-        guard let track = routing[id], let recording = recordings.recording(for: track.info, id) else { return }
-        if let reason = refusal(of: track) {
+    private mutating func recordIfWanted(_ id: TrackID, _ turn: inout RoomTurn) {
+        guard let track = routing[id], let recording = recordings.recording(for: track.info, id, policy) else {
+            return
+        }
+        if let reason = refusal(of: track, turn) {
             turn.recording(.refused(recording: recording.sid, track.info, reason))
             turn.log(
                 .recording(
@@ -93,19 +118,74 @@ extension Room {
 
     /// Ends what is still recorded: the room ends.
     mutating func endRecordings(_ turn: inout RoomTurn) {
-        for info in recordings.infos { try? stopRecording(info.sid, turn: &turn) }
+        recordings.isPolicyOverruled = true
+        for info in recordings.infos { try? end(info.sid, &turn) }
     }
 
-    private func refusal(of track: RoomTrack) -> RecordingRefusal? {
+    private func refusal(of track: RoomTrack, _ turn: borrowing RoomTurn) -> RecordingRefusal? {
         if roster[track.publisher]?.info.encrypts == true { return .endToEndEncrypted }
-        return track.description.formats.contains { $0.codec != .otherAudio } ? nil : .codecNotRecordable
+        guard track.description.formats.contains(where: { $0.codec != .otherAudio }) else {
+            return .codecNotRecordable
+        }
+        return turn.recordingRefusal
+    }
+}
+
+// MARK: - By policy
+
+extension Room {
+    /// A track came, or is another source than before: it is recorded if the rules say so, and only then.
+    mutating func trackMayBeRecorded(_ id: TrackID, _ turn: inout RoomTurn) {
+        guard let track = routing[id] else { return }
+        endUnwanted(id, &turn)
+        if recordings.byPolicy == nil, isWantedByPolicy(track) {
+            _ = begin(RecordingScope(), isByPolicy: true, &turn)
+        } else {
+            recordIfWanted(id, &turn)
+        }
     }
 
-    private static func refusal(_ reason: RecordingRefusal) -> RoomError {
-        switch reason {
-        case .endToEndEncrypted:
-            RoomError(.notRecordable, "\(reason.rawValue): the participant encrypts its media end to end")
-        case .codecNotRecordable: RoomError(.notRecordable, "\(reason.rawValue): files have no form for the codec")
+    /// Other rules of recording: what they leave out ends, what they want begins.
+    mutating func followRecordingRules(_ turn: inout RoomTurn) {
+        recordings.isPolicyOverruled = false
+        if policy.recording != .fromStart, let info = recordings.byPolicy { try? end(info.sid, &turn) }
+        for id in recordings.tracks { endUnwanted(id, &turn) }
+        let tracks = roster.sessions.flatMap { routing.tracks(of: $0) }
+        if recordings.byPolicy == nil, tracks.contains(where: { routing[$0].map(isWantedByPolicy) ?? false }) {
+            _ = begin(RecordingScope(), isByPolicy: true, &turn)
+        } else {
+            recordWanted(&turn)
         }
+        announceRecordings(&turn)
+    }
+
+    private mutating func endUnwanted(_ id: TrackID, _ turn: inout RoomTurn) {
+        guard let track = routing[id], let stream = recordings.removeUnwanted(track.info, id, policy) else { return }
+        turn.media(.endRecording(stream))
+    }
+
+    /// Whether a recording has to begin for the track's sake.
+    private func isWantedByPolicy(_ track: RoomTrack) -> Bool {
+        policy.recording == .fromStart && policy.topology == .routed && !recordings.isPolicyOverruled
+            && !recordings.isRecorded(track.id) && RecordingScope().bounded(by: policy).contains(track.info)
+    }
+
+    static func recordingDiffers(_ a: RoomPolicy, _ b: RoomPolicy) -> Bool {
+        a.recording != b.recording || a.recordingSources != b.recordingSources
+            || a.recordingParticipants != b.recordingParticipants
+    }
+
+    /// Refuses rules that demand a recording which cannot be, where they did not do so before (`old`).
+    public static func checkRecording(
+        _ policy: RoomPolicy, after old: RoomPolicy?, _ turn: borrowing RoomTurn
+    ) throws(RoomError) {
+        guard policy.recording == .fromStart, old?.recording != .fromStart || old?.topology != policy.topology else {
+            return
+        }
+        guard policy.topology == .routed else {
+            throw RoomError(
+                .notRouted, "a room that is peer to peer cannot be recorded: its media does not pass the server")
+        }
+        if turn.recordingRefusal == .disabled { throw RecordingRefusal.disabled.error }
     }
 }

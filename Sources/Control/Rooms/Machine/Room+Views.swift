@@ -10,7 +10,7 @@ extension Room {
             maxParticipants: policy.maxParticipants,
             createdAt: createdAt)
         info.lock = lock
-        info.recordings = recordings.infos
+        info.recordings = recordingsInProgress
         for member in roster.all where !member.isHidden {
             info.participants += 1
             if routing.publishes(member.session) { info.publishers += 1 }

@@ -48,17 +48,21 @@ public struct RoomTurn {
     public internal(set) var effects: [RoomEffect] = []
     /// Peer connections that the server has room for beside those that are reserved.
     public private(set) var connectionsLeft: Int
+    /// Why nothing further can be recorded now; nil: it can.
+    public let recordingRefusal: RecordingRefusal?
     /// Where ids, SSRCs and credentials come from; a generator fit for secrets outside tests.
     public private(set) var random: any RandomNumberGenerator
 
     /// A step at `now`.
     public init(
-        at now: MonotonicTime, wallClock: Int64, random: any RandomNumberGenerator, connectionsLeft: Int = .max
+        at now: MonotonicTime, wallClock: Int64, random: any RandomNumberGenerator, connectionsLeft: Int = .max,
+        recordingRefusal: RecordingRefusal? = nil
     ) {
         self.now = now
         self.wallClock = wallClock
         self.random = random
         self.connectionsLeft = connectionsLeft
+        self.recordingRefusal = recordingRefusal
     }
 
     /// Reserves peer connections of the server's, or refuses.

@@ -9,16 +9,35 @@ struct Recordings {
     }
 
     private var active: [Active] = []
+    /// Somebody ended the recording that the policy began: it begins no other before its rules change.
+    var isPolicyOverruled = false
 
     /// In the order in which they began.
     var infos: [RecordingInfo] { active.map(\.info) }
 
     mutating func add(_ info: RecordingInfo) { active.append(Active(info: info)) }
 
+    /// The one that the policy began.
+    var byPolicy: RecordingInfo? { active.first { $0.info.isByPolicy }?.info }
+
+    /// Tracks that are recorded.
+    var tracks: [TrackID] { active.flatMap(\.streams.keys).sorted() }
+
     /// The recording that a track belongs to and that does not have it yet; a track is recorded once.
-    func recording(for track: TrackInfo, _ id: TrackID) -> RecordingInfo? {
-        guard !active.contains(where: { $0.streams[id] != nil }) else { return nil }
-        return active.first { $0.info.scope.contains(track) }?.info
+    func recording(for track: TrackInfo, _ id: TrackID, _ policy: RoomPolicy) -> RecordingInfo? {
+        guard !isRecorded(id) else { return nil }
+        return active.first { $0.info.scope.bounded(by: policy).contains(track) }?.info
+    }
+
+    /// Takes a track out of the recording that has it and that `policy` does not let have it any more; the stream of it.
+    mutating func removeUnwanted(_ track: TrackInfo, _ id: TrackID, _ policy: RoomPolicy) -> SubscriptionID? {
+        for index in active.indices {
+            guard let stream = active[index].streams[id], !active[index].info.scope.bounded(by: policy).contains(track)
+            else { continue }
+            active[index].streams[id] = nil
+            return stream
+        }
+        return nil
     }
 
     func isRecorded(_ track: TrackID) -> Bool { active.contains { $0.streams[track] != nil } }

@@ -30,6 +30,9 @@ public struct PolicyDocument: Sendable, Hashable {
     public var speakerThreshold: Int?
     public var maxSpeakers: Int?
     public var subscribeRules: [SubscribeRule]?
+    public var recording: RoomPolicy.RecordingStart?
+    public var recordingSources: Set<TrackSource>?
+    public var recordingParticipants: Set<String>?
     public var requiresEncryption: Bool?
     public var waitingRoom: Bool?
     public var lockRight: RoomPolicy.LockRight?
@@ -85,6 +88,9 @@ public struct PolicyDocument: Sendable, Hashable {
         Rule(\.speakerThreshold, \.audio.voiceThreshold),
         Rule(\.maxSpeakers, \.audio.maximumSpeakers),
         Rule(\.subscribeRules, \.subscribeRules),
+        Rule(\.recording, \.recording),
+        Rule(\.recordingSources, \.recordingSources),
+        Rule(\.recordingParticipants, \.recordingParticipants),
         Rule(\.requiresEncryption, \.requiresEncryption),
         Rule(\.waitingRoom, \.waitingRoom),
         Rule(\.lockRight, \.lockRight),

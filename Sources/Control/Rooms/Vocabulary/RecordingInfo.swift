@@ -9,18 +9,33 @@ public struct RecordingScope: Sendable, Hashable {
     public var track: String?
     /// Sources; nil: all.
     public var sources: Set<TrackSource>?
+    /// The only participants, by sid or identity, where the room's policy names some; nil: no such bound.
+    public var participants: Set<String>?
 
     /// Everything.
-    public init(participant: String? = nil, track: String? = nil, sources: Set<TrackSource>? = nil) {
+    public init(
+        participant: String? = nil, track: String? = nil, sources: Set<TrackSource>? = nil,
+        participants: Set<String>? = nil
+    ) {
         self.participant = participant
         self.track = track
         self.sources = sources
+        self.participants = participants
+    }
+
+    /// As much of it as the rules of the room have recorded.
+    func bounded(by policy: RoomPolicy) -> Self {
+        var scope = self
+        if let permitted = policy.recordingSources { scope.sources = sources?.intersection(permitted) ?? permitted }
+        scope.participants = policy.recordingParticipants
+        return scope
     }
 
     /// Whether it has the track.
     func contains(_ info: TrackInfo) -> Bool {
         (participant ?? info.participant) == info.participant && (track ?? info.sid) == info.sid
             && sources?.contains(info.source) ?? true
+            && participants.map { $0.contains(info.participant) || $0.contains(info.identity) } ?? true
     }
 }
 
@@ -31,12 +46,15 @@ public struct RecordingInfo: Sendable, Hashable {
     public var scope: RecordingScope
     /// Milliseconds since 1970.
     public var startedAt: Int64
+    /// Whether the room's policy began it.
+    public var isByPolicy: Bool
 
     /// A recording of `scope`.
-    public init(sid: String, scope: RecordingScope, startedAt: Int64) {
+    public init(sid: String, scope: RecordingScope, startedAt: Int64, isByPolicy: Bool = false) {
         self.sid = sid
         self.scope = scope
         self.startedAt = startedAt
+        self.isByPolicy = isByPolicy
     }
 }
 
@@ -57,6 +75,31 @@ public enum RecordingRefusal: String, Sendable, Hashable, CaseIterable {
     case endToEndEncrypted = "e2ee"
     /// Files have no form for any of its codecs.
     case codecNotRecordable = "codec_not_recordable"
+    /// The disk has less room left than recordings must leave free.
+    case diskFull = "disk_full"
+    /// The server records as many tracks as it may.
+    case tooManyTracks = "too_many_tracks"
+    /// The server has no folder for recordings.
+    case disabled = "recording_disabled"
+}
+
+extension RecordingRefusal {
+    /// As whoever asked for the recording is told.
+    public var error: RoomError {
+        switch self {
+        case .endToEndEncrypted:
+            RoomError(.notRecordable, "\(rawValue): the participant encrypts its media end to end")
+        case .codecNotRecordable: RoomError(.notRecordable, "\(rawValue): files have no form for the codec")
+        case .diskFull:
+            RoomError(
+                .diskFull, "the disk has less room left than recordings must leave free", retryAfter: .seconds(60))
+        case .tooManyTracks:
+            RoomError(
+                .overloaded, "as many tracks are recorded as the server may record", retryAfter: .seconds(30))
+        case .disabled:
+            RoomError(.recordingDisabled, "the server has no folder for recordings: set recording.directory")
+        }
+    }
 }
 
 /// What happens to a recording, for the event log.

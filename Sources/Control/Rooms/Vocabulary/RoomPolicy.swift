@@ -27,6 +27,14 @@ public struct RoomPolicy: Sendable, Hashable {
         case operators, moderators, members
     }
 
+    /// When the recording of a room begins.
+    public enum RecordingStart: String, Sendable, Hashable, CaseIterable {
+        /// When an operator, a moderator or a recorder begins one.
+        case manual
+        /// With the first track that is to be recorded; it goes on until the room ends.
+        case fromStart
+    }
+
     public var topology = Topology.routed
     /// nil: no limit other than the server's.
     public var maxParticipants: Int?
@@ -65,6 +73,11 @@ public struct RoomPolicy: Sendable, Hashable {
     public var alwaysHeard: Set<String> = []
     /// Who may receive what, as far as an operator has set no rules for a participant; nil: everything.
     public var subscribeRules: [SubscribeRule]?
+    public var recording = RecordingStart.manual
+    /// Sources that are recorded, whoever began the recording; nil: all.
+    public var recordingSources: Set<TrackSource>?
+    /// Participants that are recorded, by sid or identity, whoever began the recording; nil: everybody.
+    public var recordingParticipants: Set<String>?
     /// Only who encrypts end to end may take part.
     public var requiresEncryption = false
     /// Whoever is no moderator waits until an operator or a moderator lets it in.

@@ -126,10 +126,14 @@ function showLock(lock) {
     element("lock").textContent = { password: "Locked with a password", closed: "Locked" }[lock] ?? "";
 }
 
-/** Everybody is told that, and roughly what, is being recorded. */
+/** Everybody is told that, and on hover what, is being recorded. */
 function showRecording(recordings) {
-    const isAll = recordings.some((recording) => !recording.participant && !recording.track && !recording.sources);
+    const isAll = recordings.some(({ participant, track, sources, participants }) => !participant && !track && !sources && !participants);
     element("recording").textContent = recordings.length === 0 ? "" : isAll ? "Recording" : "Recording in part";
+    element("recording").title = recordings.map(({ participant, track, sources, participants, startedAt, byPolicy }) => [
+        track ? "One track" : sources ? sources.join(", ") : "All tracks", participant ? "of one participant" : participants ? `of ${participants.join(", ")}` : "",
+        `since ${new Date(startedAt).toLocaleTimeString()}`, byPolicy ? "by the room's rules" : "",
+    ].filter(Boolean).join(" ")).join("\n");
 }
 
 /** The server is about to end, or (null) is not any more. */

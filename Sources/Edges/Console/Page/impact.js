@@ -22,7 +22,7 @@ export function wordsOf({ participants, participantsBeyondLimit, publishersBeyon
     return lines;
 }
 
-function effects({ leaves, endedTracks, cappedTracks, endedSubscriptions, newSubscriptions, changesBandwidth }, tracks) {
+function effects({ leaves, endedTracks, cappedTracks, endedSubscriptions, newSubscriptions, endedRecordings, newRecordings, changesBandwidth }, tracks) {
     if (leaves) return ["is disconnected"];
     const sources = (sids) => sids.map((sid) => SOURCES[tracks.get(sid)?.source] ?? "track").join(" and ");
     const parts = [];
@@ -30,6 +30,8 @@ function effects({ leaves, endedTracks, cappedTracks, endedSubscriptions, newSub
     if (cappedTracks.length) parts.push(`sends the ${sources(cappedTracks)} with another maximum bitrate`);
     if (endedSubscriptions.length) parts.push(`no longer receives ${count(endedSubscriptions.length, "track")}`);
     if (newSubscriptions.length) parts.push(`receives ${count(newSubscriptions.length, "more track")}`);
+    if (endedRecordings.length) parts.push(`is no longer recorded with the ${sources(endedRecordings)}`);
+    if (newRecordings.length) parts.push(`is recorded with the ${sources(newRecordings)}`);
     if (changesBandwidth) parts.push("gets its videos by other bandwidth rules");
     return parts;
 }

@@ -21,6 +21,7 @@ const GROUPS = [
     ["Speakers", {
         maxMicrophones: "Maximum microphones at once", alwaysHeard: "Always heard", speakerThreshold: "Speaker threshold (dBov)", maxSpeakers: "Maximum speakers listed",
     }],
+    ["Recording", { recording: "When it is recorded", recordingSources: "Sources recorded", recordingParticipants: "Participants recorded" }],
     ["Codecs", {
         videoCodecs: "Video codecs", audioCodecs: "Audio codecs", h264Profiles: "H.264 profiles", vp9Profiles: "VP9 profiles", av1Profiles: "AV1 profiles",
     }],
@@ -39,9 +40,12 @@ const NOTES = {
     topology: "Can only change while nobody is in the room.",
     videoCodecs: "From each connection's next negotiation on. None checked: all.",
     audioCodecs: "From each connection's next negotiation on. None checked: all.",
+    recording: "A recording that somebody ends is not started again before these rules change.",
+    recordingParticipants: "One sid or identity per line. None: everybody.",
     alwaysHeard: "One identity per line. Their microphones are sent however quiet they are.",
 };
 const WORDS = {
+    manual: "When somebody starts it", fromStart: "From the first track",
     routed: "The server forwards", peerToPeer: "Peer to peer", replace: "Ends the older one", refuse: "Is refused", allow: "Joins beside the older one",
     operators: "Operators", moderators: "Operators and moderators", members: "Everybody in the room", pause: "Is paused", oversend: "Is sent above the estimate",
     grid: "Grid", collaboration: "Collaboration", presentation: "Presentation", microphone: "Microphone", camera: "Camera", screen: "Screen",
@@ -75,7 +79,7 @@ function fieldOf(name, title, schema) {
         const { minimum, maximum } = schema.items;
         return new Checks(name, title, schema, Array.from({ length: maximum - minimum + 1 }, (_, index) => minimum + index));
     }
-    if (name === "alwaysHeard") return new Lines(name, title, schema);
+    if (name === "alwaysHeard" || name === "recordingParticipants") return new Lines(name, title, schema);
     return new Document(name, title, schema);
 }
 
@@ -242,6 +246,8 @@ class Lines extends Field {
 
     get value() {
         const lines = this.control.value.split("\n").map((line) => line.trim()).filter(Boolean);
+        // No participant at all would be another rule than none: what is cleared falls back.
+        if (!lines.length && this.name === "recordingParticipants") return this.base === undefined ? undefined : null;
         return lines.length || this.base?.length ? lines : this.base;
     }
 

@@ -10,6 +10,8 @@ struct PolicyImpactModel: Encodable {
         var cappedTracks: [String]
         var endedSubscriptions: [String]
         var newSubscriptions: [String]
+        var endedRecordings: [String]
+        var newRecordings: [String]
         var changesBandwidth: Bool
     }
 
@@ -24,7 +26,8 @@ struct PolicyImpactModel: Encodable {
             Participant(
                 sid: $0.sid, identity: $0.identity, leaves: $0.leaves, endedTracks: $0.endedTracks,
                 cappedTracks: $0.cappedTracks, endedSubscriptions: $0.endedSubscriptions,
-                newSubscriptions: $0.newSubscriptions, changesBandwidth: $0.changesBandwidth)
+                newSubscriptions: $0.newSubscriptions, endedRecordings: $0.endedRecordings,
+                newRecordings: $0.newRecordings, changesBandwidth: $0.changesBandwidth)
         }
         participantsBeyondLimit = impact.participantsBeyondLimit
         publishersBeyondLimit = impact.publishersBeyondLimit

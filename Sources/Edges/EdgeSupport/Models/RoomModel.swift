@@ -49,6 +49,10 @@ public struct RecordingInProgressModel: Codable, Sendable, Hashable {
     public var track: String?
     /// The sources that are recorded; nil: all.
     public var sources: [String]?
+    /// The only participants that are recorded, by sid or identity, where the room's policy names some.
+    public var participants: [String]?
+    /// Whether the room's policy began it; nil: it did not.
+    public var byPolicy: Bool?
     /// Milliseconds since 1970.
     public var startedAt: Int64
 
@@ -58,6 +62,8 @@ public struct RecordingInProgressModel: Codable, Sendable, Hashable {
         participant = info.scope.participant
         track = info.scope.track
         sources = info.scope.sources.map { $0.map(\.rawValue).sorted() }
+        participants = info.scope.participants.map { $0.sorted() }
+        byPolicy = info.isByPolicy ? true : nil
         startedAt = info.startedAt
     }
 }

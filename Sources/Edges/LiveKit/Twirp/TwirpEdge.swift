@@ -1,16 +1,19 @@
 import AccessTokens
 public import EdgeSupport
 public import HTTPServing
+public import Recorder
 import Rooms
 
-/// LiveKit's server API: `POST /twirp/livekit.RoomService/…`, in protobuf or JSON.
+/// LiveKit's server API: `POST /twirp/livekit.RoomService/…` and `…/livekit.Egress/…`, in protobuf or JSON.
 public struct TwirpEdge: Sendable {
     let context: EdgeContext
+    private let recorder: Recorder?
     private let limit: CallLimit
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls.
-    public init(context: EdgeContext, callsPerSecond: Int = 1_000) {
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings (nil: there are none).
+    public init(context: EdgeContext, recorder: Recorder? = nil, callsPerSecond: Int = 1_000) {
         self.context = context
+        self.recorder = recorder
         limit = CallLimit(perSecond: callsPerSecond)
     }
 
@@ -38,7 +41,7 @@ public struct TwirpEdge: Sendable {
 
     /// Services of LiveKit's that are not here.
     private static let absent: Set<String> = [
-        "livekit.Egress", "livekit.Ingress", "livekit.SIP", "livekit.AgentDispatchService", "livekit.Connector",
+        "livekit.Ingress", "livekit.SIP", "livekit.AgentDispatchService", "livekit.Connector",
     ]
 
     private func call(_ request: HTTPRequest) async throws(TwirpError) -> HTTPResponse {
@@ -50,9 +53,16 @@ public struct TwirpEdge: Sendable {
         guard !Self.absent.contains(service) else {
             throw TwirpError(.unimplemented, "\(service) is not available on this server")
         }
-        guard service == "livekit.RoomService" else {
-            throw TwirpError(.badRoute, "there is no service \(service)")
+        switch service {
+        case "livekit.RoomService":
+            return try await RoomServiceCalls(context: context, claims: claims, request: request).perform(method)
+        case "livekit.Egress":
+            guard let recorder else {
+                throw TwirpError(.unimplemented, "the server has no folder for recordings: set recording.directory")
+            }
+            return try await EgressCalls(context: context, recorder: recorder, claims: claims, request: request)
+                .perform(method)
+        default: throw TwirpError(.badRoute, "there is no service \(service)")
         }
-        return try await RoomServiceCalls(context: context, claims: claims, request: request).perform(method)
     }
 }

@@ -121,6 +121,7 @@ extension MessageArena {
             message.max_participants = UInt32(clamping: info.maxParticipants ?? 0)
             message.num_participants = UInt32(clamping: info.participants)
             message.num_publishers = UInt32(clamping: info.publishers)
+            message.active_recording = info.recordings.isEmpty ? 0 : 1
             message.creation_time = info.createdAt / 1_000
             message.creation_time_ms = info.createdAt
             message.n_enabled_codecs = Codec.enabled.count

@@ -109,6 +109,17 @@ typedef struct Livekit__SendDataRequest Livekit__SendDataRequest;
 typedef struct Livekit__UpdateRoomMetadataRequest Livekit__UpdateRoomMetadataRequest;
 typedef struct Livekit__WebhookEvent Livekit__WebhookEvent;
 typedef struct Livekit__Encryption Livekit__Encryption;
+typedef struct Livekit__EgressOption Livekit__EgressOption;
+typedef struct Livekit__DirectFileOutput Livekit__DirectFileOutput;
+typedef struct Livekit__EncodedFileOutput Livekit__EncodedFileOutput;
+typedef struct Livekit__TrackEgressRequest Livekit__TrackEgressRequest;
+typedef struct Livekit__ParticipantEgressRequest Livekit__ParticipantEgressRequest;
+typedef struct Livekit__RoomCompositeEgressRequest Livekit__RoomCompositeEgressRequest;
+typedef struct Livekit__ListEgressRequest Livekit__ListEgressRequest;
+typedef struct Livekit__ListEgressResponse Livekit__ListEgressResponse;
+typedef struct Livekit__StopEgressRequest Livekit__StopEgressRequest;
+typedef struct Livekit__EgressInfo Livekit__EgressInfo;
+typedef struct Livekit__FileInfo Livekit__FileInfo;
 
 
 /* --- enums --- */
@@ -313,6 +324,40 @@ typedef enum _Livekit__BackupCodecPolicy {
   LIVEKIT__BACKUP_CODEC_POLICY__REGRESSION = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__BACKUP_CODEC_POLICY)
 } Livekit__BackupCodecPolicy;
+typedef enum _Livekit__EgressStatus {
+  LIVEKIT__EGRESS_STATUS__EGRESS_STARTING = 0,
+  LIVEKIT__EGRESS_STATUS__EGRESS_ACTIVE = 1,
+  LIVEKIT__EGRESS_STATUS__EGRESS_ENDING = 2,
+  LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE = 3,
+  LIVEKIT__EGRESS_STATUS__EGRESS_FAILED = 4,
+  LIVEKIT__EGRESS_STATUS__EGRESS_ABORTED = 5,
+  LIVEKIT__EGRESS_STATUS__EGRESS_LIMIT_REACHED = 6
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__EGRESS_STATUS)
+} Livekit__EgressStatus;
+typedef enum _Livekit__EgressSourceType {
+  LIVEKIT__EGRESS_SOURCE_TYPE__EGRESS_SOURCE_TYPE_WEB = 0,
+  LIVEKIT__EGRESS_SOURCE_TYPE__EGRESS_SOURCE_TYPE_SDK = 1
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__EGRESS_SOURCE_TYPE)
+} Livekit__EgressSourceType;
+typedef enum _Livekit__EncodedFileType {
+  LIVEKIT__ENCODED_FILE_TYPE__DEFAULT_FILETYPE = 0,
+  LIVEKIT__ENCODED_FILE_TYPE__MP4 = 1,
+  LIVEKIT__ENCODED_FILE_TYPE__OGG = 2,
+  LIVEKIT__ENCODED_FILE_TYPE__MP3 = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__ENCODED_FILE_TYPE)
+} Livekit__EncodedFileType;
+typedef enum _Livekit__EncodingOptionsPreset {
+  LIVEKIT__ENCODING_OPTIONS_PRESET__H264_720P_30 = 0,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__H264_720P_60 = 1,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__H264_1080P_30 = 2,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__H264_1080P_60 = 3,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_720P_30 = 4,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_720P_60 = 5,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_1080P_30 = 6,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__PORTRAIT_H264_1080P_60 = 7,
+  LIVEKIT__ENCODING_OPTIONS_PRESET__PASSTHROUGH = 8
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__ENCODING_OPTIONS_PRESET)
+} Livekit__EncodingOptionsPreset;
 
 /* --- messages --- */
 
@@ -1872,6 +1917,234 @@ struct  Livekit__Encryption
 #define LIVEKIT__ENCRYPTION__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__encryption__descriptor) \
      }
+
+
+/*
+ * Of an output or option that is refused nothing is read.
+ */
+struct  Livekit__EgressOption
+{
+  ProtobufCMessage base;
+};
+#define LIVEKIT__EGRESS_OPTION__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__egress_option__descriptor) \
+     }
+
+
+typedef enum {
+  LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT__NOT_SET = 0,
+  LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT_S3 = 2,
+  LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT_GCP = 3,
+  LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT_AZURE = 4,
+  LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT_ALI_OSS = 6
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT__CASE)
+} Livekit__DirectFileOutput__OutputCase;
+
+struct  Livekit__DirectFileOutput
+{
+  ProtobufCMessage base;
+  char *filepath;
+  protobuf_c_boolean disable_manifest;
+  Livekit__DirectFileOutput__OutputCase output_case;
+  union {
+    Livekit__EgressOption *s3;
+    Livekit__EgressOption *gcp;
+    Livekit__EgressOption *azure;
+    Livekit__EgressOption *alioss;
+  };
+};
+#define LIVEKIT__DIRECT_FILE_OUTPUT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__direct_file_output__descriptor) \
+    , (char *)protobuf_c_empty_string, 0, LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT__NOT_SET, {0} }
+
+
+typedef enum {
+  LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT__NOT_SET = 0,
+  LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT_S3 = 3,
+  LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT_GCP = 4,
+  LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT_AZURE = 5,
+  LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT_ALI_OSS = 7
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT__CASE)
+} Livekit__EncodedFileOutput__OutputCase;
+
+struct  Livekit__EncodedFileOutput
+{
+  ProtobufCMessage base;
+  Livekit__EncodedFileType file_type;
+  char *filepath;
+  protobuf_c_boolean disable_manifest;
+  Livekit__EncodedFileOutput__OutputCase output_case;
+  union {
+    Livekit__EgressOption *s3;
+    Livekit__EgressOption *gcp;
+    Livekit__EgressOption *azure;
+    Livekit__EgressOption *alioss;
+  };
+};
+#define LIVEKIT__ENCODED_FILE_OUTPUT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__encoded_file_output__descriptor) \
+    , LIVEKIT__ENCODED_FILE_TYPE__DEFAULT_FILETYPE, (char *)protobuf_c_empty_string, 0, LIVEKIT__ENCODED_FILE_OUTPUT__OUTPUT__NOT_SET, {0} }
+
+
+typedef enum {
+  LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT__NOT_SET = 0,
+  LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_FILE = 3,
+  LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_WEBSOCKET_URL = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT__CASE)
+} Livekit__TrackEgressRequest__OutputCase;
+
+struct  Livekit__TrackEgressRequest
+{
+  ProtobufCMessage base;
+  char *room_name;
+  char *track_id;
+  size_t n_webhooks;
+  Livekit__EgressOption **webhooks;
+  Livekit__TrackEgressRequest__OutputCase output_case;
+  union {
+    Livekit__DirectFileOutput *file;
+    char *websocket_url;
+  };
+};
+#define LIVEKIT__TRACK_EGRESS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__track_egress_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT__NOT_SET, {0} }
+
+
+typedef enum {
+  LIVEKIT__PARTICIPANT_EGRESS_REQUEST__OPTIONS__NOT_SET = 0,
+  LIVEKIT__PARTICIPANT_EGRESS_REQUEST__OPTIONS_PRESET = 4,
+  LIVEKIT__PARTICIPANT_EGRESS_REQUEST__OPTIONS_ADVANCED = 5
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__PARTICIPANT_EGRESS_REQUEST__OPTIONS__CASE)
+} Livekit__ParticipantEgressRequest__OptionsCase;
+
+struct  Livekit__ParticipantEgressRequest
+{
+  ProtobufCMessage base;
+  char *room_name;
+  char *identity;
+  protobuf_c_boolean screen_share;
+  size_t n_file_outputs;
+  Livekit__EncodedFileOutput **file_outputs;
+  size_t n_stream_outputs;
+  Livekit__EgressOption **stream_outputs;
+  size_t n_segment_outputs;
+  Livekit__EgressOption **segment_outputs;
+  size_t n_image_outputs;
+  Livekit__EgressOption **image_outputs;
+  size_t n_webhooks;
+  Livekit__EgressOption **webhooks;
+  Livekit__ParticipantEgressRequest__OptionsCase options_case;
+  union {
+    Livekit__EncodingOptionsPreset preset;
+    Livekit__EgressOption *advanced;
+  };
+};
+#define LIVEKIT__PARTICIPANT_EGRESS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__participant_egress_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, 0,NULL, LIVEKIT__PARTICIPANT_EGRESS_REQUEST__OPTIONS__NOT_SET, {0} }
+
+
+struct  Livekit__RoomCompositeEgressRequest
+{
+  ProtobufCMessage base;
+  char *room_name;
+};
+#define LIVEKIT__ROOM_COMPOSITE_EGRESS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__room_composite_egress_request__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+struct  Livekit__ListEgressRequest
+{
+  ProtobufCMessage base;
+  char *room_name;
+  char *egress_id;
+  protobuf_c_boolean active;
+};
+#define LIVEKIT__LIST_EGRESS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__list_egress_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
+
+
+struct  Livekit__ListEgressResponse
+{
+  ProtobufCMessage base;
+  size_t n_items;
+  Livekit__EgressInfo **items;
+};
+#define LIVEKIT__LIST_EGRESS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__list_egress_response__descriptor) \
+    , 0,NULL }
+
+
+struct  Livekit__StopEgressRequest
+{
+  ProtobufCMessage base;
+  char *egress_id;
+};
+#define LIVEKIT__STOP_EGRESS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__stop_egress_request__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+typedef enum {
+  LIVEKIT__EGRESS_INFO__REQUEST__NOT_SET = 0,
+  LIVEKIT__EGRESS_INFO__REQUEST_ROOM_COMPOSITE = 4,
+  LIVEKIT__EGRESS_INFO__REQUEST_PARTICIPANT = 19,
+  LIVEKIT__EGRESS_INFO__REQUEST_TRACK = 6
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__EGRESS_INFO__REQUEST__CASE)
+} Livekit__EgressInfo__RequestCase;
+
+typedef enum {
+  LIVEKIT__EGRESS_INFO__RESULT__NOT_SET = 0,
+  LIVEKIT__EGRESS_INFO__RESULT_FILE = 8
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LIVEKIT__EGRESS_INFO__RESULT__CASE)
+} Livekit__EgressInfo__ResultCase;
+
+struct  Livekit__EgressInfo
+{
+  ProtobufCMessage base;
+  char *egress_id;
+  char *room_id;
+  char *room_name;
+  Livekit__EgressSourceType source_type;
+  Livekit__EgressStatus status;
+  int64_t started_at;
+  int64_t ended_at;
+  int64_t updated_at;
+  size_t n_file_results;
+  Livekit__FileInfo **file_results;
+  char *error;
+  Livekit__EgressInfo__RequestCase request_case;
+  union {
+    Livekit__RoomCompositeEgressRequest *room_composite;
+    Livekit__ParticipantEgressRequest *participant;
+    Livekit__TrackEgressRequest *track;
+  };
+  Livekit__EgressInfo__ResultCase result_case;
+  union {
+    Livekit__FileInfo *file;
+  };
+};
+#define LIVEKIT__EGRESS_INFO__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__egress_info__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LIVEKIT__EGRESS_SOURCE_TYPE__EGRESS_SOURCE_TYPE_WEB, LIVEKIT__EGRESS_STATUS__EGRESS_STARTING, 0, 0, 0, 0,NULL, (char *)protobuf_c_empty_string, LIVEKIT__EGRESS_INFO__REQUEST__NOT_SET, {0}, LIVEKIT__EGRESS_INFO__RESULT__NOT_SET, {0} }
+
+
+struct  Livekit__FileInfo
+{
+  ProtobufCMessage base;
+  char *filename;
+  int64_t started_at;
+  int64_t ended_at;
+  int64_t duration;
+  int64_t size;
+  char *location;
+};
+#define LIVEKIT__FILE_INFO__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&livekit__file_info__descriptor) \
+    , (char *)protobuf_c_empty_string, 0, 0, 0, 0, (char *)protobuf_c_empty_string }
 
 
 /* Livekit__SignalRequest methods */
@@ -3516,6 +3789,215 @@ Livekit__Encryption *
 void   livekit__encryption__free_unpacked
                      (Livekit__Encryption *message,
                       ProtobufCAllocator *allocator);
+/* Livekit__EgressOption methods */
+void   livekit__egress_option__init
+                     (Livekit__EgressOption         *message);
+size_t livekit__egress_option__get_packed_size
+                     (const Livekit__EgressOption   *message);
+size_t livekit__egress_option__pack
+                     (const Livekit__EgressOption   *message,
+                      uint8_t             *out);
+size_t livekit__egress_option__pack_to_buffer
+                     (const Livekit__EgressOption   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__EgressOption *
+       livekit__egress_option__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__egress_option__free_unpacked
+                     (Livekit__EgressOption *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__DirectFileOutput methods */
+void   livekit__direct_file_output__init
+                     (Livekit__DirectFileOutput         *message);
+size_t livekit__direct_file_output__get_packed_size
+                     (const Livekit__DirectFileOutput   *message);
+size_t livekit__direct_file_output__pack
+                     (const Livekit__DirectFileOutput   *message,
+                      uint8_t             *out);
+size_t livekit__direct_file_output__pack_to_buffer
+                     (const Livekit__DirectFileOutput   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__DirectFileOutput *
+       livekit__direct_file_output__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__direct_file_output__free_unpacked
+                     (Livekit__DirectFileOutput *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__EncodedFileOutput methods */
+void   livekit__encoded_file_output__init
+                     (Livekit__EncodedFileOutput         *message);
+size_t livekit__encoded_file_output__get_packed_size
+                     (const Livekit__EncodedFileOutput   *message);
+size_t livekit__encoded_file_output__pack
+                     (const Livekit__EncodedFileOutput   *message,
+                      uint8_t             *out);
+size_t livekit__encoded_file_output__pack_to_buffer
+                     (const Livekit__EncodedFileOutput   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__EncodedFileOutput *
+       livekit__encoded_file_output__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__encoded_file_output__free_unpacked
+                     (Livekit__EncodedFileOutput *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__TrackEgressRequest methods */
+void   livekit__track_egress_request__init
+                     (Livekit__TrackEgressRequest         *message);
+size_t livekit__track_egress_request__get_packed_size
+                     (const Livekit__TrackEgressRequest   *message);
+size_t livekit__track_egress_request__pack
+                     (const Livekit__TrackEgressRequest   *message,
+                      uint8_t             *out);
+size_t livekit__track_egress_request__pack_to_buffer
+                     (const Livekit__TrackEgressRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__TrackEgressRequest *
+       livekit__track_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__track_egress_request__free_unpacked
+                     (Livekit__TrackEgressRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__ParticipantEgressRequest methods */
+void   livekit__participant_egress_request__init
+                     (Livekit__ParticipantEgressRequest         *message);
+size_t livekit__participant_egress_request__get_packed_size
+                     (const Livekit__ParticipantEgressRequest   *message);
+size_t livekit__participant_egress_request__pack
+                     (const Livekit__ParticipantEgressRequest   *message,
+                      uint8_t             *out);
+size_t livekit__participant_egress_request__pack_to_buffer
+                     (const Livekit__ParticipantEgressRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__ParticipantEgressRequest *
+       livekit__participant_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__participant_egress_request__free_unpacked
+                     (Livekit__ParticipantEgressRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__RoomCompositeEgressRequest methods */
+void   livekit__room_composite_egress_request__init
+                     (Livekit__RoomCompositeEgressRequest         *message);
+size_t livekit__room_composite_egress_request__get_packed_size
+                     (const Livekit__RoomCompositeEgressRequest   *message);
+size_t livekit__room_composite_egress_request__pack
+                     (const Livekit__RoomCompositeEgressRequest   *message,
+                      uint8_t             *out);
+size_t livekit__room_composite_egress_request__pack_to_buffer
+                     (const Livekit__RoomCompositeEgressRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__RoomCompositeEgressRequest *
+       livekit__room_composite_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__room_composite_egress_request__free_unpacked
+                     (Livekit__RoomCompositeEgressRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__ListEgressRequest methods */
+void   livekit__list_egress_request__init
+                     (Livekit__ListEgressRequest         *message);
+size_t livekit__list_egress_request__get_packed_size
+                     (const Livekit__ListEgressRequest   *message);
+size_t livekit__list_egress_request__pack
+                     (const Livekit__ListEgressRequest   *message,
+                      uint8_t             *out);
+size_t livekit__list_egress_request__pack_to_buffer
+                     (const Livekit__ListEgressRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__ListEgressRequest *
+       livekit__list_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__list_egress_request__free_unpacked
+                     (Livekit__ListEgressRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__ListEgressResponse methods */
+void   livekit__list_egress_response__init
+                     (Livekit__ListEgressResponse         *message);
+size_t livekit__list_egress_response__get_packed_size
+                     (const Livekit__ListEgressResponse   *message);
+size_t livekit__list_egress_response__pack
+                     (const Livekit__ListEgressResponse   *message,
+                      uint8_t             *out);
+size_t livekit__list_egress_response__pack_to_buffer
+                     (const Livekit__ListEgressResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__ListEgressResponse *
+       livekit__list_egress_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__list_egress_response__free_unpacked
+                     (Livekit__ListEgressResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__StopEgressRequest methods */
+void   livekit__stop_egress_request__init
+                     (Livekit__StopEgressRequest         *message);
+size_t livekit__stop_egress_request__get_packed_size
+                     (const Livekit__StopEgressRequest   *message);
+size_t livekit__stop_egress_request__pack
+                     (const Livekit__StopEgressRequest   *message,
+                      uint8_t             *out);
+size_t livekit__stop_egress_request__pack_to_buffer
+                     (const Livekit__StopEgressRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__StopEgressRequest *
+       livekit__stop_egress_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__stop_egress_request__free_unpacked
+                     (Livekit__StopEgressRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__EgressInfo methods */
+void   livekit__egress_info__init
+                     (Livekit__EgressInfo         *message);
+size_t livekit__egress_info__get_packed_size
+                     (const Livekit__EgressInfo   *message);
+size_t livekit__egress_info__pack
+                     (const Livekit__EgressInfo   *message,
+                      uint8_t             *out);
+size_t livekit__egress_info__pack_to_buffer
+                     (const Livekit__EgressInfo   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__EgressInfo *
+       livekit__egress_info__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__egress_info__free_unpacked
+                     (Livekit__EgressInfo *message,
+                      ProtobufCAllocator *allocator);
+/* Livekit__FileInfo methods */
+void   livekit__file_info__init
+                     (Livekit__FileInfo         *message);
+size_t livekit__file_info__get_packed_size
+                     (const Livekit__FileInfo   *message);
+size_t livekit__file_info__pack
+                     (const Livekit__FileInfo   *message,
+                      uint8_t             *out);
+size_t livekit__file_info__pack_to_buffer
+                     (const Livekit__FileInfo   *message,
+                      ProtobufCBuffer     *buffer);
+Livekit__FileInfo *
+       livekit__file_info__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   livekit__file_info__free_unpacked
+                     (Livekit__FileInfo *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Livekit__SignalRequest_Closure)
@@ -3800,6 +4282,39 @@ typedef void (*Livekit__WebhookEvent_Closure)
 typedef void (*Livekit__Encryption_Closure)
                  (const Livekit__Encryption *message,
                   void *closure_data);
+typedef void (*Livekit__EgressOption_Closure)
+                 (const Livekit__EgressOption *message,
+                  void *closure_data);
+typedef void (*Livekit__DirectFileOutput_Closure)
+                 (const Livekit__DirectFileOutput *message,
+                  void *closure_data);
+typedef void (*Livekit__EncodedFileOutput_Closure)
+                 (const Livekit__EncodedFileOutput *message,
+                  void *closure_data);
+typedef void (*Livekit__TrackEgressRequest_Closure)
+                 (const Livekit__TrackEgressRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__ParticipantEgressRequest_Closure)
+                 (const Livekit__ParticipantEgressRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__RoomCompositeEgressRequest_Closure)
+                 (const Livekit__RoomCompositeEgressRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__ListEgressRequest_Closure)
+                 (const Livekit__ListEgressRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__ListEgressResponse_Closure)
+                 (const Livekit__ListEgressResponse *message,
+                  void *closure_data);
+typedef void (*Livekit__StopEgressRequest_Closure)
+                 (const Livekit__StopEgressRequest *message,
+                  void *closure_data);
+typedef void (*Livekit__EgressInfo_Closure)
+                 (const Livekit__EgressInfo *message,
+                  void *closure_data);
+typedef void (*Livekit__FileInfo_Closure)
+                 (const Livekit__FileInfo *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -3819,6 +4334,10 @@ extern const ProtobufCEnumDescriptor    livekit__subscription_error__descriptor;
 extern const ProtobufCEnumDescriptor    livekit__audio_track_feature__descriptor;
 extern const ProtobufCEnumDescriptor    livekit__packet_trailer_feature__descriptor;
 extern const ProtobufCEnumDescriptor    livekit__backup_codec_policy__descriptor;
+extern const ProtobufCEnumDescriptor    livekit__egress_status__descriptor;
+extern const ProtobufCEnumDescriptor    livekit__egress_source_type__descriptor;
+extern const ProtobufCEnumDescriptor    livekit__encoded_file_type__descriptor;
+extern const ProtobufCEnumDescriptor    livekit__encoding_options_preset__descriptor;
 extern const ProtobufCMessageDescriptor livekit__signal_request__descriptor;
 extern const ProtobufCMessageDescriptor livekit__signal_response__descriptor;
 extern const ProtobufCMessageDescriptor livekit__wrapped_join_request__descriptor;
@@ -3925,6 +4444,17 @@ extern const ProtobufCMessageDescriptor livekit__update_room_metadata_request__d
 extern const ProtobufCMessageDescriptor livekit__webhook_event__descriptor;
 extern const ProtobufCMessageDescriptor livekit__encryption__descriptor;
 extern const ProtobufCEnumDescriptor    livekit__encryption__type__descriptor;
+extern const ProtobufCMessageDescriptor livekit__egress_option__descriptor;
+extern const ProtobufCMessageDescriptor livekit__direct_file_output__descriptor;
+extern const ProtobufCMessageDescriptor livekit__encoded_file_output__descriptor;
+extern const ProtobufCMessageDescriptor livekit__track_egress_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__participant_egress_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__room_composite_egress_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__list_egress_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__list_egress_response__descriptor;
+extern const ProtobufCMessageDescriptor livekit__stop_egress_request__descriptor;
+extern const ProtobufCMessageDescriptor livekit__egress_info__descriptor;
+extern const ProtobufCMessageDescriptor livekit__file_info__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -1,0 +1,218 @@
+import MediaControl
+import MediaWorkers
+import NetworkIO
+import Primitives
+import Recording
+import Rooms
+
+/// What the recorder's thread has in work.
+struct RecorderDesk {
+    private let books: RecordingBooks
+    private let news: AsyncStream<RecorderThread.News>.Continuation
+    private let indexer: FrontIndexer?
+    private var tracks: [UInt64: RecordedTrack] = [:]
+    /// Where each stands in its summary.
+    private var places: [UInt64: Int] = [:]
+    /// Recordings to which no further track comes.
+    private var ending: Set<String> = []
+    private var summaries: [String: RecordingSummary] = [:]
+    private var content: [UInt8] = []
+    private var lag = TimeInterval.zero
+    private var nextLook = MonotonicTime.zero
+
+    /// How often the disk is looked at.
+    static let lookInterval = TimeInterval.seconds(1)
+
+    init(books: RecordingBooks, indexer: FrontIndexer?, news: AsyncStream<RecorderThread.News>.Continuation) {
+        self.books = books
+        self.indexer = indexer
+        self.news = news
+    }
+
+    var isIdle: Bool { tracks.isEmpty && summaries.isEmpty }
+
+    // MARK: - Orders
+
+    /// False: stop.
+    mutating func carryOut(_ order: RecorderThread.Order, at now: MonotonicTime) -> Bool {
+        switch order {
+        case .begin(let summary): begin(summary)
+        case .track(let recording, let stream, let track, let info):
+            guard let summary = summaries[recording] else { break }
+            tracks[stream.rawValue] = RecordedTrack(
+                info, track: track, recording: summary, folder: books.folder(of: summary),
+                clockOffset: MonotonicClock.wallMilliseconds() - now.milliseconds, encode: books.encodeLine)
+            note(stream.rawValue)
+        case .refused(let recording, let info, let reason):
+            var track = RecordingSummary.Track(info)
+            (track.fault, track.ended) = (reason.rawValue, true)
+            summaries[recording]?.tracks.append(track)
+            save(recording)
+        case .end(let recording):
+            ending.insert(recording)
+            endIfDone(recording)
+        case .stop: return false
+        }
+        return true
+    }
+
+    private mutating func begin(_ summary: RecordingSummary) {
+        summaries[summary.sid] = summary
+        do throws(SystemError) {
+            try books.makeFolder(of: summary)
+        } catch {
+            tell(summary, RecordingEvent(.failed, recording: summary.sid, reason: "disk_error"))
+        }
+        save(summary.sid)
+    }
+
+    // MARK: - Records
+
+    /// Reads from each ring the bytes that waited in it.
+    mutating func read(_ rings: [RecordRing], upTo waiting: [Int]) {
+        books.sawQueue(waiting.reduce(0, +))
+        for (ring, byteCount) in zip(rings, waiting) { read(ring, upTo: byteCount) }
+    }
+
+    /// Reads the first `byteCount` bytes; what came later waits for the next round, so that orders get their turn.
+    private mutating func read(_ ring: RecordRing, upTo byteCount: Int) {
+        var left = byteCount
+        guard left > 0 else { return }
+        let now = MonotonicClock.now()
+        while left > 0, let header = ring.pop(into: &content) {
+            left -= header.recordLength
+            lag = max(lag, now - header.arrival)
+            guard let track = tracks[header.stream] else { continue }
+            if header.kind == .ended {
+                finish(header.stream, at: now)
+            } else {
+                handle(track.receive(header, content, at: now), of: track, stream: header.stream)
+            }
+        }
+    }
+
+    mutating func advance(to now: MonotonicTime) {
+        for (stream, track) in tracks {
+            handle(track.advance(to: now), of: track, stream: stream)
+            books.wrote(bytes: track.consumeBytesWritten())
+        }
+        guard now >= nextLook else { return }
+        nextLook = now + Self.lookInterval
+        showProgress()
+        books.sawLag(lag, tracks: tracks.count, recordings: summaries.count)
+        lag = .zero
+        guard !books.hasRoom() else { return }
+        for (stream, track) in tracks {
+            handle(track.fail("disk_full", at: now), of: track, stream: stream)
+            remove(stream)
+        }
+    }
+
+    private mutating func finish(_ stream: UInt64, at now: MonotonicTime) {
+        guard let track = tracks[stream] else { return }
+        handle(track.finish(at: now), of: track, stream: stream)
+        remove(stream)
+    }
+
+    private mutating func remove(_ stream: UInt64) {
+        guard let track = tracks[stream] else { return }
+        note(stream)
+        tracks[stream] = nil
+        places[stream] = nil
+        books.wrote(bytes: track.consumeBytesWritten())
+        endIfDone(track.recording)
+    }
+
+    /// The process ends: everything is finished.
+    mutating func finishAll() {
+        let now = MonotonicClock.now()
+        for stream in tracks.keys { finish(stream, at: now) }
+        for recording in summaries.keys {
+            ending.insert(recording)
+            endIfDone(recording)
+        }
+    }
+
+    private mutating func handle(_ happened: [RecordedTrack.News], of track: RecordedTrack, stream: UInt64) {
+        for item in happened {
+            guard let summary = summaries[track.recording] else { continue }
+            switch item {
+            case .gap(let reason, let milliseconds):
+                books.countGap()
+                tell(
+                    summary,
+                    RecordingEvent(
+                        .gap, recording: summary.sid, track: track.summary.sid, reason: reason.rawValue,
+                        milliseconds: milliseconds))
+            case .requestKeyframe:
+                news.yield(
+                    RecorderThread.News(room: summary.room, roomSID: summary.roomSid, keyframe: track.track))
+            case .failed(let reason):
+                books.countFailure()
+                tell(
+                    summary,
+                    RecordingEvent(.failed, recording: summary.sid, track: track.summary.sid, reason: reason))
+                note(stream)
+            case .changed: note(stream)
+            }
+        }
+    }
+
+    // MARK: - Summaries
+
+    /// What the API shows of recordings in progress is a second old; on the disk it is written where a crash would lose it.
+    private mutating func showProgress() {
+        var changed: Set<String> = []
+        for (stream, track) in tracks {
+            let before = places[stream].flatMap { summaries[track.recording]?.tracks[$0] }
+            if let before, !before.differsOnlyInCounts(from: track.summary) { changed.insert(track.recording) }
+            enter(stream)
+        }
+        for (recording, summary) in summaries {
+            if changed.contains(recording) { books.save(summary) } else { books.show(summary) }
+        }
+    }
+
+    /// Writes down how a track stands.
+    private mutating func note(_ stream: UInt64) {
+        guard let track = tracks[stream] else { return }
+        enter(stream)
+        save(track.recording)
+    }
+
+    private mutating func enter(_ stream: UInt64) {
+        guard let track = tracks[stream] else { return }
+        if let place = places[stream] {
+            summaries[track.recording]?.tracks[place] = track.summary
+        } else {
+            places[stream] = summaries[track.recording]?.tracks.count
+            summaries[track.recording]?.tracks.append(track.summary)
+        }
+    }
+
+    private mutating func endIfDone(_ recording: String) {
+        guard ending.contains(recording), !tracks.values.contains(where: { $0.recording == recording }),
+            var summary = summaries[recording]
+        else { return }
+        summary.endedAt = MonotonicClock.wallMilliseconds()
+        summary.ended = "stopped"
+        summary.state = summary.tracks.contains { !$0.files.isEmpty } ? .ready : .empty
+        if indexer != nil { summary.markForIndex() }
+        summaries[recording] = summary
+        save(recording)
+        ending.remove(recording)
+        summaries[recording] = nil
+        books.countFinished(summary.tracks.reduce(0) { $0 + $1.files.count })
+        indexer?.post(recording)
+        if summary.state == .ready { tell(summary, RecordingEvent(.ready, recording: recording)) }
+    }
+
+    private func save(_ recording: String) {
+        guard let summary = summaries[recording] else { return }
+        books.save(summary)
+    }
+
+    private func tell(_ summary: RecordingSummary, _ event: RecordingEvent) {
+        news.yield(RecorderThread.News(room: summary.room, roomSID: summary.roomSid, event: event))
+    }
+}

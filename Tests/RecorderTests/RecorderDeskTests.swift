@@ -1,0 +1,288 @@
+import Glibc
+import Logging
+import MediaControl
+import NetworkIO
+import Primitives
+import Rooms
+import Synchronization
+import Testing
+
+@testable import MediaWorkers
+@testable import Recorder
+
+/// A recorder's desk without its thread: what it does is done when the call returns.
+private final class Bench {
+    let folder = "/tmp/martlet-desk-\(UInt64.random(in: 0..<UInt64.max))"
+    let rings = [RecordRing(bytes: 1), RecordRing(bytes: 1)]
+    let books: RecordingBooks
+    /// The last summary that was written to the disk.
+    let written = Written()
+    var desk: RecorderDesk
+    var now = MonotonicClock.now()
+    private static let track = TrackInfo(
+        sid: "TR_camera", participant: "PA_ada", identity: "ada", name: "", kind: .audio, source: .microphone, mid: "0")
+
+    final class Written: Sendable {
+        private let state = Mutex<[String: RecordingSummary]>([:])
+        func put(_ summary: RecordingSummary) { state.withLock { $0[summary.sid] = summary } }
+        subscript(sid: String) -> RecordingSummary? { state.withLock { $0[sid] } }
+    }
+
+    init(_ change: (inout RecorderConfiguration) -> Void = { _ in }) throws {
+        var configuration = RecorderConfiguration(directory: folder)
+        configuration.reserveBytes = 0
+        change(&configuration)
+        let written = written
+        books = try RecordingBooks(
+            configuration,
+            RecordingCodec(
+                encode: {
+                    written.put($0)
+                    return Array($0.sid.utf8)
+                }, decode: { written[String(decoding: $0, as: UTF8.self)] }, encodeLine: { Array($0.type.utf8) }),
+            logger: .quiet)
+        let (_, news) = AsyncStream<RecorderThread.News>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        desk = RecorderDesk(books: books, indexer: nil, news: news)
+    }
+
+    deinit {
+        let place = RecordingFolder(folder)
+        for (room, recording) in place.recordings() { place.delete(room: room, recording: recording) }
+        rmdir(folder)
+    }
+
+    var summary: RecordingSummary? { books["RC_1"] }
+    var path: String { "\(folder)/RM_1/RC_1/TR_camera.000.mp4" }
+
+    func begin() {
+        let summary = RecordingSummary(
+            sid: "RC_1", state: .recording, room: "lecture", roomSid: "RM_1",
+            startedAt: MonotonicClock.wallMilliseconds())
+        books.add(summary)
+        _ = desk.carryOut(.begin(summary), at: now)
+        record(5)
+    }
+
+    func record(_ stream: UInt64) {
+        _ = desk.carryOut(
+            .track(recording: "RC_1", stream: SubscriptionID(stream), track: TrackID(5), Self.track), at: now)
+    }
+
+    /// Packets of Opus, 20 ms each, into the ring of a worker.
+    func audio(_ packets: Range<Int>, stream: UInt64 = 5, ring: Int = 0, then kinds: [RecordBatch.Kind] = []) {
+        var batch = RecordBatch(capacity: 1 << 20)
+        for index in packets {
+            let timestamp = UInt32(index * 960)
+            let bytes: [UInt8] = [
+                0x80, RecordedStreamFormat.payloadType(of: .opus), UInt8(index >> 8), UInt8(index & 255),
+                UInt8(timestamp >> 24), UInt8(timestamp >> 16 & 255), UInt8(timestamp >> 8 & 255),
+                UInt8(timestamp & 255), 0, 0, 0, 1, 0xfc, UInt8(index & 255), 2, 3,
+            ]
+            guard let slot = batch.reserve(bytes.count) else { return }
+            slot.copyBytes(from: bytes)
+            batch.commit(
+                RecordBatch.Header(
+                    kind: .packet, length: bytes.count, stream: stream, arrival: now + .milliseconds(Int64(20 * index)))
+            )
+        }
+        for kind in kinds {
+            var header = RecordBatch.Header(
+                kind: kind, stream: stream, arrival: now + .milliseconds(Int64(20 * packets.upperBound)))
+            if kind == .anchor {
+                header.timestamp = UInt32(packets.upperBound * 960)
+                header.ntp = 3_900_000_000 << 32
+            }
+            _ = batch.append(header)
+        }
+        rings[ring].push(batch.bytes)
+    }
+
+    func read() { desk.read(rings, upTo: rings.map(\.waiting)) }
+
+    /// A second passes.
+    func pass() {
+        now = now + .seconds(1)
+        desk.advance(to: now)
+    }
+
+    func end(stream: UInt64 = 5) {
+        audio(0..<0, stream: stream, then: [.ended])
+        read()
+        _ = desk.carryOut(.end(recording: "RC_1"), at: now)
+    }
+}
+
+@Suite("The recorder's desk")
+struct RecorderDeskTests {
+    @Test("E14: gaps, frames, bytes and the publisher's clock show while a recording goes on, and a crash loses no gap")
+    func live() throws {
+        let bench = try Bench()
+        bench.begin()
+        bench.pass()
+        bench.audio(0..<100, then: [.anchor, .gap])
+        bench.audio(150..<300)
+        bench.read()
+        bench.pass()
+        let track = try #require(bench.summary?.tracks.first)
+        #expect(bench.summary?.state == .recording)
+        #expect(track.framesWritten >= 250 && track.files.first?.bytes ?? 0 > 1_000)
+        #expect(track.gapCount == 1 && track.gaps.map(\.reason) == ["overload"])
+        #expect(track.files.first?.senderMicroseconds == 3_899_999_998_000_000)
+        #expect(bench.books.statistics.bytesWritten > 1_000)
+        let onDisk = try #require(bench.written["RC_1"]?.tracks.first)
+        #expect(onDisk.gapCount == 1 && onDisk.files.first?.senderMicroseconds == 3_899_999_998_000_000)
+    }
+
+    @Test("What waits is the sum of all workers' rings")
+    func queue() throws {
+        let bench = try Bench()
+        bench.begin()
+        bench.audio(0..<10, ring: 0)
+        bench.audio(0..<20, stream: 6, ring: 1)
+        let waiting = bench.rings.map(\.waiting)
+        #expect(waiting.allSatisfy { $0 > 0 })
+        bench.read()
+        #expect(bench.books.statistics.queuedBytes == waiting.reduce(0, +))
+        bench.read()
+        #expect(bench.books.statistics.queuedBytes == 0)
+    }
+
+    @Test("A track that is recorded again within a recording goes on in another file")
+    func again() throws {
+        let bench = try Bench()
+        bench.begin()
+        bench.audio(0..<50, then: [.ended])
+        bench.read()
+        bench.record(6)
+        bench.audio(100..<150, stream: 6)
+        bench.read()
+        bench.end(stream: 6)
+        let summary = try #require(bench.summary)
+        #expect(summary.tracks.flatMap(\.files).map(\.name) == ["TR_camera.000.mp4", "TR_camera.001.mp4"])
+        #expect(summary.tracks.allSatisfy { $0.fault == nil } && summary.state == .ready)
+    }
+
+    // MARK: - Retention
+
+    private func summary(_ number: Int, bytes: Int64, endedAt: Int64?) -> RecordingSummary {
+        var summary = RecordingSummary(
+            sid: "RC_\(number)", state: endedAt == nil ? .recording : .ready, room: "r", roomSid: "RM_1", startedAt: 0)
+        summary.endedAt = endedAt
+        summary.tracks = [
+            RecordingSummary.Track(
+                sid: "TR_1", participant: "PA_1", identity: "a", name: "", source: "camera", kind: "video",
+                files: [
+                    RecordingSummary.File(
+                        name: "TR_1.000.mp4", codec: "vp8", startMilliseconds: 0, rtpTime: 0, clockRate: 90_000,
+                        rotation: 0, bytes: bytes)
+                ])
+        ]
+        return summary
+    }
+
+    @Test(
+        "Beyond the space that recordings may take, those that ended first go, and never one that goes on",
+        arguments: [
+            (0, [1, 2, 3, 4]), (1_000, [1, 2, 3, 4]), (999, [1, 3, 4]), (700, [1, 3, 4]), (699, [1, 4]), (1, [4]),
+        ] as [(Int64, [Int])])
+    func space(most: Int64, kept: [Int]) throws {
+        let bench = try Bench { $0.maximumBytes = most }
+        bench.books.add(summary(1, bytes: 100, endedAt: 30))
+        bench.books.add(summary(2, bytes: 300, endedAt: 10))
+        bench.books.add(summary(3, bytes: 200, endedAt: 20))
+        bench.books.add(summary(4, bytes: 400, endedAt: nil))
+        #expect(bench.books.statistics.storedBytes == 1_000)
+        bench.books.deleteExcess()
+        #expect(bench.books.all.map(\.sid).sorted() == kept.map { "RC_\($0)" })
+        #expect(bench.books.statistics.deletedForSpace == UInt64(4 - kept.count))
+    }
+
+    // MARK: - The index in front
+
+    private func finished(_ bench: Bench) throws -> [UInt8] {
+        bench.begin()
+        bench.audio(0..<300)
+        bench.read()
+        bench.end()
+        return try #require(RecordingFolder(bench.folder).contents(bench.path))
+    }
+
+    /// The chunks' offsets in the `co64` of `bytes`.
+    private func chunks(_ bytes: [UInt8]) throws -> [Int] {
+        let mark = Array("co64".utf8)
+        let place = try #require(bytes.indices.dropLast(4).first { Array(bytes[$0..<($0 + 4)]) == mark })
+        func number(_ offset: Int, _ count: Int) -> Int {
+            bytes[offset..<(offset + count)].reduce(0) { $0 << 8 | Int($1) }
+        }
+        return (0..<number(place + 8, 4)).map { number(place + 12 + 8 * $0, 8) }
+    }
+
+    private func move(_ path: String) throws {
+        guard var pass = try FrontIndexPass(path) else {
+            Issue.record("there is nothing to move")
+            return
+        }
+        while !(try pass.advance()) {}
+    }
+
+    /// Begins a pass and goes no further, as when the process ends; false: there is nothing to do.
+    private func begin(_ path: String) throws -> Bool {
+        guard let pass = try FrontIndexPass(path) else { return false }
+        _ = consume pass
+        return true
+    }
+
+    @Test("A finished file gets its table in front: as long as before, every chunk the same, and once only")
+    func frontIndex() throws {
+        let bench = try Bench()
+        let before = try finished(bench)
+        try move(bench.path)
+        let after = try #require(RecordingFolder(bench.folder).contents(bench.path))
+        #expect(after.count == before.count && Array(after[32..<36]) == Array("moov".utf8))
+        let old = try chunks(before), new = try chunks(after)
+        #expect(old.count > 2 && old.count == new.count)
+        #expect(zip(old, new).allSatisfy { before[$0..<($0 + 100)] == after[$1..<($1 + 100)] })
+        #expect(try !begin(bench.path))
+        #expect(RecordingFolder(bench.folder).names(in: "\(bench.folder)/RM_1/RC_1").count == 3)
+    }
+
+    @Test("A pass that a crash ended leaves the file as it was, and the next start removes the rest of it")
+    func crash() throws {
+        let bench = try Bench()
+        let before = try finished(bench)
+        #expect(try begin(bench.path))
+        let place = RecordingFolder(bench.folder)
+        #expect(place.contents(bench.path + FrontIndexPass.suffix) != nil)
+        var summary = try #require(bench.summary)
+        summary.markForIndex()
+        bench.written.put(summary)
+        let written = bench.written
+        let books = try RecordingBooks(
+            RecorderConfiguration(directory: bench.folder),
+            RecordingCodec(
+                encode: { Array($0.sid.utf8) }, decode: { written[String(decoding: $0, as: UTF8.self)] },
+                encodeLine: { _ in [] }), logger: .quiet)
+        #expect(place.contents(bench.path + FrontIndexPass.suffix) == nil)
+        #expect(place.contents(bench.path) == before)
+        #expect(books.awaitingIndex == ["RC_1"])
+    }
+
+    @Test("A recorder moves the tables of what has ended; without room beside its reserve it says so in the summary")
+    func indexer() throws {
+        for (reserve, expected) in [(Int64(0), RecordingSummary.Index.front), (.max / 2, .end)] {
+            let bench = try Bench { $0.reserveBytes = reserve }
+            let before = try finished(bench)
+            var summary = try #require(bench.summary)
+            summary.markForIndex()
+            bench.books.save(summary)
+            let indexer = try FrontIndexer(bench.books)
+            indexer.post("RC_1")
+            indexer.workOff()
+            let file = try #require(bench.summary?.tracks.first?.files.first)
+            #expect(file.index == expected && file.indexFault == (expected == .end ? "disk_full" : nil))
+            #expect(bench.written["RC_1"] == bench.summary)
+            let after = try #require(RecordingFolder(bench.folder).contents(bench.path))
+            #expect((after == before) == (expected == .end))
+        }
+    }
+}
