@@ -186,18 +186,15 @@ def test_the_example_of_40_lines_works_as_it_stands_on_the_page_and_so_do_the_ot
             # The others have a `room`, and a screen that needs no person.
             await page.evaluate(f"""import("/martlet.js").then(async ({{ connect }}) => {{
                 window.room = await connect("", {json.dumps(token("reader", "example"))});
-                navigator.mediaDevices.getDisplayMedia = async () => document.createElement("canvas").captureStream(1);
-                document.createElement = ((make) => (name) => {{
-                    const made = make.call(document, name);
-                    if (name === "canvas") made.getContext("2d");
-                    return made;
-                }})(document.createElement);
+                const screen = document.createElement("canvas");
+                screen.getContext("2d");
+                navigator.mediaDevices.getDisplayMedia = async () => screen.captureStream(1);
             }})""")
             count = await page.evaluate("document.querySelectorAll('pre.snippet').length")
             for index in range(count):
                 done = await page.evaluate(f"""(async () => {{
                     const text = document.querySelectorAll("pre.snippet")[{index}].textContent.replace(/import (\\{{[^}}]*\\}}) from ("[^"]*")/g, "const $1 = await import($2)");
-                    await new Function(`return (async () => {{ ${{text}} }})()`)();
+                    await new Function(`return (async () => {{ ${{text}}\n}})()`)();
                 }})().then(() => "", (problem) => String(problem.stack))""")
                 assert done == "", (index, done)
             assert count >= 9 and not problems, problems

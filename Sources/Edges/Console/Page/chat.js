@@ -20,7 +20,7 @@ export class Chat {
         this.transfers = new Set(); // of what is being sent: AbortController
         element("chat-open").onclick = () => this.setOpen(element("chat").hidden);
         element("chat-close").onclick = () => this.setOpen(false);
-        element("chat").onkeydown = ({ key }) => key === "Escape" && this.setOpen(false);
+        element("chat").onkeydown = ({ key }) => { if (key === "Escape") this.setOpen(false); };
         element("chat-form").onsubmit = (event) => {
             event.preventDefault();
             this.sendText();

@@ -1,5 +1,7 @@
 // What one sends: the connection "pub", on which only this side offers. One section for each track, reused where one ended.
 
+import { lost } from "./errors.js";
+
 /** Three sizes, smallest first, as most clients name them. */
 const SIMULCAST = [
     { rid: "q", scaleResolutionDownBy: 4, maxBitrate: 150_000 },
@@ -18,17 +20,20 @@ export class Publishing {
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
+        // A closed connection answers no call any more: whoever waits for one is told.
+        this.ended = new Promise((_, reject) => { this.fail = reject; });
+        this.ended.catch(() => {});
     }
 
     /** Begins to send tracks; `sources` says what each is: [{ track, source, name, hint, priority, codec, red, simulcast }]. */
     async add(sources, stream) {
-        this.open();
+        await this.open();
         for (const { track, source, ...options } of sources) this.attach(track, source, stream, options);
         await this.offer();
     }
 
     /** The connection, made where there is none yet. */
-    open() { return this.connection ??= this.connect(); }
+    open() { return this.opening ??= this.connect(); }
 
     /** Gives a track its section of the next offer. */
     attach(track, source, stream, options = {}) {
@@ -45,6 +50,7 @@ export class Publishing {
 
     /** Stops sending tracks; the others go on. */
     async remove(tracks) {
+        await this.opening;
         for (const track of tracks) {
             const transceiver = this.sent.get(track)?.transceiver;
             this.sent.delete(track);
@@ -63,13 +69,15 @@ export class Publishing {
         this.sent.set(track, entry);
     }
 
-    connect() {
-        const connection = new RTCPeerConnection(this.configuration);
-        this.onConnection?.(connection);
+    async connect() {
+        const connection = this.connection = new RTCPeerConnection(this.configuration);
         connection.oniceconnectionstatechange = () => {
             if (connection.iceConnectionState === "failed") this.offer({ iceRestart: true }).catch(() => {});
         };
-        return connection;
+        // The section of the data channels becomes the first, and stays. Chromium closes the transport of all when the first section ends
+        // (measured with 156), as that of a track does which is not sent any more.
+        this.onConnection(connection);
+        await Promise.race([connection.setLocalDescription(), this.ended]);
     }
 
     /** One exchange; exchanges follow one after the other. */
@@ -93,7 +101,7 @@ export class Publishing {
             for (const sid of this.demand.keys()) await this.follow(sid);
             await this.tellMuted(); // What was changed while the server answered.
         };
-        const result = this.work.then(exchange);
+        const result = this.work.then(() => Promise.race([exchange(), this.ended]));
         this.work = result.catch(() => {});
         return result;
     }
@@ -137,7 +145,7 @@ export class Publishing {
         if (first) {
             // Chromium now and then never begins ICE after the rollback of a first offer (measured: 1 page of 12); a new connection does.
             connection.close();
-            this.connection = this.connect();
+            await (this.opening = this.connect());
             for (const [track, { source, stream, options }] of [...this.sent]) this.attach(track, source, stream, options);
         } else {
             for (const entry of this.sent.values()) {
@@ -195,6 +203,7 @@ export class Publishing {
     close() {
         this.connection?.close();
         this.connection = null;
+        this.fail(lost());
     }
 }
 

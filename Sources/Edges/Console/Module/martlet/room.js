@@ -203,6 +203,8 @@ export class Room extends EventTarget {
         case "layerDemand": this.publishing?.demandChanged(event.track, event.layers); break;
         case "connection": this.connectionChanged(event); break;
         case "publicationRefused": return this.fire(event.type, { ...event, publication: this.onSection(event) });
+        // `trackSubscribed` is the event of what one receives oneself.
+        case "trackSubscribed": return this.concernsOwn({ ...event, type: "localTrackSubscribed" });
         case "trackMutedByOther":
         case "unmuteRequested": return this.concernsOwn(event).catch((problem) => this.complain(problem));
         case "data": return this.channels.receiveEvent(event);
@@ -291,7 +293,11 @@ export class Room extends EventTarget {
             one.track.stop();
             one.detach();
         }
-        if (tracks.length) await this.publishing?.remove(tracks);
+        try {
+            if (tracks.length) await this.publishing?.remove(tracks);
+        } catch (problem) {
+            if (problem.code !== "lost") throw problem; // The next session does not know them.
+        }
     }
 
     /** A publication has another track. */
@@ -304,7 +310,7 @@ export class Room extends EventTarget {
         return connection === "pub" ? this.publications.get(this.publishing?.onSection(mid)) ?? null : null;
     }
 
-    /** A moderator or operator muted one's track, or asks for it to be unmuted: that only this side's person does. */
+    /** Somebody receives one's track for the first time; a moderator or operator muted it, or asks for it to be unmuted: that only this side's person does. */
     async concernsOwn(event) {
         const { publishing } = this;
         // A track that was just published is known by its sid only when the server's answer was applied.
@@ -360,7 +366,7 @@ export class Room extends EventTarget {
     /** Opens data channels without publishing anything. Resolves when they are negotiated. */
     async openDataChannels() {
         if (this.publishing.connection) return;
-        this.publishing.open();
+        await this.publishing.open();
         await this.publishing.offer();
     }
 
