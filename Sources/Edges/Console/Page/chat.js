@@ -88,7 +88,10 @@ export class Chat {
         this.setUnread(0);
     }
 
-    complain(text) { element("chat-problem").textContent = text; }
+    complain(text) {
+        element("chat-problem").textContent = text;
+        this.scroll(); // The log became shorter: its last line stays in sight.
+    }
 
     // MARK: Messages
 
@@ -198,7 +201,8 @@ class FileEntry {
         this.bar.setAttribute("aria-label", `Progress of ${name}`);
         this.state = make("span", "state");
         this.actions = make("span", "actions");
-        this.element.append(make("bdi", "name", name), make("span", "size", bytes(size)), this.bar, this.state, this.actions);
+        this.element.append(make("bdi", "name", name), this.bar, this.state, this.actions);
+        this.say("");
     }
 
     offerEnd(label, action) {
@@ -208,11 +212,11 @@ class FileEntry {
         this.actions.replaceChildren(button);
     }
 
-    say(text) { this.state.textContent = text; }
+    say(text) { this.state.textContent = [bytes(this.size), text].filter(Boolean).join(" · "); }
 
     progress(done) {
         this.bar.value = done;
-        this.say(`${bytes(done)} of ${bytes(this.size)}`);
+        this.state.textContent = `${bytes(done)} of ${bytes(this.size)}`;
     }
 
     finish(text, link) {
