@@ -158,6 +158,71 @@ def test_chunks_of_a_file_are_read_as_they_were_written_and_put_together_in_orde
     asyncio.run(run())
 
 
+# Members of a room without a server: C loses its fourth chunk once, D accepts small files only. Timers run fifty times as fast.
+TRANSFERS = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf, FILE_TOPIC }) => {
+    const real = window.setTimeout;
+    window.setTimeout = (work, milliseconds) => real(work, milliseconds / 50);
+    const members = {}, ends = [];
+    let chunks = 0;
+    const add = (sid, limit, onFile) => {
+        const send = async (content, { topic, to }) => {
+            await null;
+            for (const [other, exchange] of Object.entries(members)) {
+                if (other === sid || (to && !to.includes(other))) continue;
+                if (typeof content !== "string" && other === "C" && ++chunks === 4) continue;
+                exchange.receive({ from: sid, topic, ...(typeof content === "string" ? { text: content } : { bytes: content }) });
+            }
+        };
+        members[sid] = new FileExchange({ send, onFile, limit: () => limit });
+    };
+    const keep = (file) => file.accept().then((blob) => blob.arrayBuffer(), ({ code }) => code).then((end) => ends.push(end));
+    add("A", 0, () => {});
+    for (const sid of "BC") add(sid, 10_000_000, keep);
+    add("D", 10, keep);
+    const content = crypto.getRandomValues(new Uint8Array(60_000)), file = new File(Array(20).fill(content), "many");
+    const whole = new Uint8Array(await file.arrayBuffer());
+    const code = (work) => work.then(() => "", (problem) => problem.code);
+    const isWhole = (end) => end instanceof ArrayBuffer && new Uint8Array(end).every((byte, at) => byte === whole[at]) && end.byteLength === whole.length;
+    const sending = members.A.sendFile(file, {}, ["B", "C", "D"]);
+    await new Promise((resolve) => real(resolve, 0));
+    const [id] = members.B.receiving.keys();
+    const forged = Uint8Array.from(id.match(/../g), (digits) => parseInt(digits, 16));
+    members.B.receive({ from: "E", topic: FILE_TOPIC, bytes: chunkOf(forged, 0, new Uint8Array(9)) });
+    members.B.receive({ from: "E", topic: FILE_TOPIC, text: JSON.stringify({ file: id, state: "cancelled" }) });
+    // What arrived is read a moment later.
+    const ended = async (count) => {
+        while (ends.length < count) await new Promise((resolve) => real(resolve, 10));
+        return ends.splice(0);
+    };
+    const found = { sent: await sending, whole: (await ended(2)).map(isWhole), chunks };
+    found.tooLarge = await code(members.A.sendFile(file, { to: ["D"] }, ["D"]));
+    found.silent = await code(members.A.sendFile(file, { to: ["E"], acceptWithin: 50 }, ["E"]));
+    const stop = new AbortController();
+    const cancelled = code(members.A.sendFile(file, { to: ["B"], signal: stop.signal, onProgress: () => stop.abort() }, ["B"]));
+    found.cancelled = [await cancelled, (await ended(1)).join()];
+    const left = code(members.A.sendFile(file, { to: ["B"], onProgress: (bytes) => { if (bytes) { members.B.left("A"); members.A.left("B"); } } }, ["B"]));
+    found.left = [await left, (await ended(1)).join()];
+    members.B.receive({ from: "E", topic: FILE_TOPIC, text: "no JSON" });
+    members.B.receive({ from: "E", topic: FILE_TOPIC, text: '{"file":"x","state":"offered","size":-1}' });
+    return found;
+})"""
+
+
+def test_a_file_reaches_all_who_accept_it_and_whoever_loses_a_chunk(development_server):
+    """Loss is repaired, strangers change nothing, and each way to end has its code."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            found = await page.evaluate(TRANSFERS)
+            assert found["sent"] == {"receivers": 2} and found["whole"] == [True, True], found
+            assert found["chunks"] > 1_200_000 / 32_768 + 1, "chunks were sent again"
+            assert found["tooLarge"] == "too_large" and found["silent"] == "file_not_accepted", found
+            assert found["cancelled"] == ["file_cancelled", "file_cancelled"] and found["left"] == ["file_incomplete", "file_incomplete"], found
+
+    asyncio.run(run())
+
+
 def test_the_example_of_40_lines_works_as_it_stands_on_the_page_and_so_do_the_others(development_server):
     """Copied from the page into an empty page, and run by the page's own button; then every other example, in their order."""
     server = development_server
