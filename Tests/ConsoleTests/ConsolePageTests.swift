@@ -80,14 +80,18 @@ struct ConsolePageTests {
         }
         #expect(files.count > 8 && files.allSatisfy { $0.path.hasPrefix("/martlet") })
         let errors = try #require(files.first { $0.path == "/martlet/errors.js" }).text
-        let own = ["lost", "unreachable", "left", "no_devices", "file_not_accepted", "file_cancelled", "file_incomplete"]
+        let own = [
+            "lost", "unreachable", "left", "no_devices", "file_not_accepted", "file_cancelled", "file_incomplete",
+        ]
         for code in own { #expect(errors.contains("`\(code)`"), "\(code)") }
     }
 
     @Test("The example has 40 lines at most")
     func example() async throws {
         let response = await router.handle(try request(.get, "/console/example.js"))
-        #expect(response.status == 200 && response.text.split(separator: "\n", omittingEmptySubsequences: false).count <= 41)
+        #expect(
+            response.status == 200 && response.text.split(separator: "\n", omittingEmptySubsequences: false).count <= 41
+        )
     }
 
     @Test("A page contains every element that its scripts look up by id", arguments: pages)
