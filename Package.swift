@@ -143,7 +143,7 @@ let modules: [Target] = [
 let martlet: [Target] = [
     .target(
         name: "Console", dependencies: ["Primitives", "HTTPServing", "EdgeSupport"], path: "Sources/Edges/Console",
-        resources: [.embedInCode("Page")], swiftSettings: settings),
+        resources: [.embedInCode("Page"), .embedInCode("Module")], swiftSettings: settings),
     .target(
         name: "Simulation",
         dependencies: [

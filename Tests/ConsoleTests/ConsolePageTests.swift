@@ -13,14 +13,15 @@ struct ConsolePageTests {
         self.router = router
     }
 
-    /// The files that a file of the page asks for: scripts, styles, pictures, imported modules.
-    static func references(in text: String) -> [String] {
-        let absolute = text.matches(of: /"(\/console\/[a-z]+\.[a-z]+)"/).map { String($0.output.1) }
-        let imported = text.matches(of: /from "\.\/([a-z]+\.js)"/).map { "/console/\($0.output.1)" }
+    /// The files that a file at `path` asks for: scripts, styles, pictures, imported modules.
+    static func references(in text: String, at path: String) -> [String] {
+        let folder = path.prefix(through: path.lastIndex(of: "/") ?? path.startIndex)
+        let absolute = text.matches(of: /"(\/console\/[a-z]+\.[a-z]+|\/martlet\.js)"/).map { String($0.output.1) }
+        let imported = text.matches(of: /from "\.\/([a-z\/]+\.js)"/).map { "\(folder)\($0.output.1)" }
         return absolute + imported
     }
 
-    static let pages = ["/", "/check", "/reference"]
+    static let pages = ["/", "/check", "/reference", "/examples"]
 
     /// Every file that is reached from a page, or from all, with its answer.
     func files(of page: String? = nil) async throws -> [(path: String, response: HTTPResponse)] {
@@ -30,7 +31,7 @@ struct ConsolePageTests {
             guard !found.contains(where: { $0.path == path }) else { continue }
             let response = await router.handle(try request(.get, path))
             found.append((path, response))
-            waiting += Self.references(in: response.text)
+            waiting += Self.references(in: response.text, at: path)
         }
         return found
     }
@@ -56,11 +57,41 @@ struct ConsolePageTests {
     func offline() async throws {
         for (path, response) in try await files() {
             let addresses = response.text.matches(of: /https?:\/\/[a-z0-9.]+/).map { String($0.output) }
-            #expect(addresses.allSatisfy { $0 == "http://www.w3.org" }, "\(path): \(addresses)")
+            // Names below "example" belong to nobody (RFC 2606).
+            #expect(
+                addresses.allSatisfy { $0 == "http://www.w3.org" || $0.hasSuffix(".example") },
+                "\(path): \(addresses)")
             let policy = try #require(response.headers["Content-Security-Policy"])
             #expect(policy.hasPrefix("default-src 'self';") && !policy.contains("unsafe"))
             #expect(response.headers["X-Content-Type-Options"] == "nosniff")
         }
+    }
+
+    @Test("The module is whole without the console's files, and speaks of every code that it makes itself")
+    func module() async throws {
+        var files: [(path: String, text: String)] = []
+        var waiting = ["/martlet.js"]
+        while let path = waiting.popLast() {
+            guard !files.contains(where: { $0.path == path }) else { continue }
+            let response = await router.handle(try request(.get, path))
+            #expect(response.status == 200 && response.headers["Cache-Control"] == "no-cache", "\(path)")
+            files.append((path, response.text))
+            waiting += Self.references(in: response.text, at: path)
+        }
+        #expect(files.count > 8 && files.allSatisfy { $0.path.hasPrefix("/martlet") })
+        let errors = try #require(files.first { $0.path == "/martlet/errors.js" }).text
+        let own = [
+            "lost", "unreachable", "left", "no_devices", "file_not_accepted", "file_cancelled", "file_incomplete",
+        ]
+        for code in own { #expect(errors.contains("`\(code)`"), "\(code)") }
+    }
+
+    @Test("The example has 40 lines at most")
+    func example() async throws {
+        let response = await router.handle(try request(.get, "/console/example.js"))
+        #expect(
+            response.status == 200 && response.text.split(separator: "\n", omittingEmptySubsequences: false).count <= 41
+        )
     }
 
     @Test("A page contains every element that its scripts look up by id", arguments: pages)

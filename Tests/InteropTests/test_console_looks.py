@@ -13,9 +13,9 @@ TEXT, RING = 4.5, 3
 BUTTONS = ":is(button, select, input, summary, textarea, a[href]):not(:disabled)"
 
 
-async def measure(page, place, found):
-    """Every button that can be seen: at rest, under the pointer, pressed, and with the keyboard's focus."""
-    handles = await page.query_selector_all(f"dialog[open] {BUTTONS}") or await page.query_selector_all(BUTTONS)
+async def measure(page, place, found, within=""):
+    """Every button that can be seen, of all or of one part of the page: at rest, under the pointer, pressed, and with the keyboard's focus."""
+    handles = await page.query_selector_all(f"dialog[open] {BUTTONS}") or await page.query_selector_all(f"{within} {BUTTONS}")
     for handle in handles:
         if not await handle.is_visible():
             continue
@@ -65,6 +65,11 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
             await page.click(".tile .pin", force=True)
             await until(page, "document.querySelector('#share-screen').textContent.trim() === 'Stop sharing'")
             await measure(page, "muted and sharing", found)
+            await page.click("#chat-open")
+            await page.fill("#chat-text", "Hello")
+            await page.press("#chat-text", "Enter")
+            await measure(page, "chat", found, "#chat")
+            await page.click("#chat-close")
             await page.click("#tab-operators")
             await until(page, "document.querySelectorAll('#members tr').length === 3")
             await measure(page, "operators", found)
@@ -85,12 +90,14 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
             await page.click("#leave")
             await page.click("summary")
             await measure(page, "form", found)
-            for path, place in [("/check", "check"), ("/reference", "reference")]:
+            for path, place in [("/check", "check"), ("/reference", "reference"), ("/examples", "examples")]:
                 await page.goto(development_server.url + path)
                 await page.evaluate(CONTRAST)
                 if place == "reference":  # One operation stands for all.
                     await until(page, "document.querySelector('.operation') !== null")
                     await page.fill("#search", "drain delete")
+                if place == "examples":  # One button stands for all of those that copy.
+                    await page.evaluate("document.querySelectorAll('.code').forEach((one, index) => index && one.remove())")
                 await measure(page, place, found)
             assert not page.problems
         assert len(found) > 150, "few buttons were found"

@@ -1,8 +1,8 @@
 public import HTTPServing
 
-/// The console's pages: static files that are part of the program, so that they work offline and from any folder.
+/// The console's pages and the JavaScript module that they use: static files that are part of the program, so that they work offline and from any folder.
 public enum ConsolePage {
-    /// Adds the pages and their files below "/console/".
+    /// Adds the pages, their files below "/console/", and the module: "/martlet.js" with its parts below "/martlet/".
     public static func register(on router: inout Router) {
         for (path, content) in pages {
             router.on(.get, path) { _ in response(for: content, type: "text/html; charset=utf-8") }
@@ -10,30 +10,49 @@ public enum ConsolePage {
         for (name, content) in files {
             router.on(.get, "/console/\(name)") { _ in response(for: content, type: type(of: name)) }
         }
+        for (path, content) in module {
+            router.on(.get, path) { _ in response(for: content, type: type(of: path)) }
+        }
     }
 
-    /// Where a person begins: rooms and operators; the check before a call; the reference of the control API.
+    /// Where a person begins: rooms and operators; the check before a call; the reference of the control API; examples of the module.
     private static let pages: [(path: String, content: [UInt8])] = [
         ("/", PackageResources.index_html),
         ("/check", PackageResources.check_html),
         ("/reference", PackageResources.reference_html),
+        ("/examples", PackageResources.examples_html),
+    ]
+
+    /// Martlet for web apps. Pages of the origins that `http.allowed_origins` names import it from here; the router adds what they need.
+    private static let module: [(path: String, content: [UInt8])] = [
+        ("/martlet.js", PackageResources.martlet_js),
+        ("/martlet/capture.js", PackageResources.capture_js),
+        ("/martlet/channels.js", PackageResources.channels_js),
+        ("/martlet/errors.js", PackageResources.errors_js),
+        ("/martlet/files.js", PackageResources.files_js),
+        ("/martlet/participants.js", PackageResources.participants_js),
+        ("/martlet/people.js", PackageResources.people_js),
+        ("/martlet/publishing.js", PackageResources.publishing_js),
+        ("/martlet/receiving.js", PackageResources.receiving_js),
+        ("/martlet/room.js", PackageResources.room_js),
+        ("/martlet/signal.js", PackageResources.signal_js),
     ]
 
     private static let files: [(name: String, content: [UInt8])] = [
         ("style.css", PackageResources.style_css),
         ("room.css", PackageResources.room_css),
+        ("chat.css", PackageResources.chat_css),
         ("operators.css", PackageResources.operators_css),
         ("screens.css", PackageResources.screens_css),
         ("check.css", PackageResources.check_css),
+        ("examples.css", PackageResources.examples_css),
         ("reference.css", PackageResources.reference_css),
         ("martlet.svg", PackageResources.martlet_svg),
         ("app.js", PackageResources.app_js),
         ("media.js", PackageResources.media_js),
         ("generated.js", PackageResources.generated_js),
-        ("room.js", PackageResources.room_js),
-        ("signal.js", PackageResources.signal_js),
-        ("publishing.js", PackageResources.publishing_js),
-        ("receiving.js", PackageResources.receiving_js),
+        ("call.js", PackageResources.call_js),
+        ("chat.js", PackageResources.chat_js),
         ("roster.js", PackageResources.roster_js),
         ("grid.js", PackageResources.grid_js),
         ("statistics.js", PackageResources.statistics_js),
@@ -64,6 +83,8 @@ public enum ConsolePage {
         ("loopback.js", PackageResources.loopback_js),
         ("reference.js", PackageResources.reference_js),
         ("schema.js", PackageResources.schema_js),
+        ("example.js", PackageResources.example_js),
+        ("examples.js", PackageResources.examples_js),
     ]
 
     private static func type(of name: String) -> String {

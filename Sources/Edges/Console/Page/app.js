@@ -1,7 +1,8 @@
 // The page: a form that joins, the controls of a stay, the operators' tab. `?room=…&name=…&send=…&join=1` fills the form and
 // joins at once; `token=…` uses that token instead of asking the development server for one.
 
-import { Room } from "./room.js";
+import { Call } from "./call.js";
+import { Chat, MAX_FILE_BYTES } from "./chat.js";
 import { DeviceChooser, chosen } from "./devices.js";
 import { openMedia, openScreen } from "./media.js";
 import { problemOfPerson, problemOfRoom } from "./names.js";
@@ -22,6 +23,7 @@ let room = null;
 let media = null;
 let identity = null;
 const outage = new Outage();
+const chat = new Chat(() => room);
 
 for (const [id, parameter] of Object.entries(FIELDS)) {
     if (parameters.has(parameter)) element(id).value = parameters.get(parameter);
@@ -48,9 +50,9 @@ async function join() {
         const token = element("token").value.trim() || await developmentToken({ room: roomName, identity, name });
         media = previewed ?? await openMedia(element("sending").value, name, chosen);
         endPreview();
-        room = new Room({
+        room = new Call({
             token, media, codec: element("codec").value, simulcast: element("simulcast").checked, red: parameters.get("red") === "1",
-            join: { room: roomName, name, speakers: true, ...(element("password").value && { password: element("password").value }) },
+            join: { room: roomName, name, maxFileBytes: MAX_FILE_BYTES, ...(element("password").value && { password: element("password").value }) },
             onEntered: showRoom,
             onLock: showLock,
             onRecording: showRecording,
@@ -65,6 +67,9 @@ async function join() {
             onGuest: showThatOneWaits,
             onDrain: showDrain,
             onGuests: (guests) => showGuests(guests, room),
+            onMessage: (message) => chat.received(message),
+            onMessageRefused: (refusal) => chat.refused(refusal),
+            onFile: (offer) => chat.offered(offer),
             onSilenced: waitForClick,
             onWaiting: showWaiting,
             onProblem: complain,
@@ -118,6 +123,7 @@ function showRoom({ name }) {
     showSharing();
     showHand(Boolean(room.hand));
     showView();
+    chat.start();
     complain("");
 }
 
@@ -163,6 +169,7 @@ function showForm(problem) {
         element("password").value = "";
     }
     if (element("devices").open) element("devices").close();
+    chat.clear();
     room = media = null;
     document.title = "Martlet";
     element("join-problem").textContent = problem?.message ?? "";
@@ -197,7 +204,7 @@ const preview = new DeviceChooser(element("preview-devices"), {
     },
 });
 const devices = new DeviceChooser(element("devices-menus"), {
-    media: () => media, onSpeaker: () => room?.receiving?.changeSpeaker(), onProblem: complain,
+    media: () => media, onSpeaker: (id) => room?.room.setSpeaker(id), onProblem: complain,
     onReplace: (old, track) => room.replaceDevice(old, track),
 });
 
@@ -306,7 +313,7 @@ element("copy-link").addEventListener("click", () => act(async () => {
 function waitForClick() {
     complain("Click anywhere to hear the others.");
     document.addEventListener("click", () => {
-        room?.receiving?.unsilence();
+        room?.room.startAudio();
         complain("");
     }, { once: true });
 }

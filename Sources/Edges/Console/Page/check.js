@@ -1,8 +1,8 @@
 // The page /check: whether a call would work from here. It tries signalling, then every way that media can take, with a video that the server sends back.
 
+import { Signal } from "/martlet.js";
 import { generatedStream } from "./generated.js";
 import { Loopback, within } from "./loopback.js";
-import { Signal } from "./signal.js";
 import { rate } from "./statistics.js";
 import { developmentToken, newIdentity } from "./tokens.js";
 

@@ -1,8 +1,8 @@
 // Which camera, microphone and loudspeaker are used: chosen before one joins, and changed during the call.
 
-import { openDevice } from "./media.js";
+import { listDevices, openOther } from "/martlet.js";
 
-const KINDS = { camera: "videoinput", microphone: "audioinput", speaker: "audiooutput" };
+const KINDS = { camera: "cameras", microphone: "microphones", speaker: "speakers" };
 const TITLES = { camera: "Camera", microphone: "Microphone", speaker: "Loudspeaker" };
 /** Browsers without `setSinkId` play on the system's loudspeaker. */
 const CAN_CHOOSE_SPEAKER = "setSinkId" in HTMLMediaElement.prototype;
@@ -43,10 +43,10 @@ export class DeviceChooser {
     }
 
     async refresh() {
-        const devices = await navigator.mediaDevices?.enumerateDevices() ?? [];
+        const devices = await listDevices();
         const media = this.media();
         for (const [kind, { label, select }] of Object.entries(this.menus)) {
-            const found = devices.filter((one) => one.kind === KINDS[kind] && one.deviceId);
+            const found = devices[KINDS[kind]];
             const track = media?.isFromDevices && trackOf(media, kind);
             label.hidden = kind === "speaker" ? !CAN_CHOOSE_SPEAKER || !found.length : !track;
             select.replaceChildren(...found.map((one, index) => new Option(one.label || `${TITLES[kind]} ${index + 1}`, one.deviceId)));
@@ -71,15 +71,7 @@ export class DeviceChooser {
 
     async replace(kind, id) {
         const old = trackOf(this.media(), kind);
-        let track;
-        try {
-            track = await openDevice(kind, id);
-        } catch (problem) {
-            // Some phones open one camera at a time.
-            if (problem.name !== "NotReadableError") throw problem;
-            old.stop();
-            track = await openDevice(kind, id);
-        }
+        const track = await openOther(old, id);
         await this.onReplace(old, track);
         old.stop();
     }

@@ -1,9 +1,7 @@
 // What one sends: a camera and microphone, a screen, or a test pattern and tone that the page generates.
 
+import { openDevices, openScreen as openRealScreen, screenOf } from "/martlet.js";
 import { generatedStream } from "./generated.js";
-
-const VIDEO = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 } };
-const AUDIO = { echoCancellation: true, noiseSuppression: true };
 
 /**
  * Opens what the form's "What you send" names; null for nothing. `chosen` are ids of devices, "" for the browser's choice. The result: `stream`;
@@ -11,67 +9,56 @@ const AUDIO = { echoCancellation: true, noiseSuppression: true };
  * `replace(old, track)`; `stop()`.
  */
 export async function openMedia(kind, name, chosen = { camera: "", microphone: "" }) {
+    const microphone = chosen.microphone || true;
     switch (kind) {
     case "nothing": return null;
-    case "generated": return camera(generatedStream({ name }));
+    case "generated": return camera(name);
     case "screen": return openScreen(kind);
-    case "microphone": return Object.assign(camera(await devices({ video: false, ...audio(chosen.microphone) })), { isFromDevices: true });
-    default: return openCamera(name, chosen);
+    case "microphone": return opened(await devices({ camera: false, microphone }), "camera", { isFromDevices: true });
+    default: return openCamera(name, { camera: chosen.camera || true, microphone });
     }
 }
 
-/** The track of another "camera" or "microphone". */
-export async function openDevice(kind, id) {
-    const wanted = { deviceId: { exact: id } };
-    const stream = await devices(kind === "camera" ? { audio: false, video: { ...VIDEO, ...wanted } } : { audio: { ...AUDIO, ...wanted }, video: false });
-    return stream.getTracks()[0];
-}
-
-function audio(id) { return { audio: { ...AUDIO, ...(id && { deviceId: { ideal: id } }) } }; }
-
 /** A screen; a machine that shows a generated camera (a test) shares a generated screen. */
 export async function openScreen(kind) {
-    const stream = kind === "generated"
-        ? generatedStream({ name: "Slides", width: 1280, height: 720, framesPerSecond: 10, audio: false })
-        : await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { max: 15 } }, audio: true });
-    for (const track of stream.getVideoTracks()) track.contentHint = "detail";
-    return opened(stream, { audio: "screenAudio", video: "screen" });
+    if (kind !== "generated") return opened(await openRealScreen(), "screen");
+    return opened(screenOf(generatedStream({ name: "Slides", width: 1280, height: 720, framesPerSecond: 10, audio: false })), "screen");
 }
 
-async function openCamera(name, chosen) {
+async function openCamera(name, what) {
     try {
-        const video = { ...VIDEO, ...(chosen.camera && { deviceId: { ideal: chosen.camera } }) };
-        return Object.assign(camera(await devices({ video, ...audio(chosen.microphone) })), { isMirrored: true, isFromDevices: true });
+        return opened(await devices(what), "camera", { isMirrored: true, isFromDevices: true });
     } catch (problem) {
-        if (problem.name === "NotFoundError") return camera(generatedStream({ name }));
+        if (problem.name === "NotFoundError") return camera(name);
         throw problem;
     }
 }
 
-async function devices(constraints) {
-    if (!navigator.mediaDevices) throw new Error("Browsers allow access to the camera only over HTTPS or on the same machine.");
+async function devices(what) {
     try {
-        return await navigator.mediaDevices.getUserMedia(constraints);
+        return await openDevices(what);
     } catch (problem) {
-        if (["NotFoundError", "NotReadableError"].includes(problem.name)) throw problem;
-        const reason = problem.name === "NotAllowedError" ? "permission was denied" : problem.message;
-        throw new Error(`Cannot use the camera or microphone: ${reason}. The test pattern works without them.`);
+        if (problem.code === "no_devices") problem.message += " The test pattern works without them.";
+        throw problem;
     }
 }
 
-function camera(stream) { return opened(stream, { audio: "microphone", video: "camera" }); }
+function camera(name) {
+    const names = { audio: "microphone", video: "camera" };
+    return opened(generatedStream({ name }).getTracks().map((track) => ({ track, source: names[track.kind] })), "camera");
+}
 
-function opened(stream, names) {
+function opened(sources, source, facts = {}) {
+    const stream = new MediaStream(sources.map(({ track }) => track));
     return {
-        stream,
-        sources: stream.getTracks().map((track) => ({ track, source: names[track.kind] })),
+        stream, sources, source,
         get videoTrack() { return stream.getVideoTracks()[0]; },
-        source: names.video,
         replace(old, track) {
             stream.removeTrack(old);
             stream.addTrack(track);
-            this.sources.find((one) => one.track === old).track = track;
+            sources.find((one) => one.track === old).track = track;
         },
-        stop: () => stream.getTracks().forEach((track) => track.stop()),
+        stop: () => sources.forEach(({ track }) => track.stop()),
+        ...facts,
     };
 }

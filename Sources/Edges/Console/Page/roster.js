@@ -7,7 +7,7 @@ export class Roster {
     /** `onView()`: a person chose how to see a track; `onChange`: tiles or people came or went. */
     constructor({ onView, onChange }) {
         Object.assign(this, { onView, onChange });
-        this.people = new Map(); // sid -> participant, as the server describes it
+        this.people = new Map(); // sid -> Participant of the module, which keeps them
         this.tiles = new Map(); // sid of a track or of a person -> Tile
         // What a person chose for a video: { size, priority, pinned, hidden }, by whose it is and what it shows. Sids change when
         // somebody rejoins; what was chosen for them stays.
@@ -60,40 +60,18 @@ export class Roster {
         }
     }
 
-    /** Somebody came or changed; the description is complete. */
-    add(person) {
-        const known = this.people.get(person.sid);
-        this.people.set(person.sid, person);
-        for (const track of known?.tracks ?? []) {
-            if (!person.tracks.some((one) => one.sid === track.sid)) this.drop(track.sid);
-        }
-        this.arrange(person);
-    }
-
-    remove(sid) {
-        const person = this.people.get(sid);
-        this.people.delete(sid);
-        for (const key of [sid, ...(person?.tracks ?? []).map((track) => track.sid)]) this.drop(key);
+    remove(person) {
+        this.drop(person.sid);
         this.feature();
         this.onChange();
     }
 
-    /** A track came or changed. */
-    setTrack(track) {
-        const person = this.people.get(track.participant);
-        if (!person) return;
-        person.tracks = [...person.tracks.filter((one) => one.sid !== track.sid), track];
-        this.arrange(person);
+    removeTrack(person, track) {
+        this.drop(track.sid);
+        if (this.people.has(person.sid)) this.arrange(person);
     }
 
-    removeTrack(participant, sid) {
-        const person = this.people.get(participant);
-        if (!person) return;
-        person.tracks = person.tracks.filter((one) => one.sid !== sid);
-        this.drop(sid);
-        this.arrange(person);
-    }
-
+    /** Somebody or a track came or changed. */
     arrange(person) {
         const name = person.name || person.identity;
         const videos = person.tracks.filter((track) => track.kind === "video");
@@ -142,16 +120,8 @@ export class Roster {
         }
     }
 
-    markQuality(participants) {
-        for (const { participant, quality } of participants) {
-            const person = this.people.get(participant);
-            for (const tile of person ? this.tilesOf(person) : []) tile.setQuality(quality);
-        }
-    }
-
-    clear() {
-        for (const sid of [...this.tiles.keys()]) this.drop(sid);
-        this.people.clear();
+    markQuality(person) {
+        for (const tile of this.tilesOf(person)) tile.setQuality(person.quality);
     }
 }
 

@@ -1,5 +1,7 @@
 // What one sends: the connection "pub", on which only this side offers. One section for each track, reused where one ended.
 
+import { lost } from "./errors.js";
+
 /** Three sizes, smallest first, as most clients name them. */
 const SIMULCAST = [
     { rid: "q", scaleResolutionDownBy: 4, maxBitrate: 150_000 },
@@ -8,36 +10,47 @@ const SIMULCAST = [
 ];
 
 export class Publishing {
-    /** `codec` is a video codec's name or "", `red` asks for redundant audio, `simulcast` for three sizes of a camera. */
-    constructor({ signal, configuration, codec, red, simulcast, muted, onPublished, onDenied }) {
-        Object.assign(this, { signal, configuration, codec, red, simulcast, muted, onPublished, onDenied });
-        this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced }; announced: as muted or not, once it was
+    /**
+     * `defaults` of what is sent: `codec`, a video codec's name or "", `red` for redundant audio, `simulcast` for three sizes of a camera. `onConnection(connection)` is
+     * called with each new connection before its first offer, `onDenied(source, track)` for a track that may not be sent.
+     */
+    constructor({ signal, configuration, defaults = {}, onConnection, onDenied }) {
+        Object.assign(this, { signal, configuration, defaults, onConnection, onDenied });
+        this.sent = new Map(); // MediaStreamTrack -> { source, transceiver, announced, ... }; announced: as muted or not, once it was
         this.sids = {}; // mid -> track sid
         this.demand = new Map(); // track sid -> its layers, and whether each is to be sent
         this.work = Promise.resolve();
+        // A closed connection answers no call any more: whoever waits for one is told.
+        this.ended = new Promise((_, reject) => { this.fail = reject; });
+        this.ended.catch(() => {});
     }
 
-    /** Begins to send tracks; `sources` says what each is: [{ track, source }]. */
+    /** Begins to send tracks; `sources` says what each is: [{ track, source, name, hint, priority, codec, red, simulcast }]. */
     async add(sources, stream) {
-        this.connection ??= this.connect();
-        for (const { track, source } of sources) this.attach(track, source, stream);
+        await this.open();
+        for (const { track, source, ...options } of sources) this.attach(track, source, stream, options);
         await this.offer();
     }
 
+    /** The connection, made where there is none yet. */
+    open() { return this.opening ??= this.connect(); }
+
     /** Gives a track its section of the next offer. */
-    attach(track, source, stream) {
-        const layered = track.kind === "video" && this.simulcast && source === "camera";
+    attach(track, source, stream, options = {}) {
+        const { codec, red, simulcast } = { ...this.defaults, ...options };
+        const layered = track.kind === "video" && simulcast && source === "camera";
         const transceiver = this.connection.addTransceiver(track, {
             direction: "sendonly", streams: [stream],
             ...(layered ? { sendEncodings: SIMULCAST.map((encoding) => ({ ...encoding })) } : {}),
         });
-        if (track.kind === "video") preferVideo(transceiver, this.codec);
-        else if (this.red) preferRedundantAudio(transceiver);
-        this.sent.set(track, { source, stream, transceiver });
+        if (track.kind === "video") preferVideo(transceiver, codec);
+        else if (red) preferRedundantAudio(transceiver);
+        this.sent.set(track, { source, stream, transceiver, options });
     }
 
     /** Stops sending tracks; the others go on. */
     async remove(tracks) {
+        await this.opening;
         for (const track of tracks) {
             const transceiver = this.sent.get(track)?.transceiver;
             this.sent.delete(track);
@@ -56,12 +69,15 @@ export class Publishing {
         this.sent.set(track, entry);
     }
 
-    connect() {
-        const connection = new RTCPeerConnection(this.configuration);
+    async connect() {
+        const connection = this.connection = new RTCPeerConnection(this.configuration);
         connection.oniceconnectionstatechange = () => {
             if (connection.iceConnectionState === "failed") this.offer({ iceRestart: true }).catch(() => {});
         };
-        return connection;
+        // The section of the data channels becomes the first, and stays. Chromium closes the transport of all when the first section ends
+        // (measured with 156), as that of a track does which is not sent any more.
+        this.onConnection(connection);
+        await Promise.race([connection.setLocalDescription(), this.ended]);
     }
 
     /** One exchange; exchanges follow one after the other. */
@@ -84,9 +100,8 @@ export class Publishing {
             this.sids = answer.tracks;
             for (const sid of this.demand.keys()) await this.follow(sid);
             await this.tellMuted(); // What was changed while the server answered.
-            this.onPublished?.();
         };
-        const result = this.work.then(exchange);
+        const result = this.work.then(() => Promise.race([exchange(), this.ended]));
         this.work = result.catch(() => {});
         return result;
     }
@@ -102,7 +117,8 @@ export class Publishing {
             entry.announced = !track.enabled;
             const { width, height } = track.kind === "video" ? track.getSettings() : {};
             const announcement = {
-                track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height, hint: track.contentHint || undefined,
+                track: entry.transceiver.mid, source: entry.source, muted: !track.enabled, width, height,
+                hint: entry.options.hint ?? (track.contentHint || undefined), name: entry.options.name, priority: entry.options.priority,
             };
             try {
                 await this.signal.request("announce", { tracks: [announcement] });
@@ -124,13 +140,13 @@ export class Publishing {
             const { source, transceiver } = this.sent.get(track);
             if (!first) transceiver.stop();
             this.sent.delete(track);
-            this.onDenied?.(source);
+            this.onDenied?.(source, track);
         }
         if (first) {
             // Chromium now and then never begins ICE after the rollback of a first offer (measured: 1 page of 12); a new connection does.
             connection.close();
-            this.connection = this.connect();
-            for (const [track, { source, stream }] of [...this.sent]) this.attach(track, source, stream);
+            await (this.opening = this.connect());
+            for (const [track, { source, stream, options }] of [...this.sent]) this.attach(track, source, stream, options);
         } else {
             for (const entry of this.sent.values()) {
                 if (!(entry.transceiver.mid in this.sids)) entry.announced = undefined;
@@ -175,20 +191,19 @@ export class Publishing {
         }
     }
 
-    /** The kind ("audio" or "video") of one's own track, and its source. */
-    find(sid) {
-        for (const [track, { source, transceiver }] of this.sent) {
-            if (this.sids[transceiver.mid] === sid) return { kind: track.kind, source };
-        }
-        return null;
-    }
+    /** One's own track that is published as `sid`. */
+    find(sid) { return [...this.sent].find(([, { transceiver }]) => this.sids[transceiver.mid] === sid)?.[0] ?? null; }
 
-    /** The source of what is sent on a section. */
-    sourceOf(mid) { return [...this.sent.values()].find(({ transceiver }) => transceiver.mid === mid)?.source; }
+    /** What a track is published as; null before the server's answer. */
+    sidOf(track) { return this.sids[this.sent.get(track)?.transceiver.mid] ?? null; }
+
+    /** What is sent on a section. */
+    onSection(mid) { return [...this.sent].find(([, { transceiver }]) => transceiver.mid === mid)?.[0] ?? null; }
 
     close() {
         this.connection?.close();
         this.connection = null;
+        this.fail(lost());
     }
 }
 

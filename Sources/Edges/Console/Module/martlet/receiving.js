@@ -1,9 +1,12 @@
 // What one receives: the connection "sub", on which only the server offers, and the sound of it.
 
 export class Receiving {
-    /** `speaker()` is the id of the loudspeaker to play on, or "". `show(sid, track)` is called for each video that has a place; `onSilenced` when the browser wants a click first. */
-    constructor({ signal, configuration, speaker, show, onSilenced, onProblem }) {
-        Object.assign(this, { signal, configuration, speaker, show, onSilenced, onProblem });
+    /**
+     * `speaker()` is the id of the loudspeaker to play on, or "", or null: audio is not played here. `onTracks(tracks)` is called with all that is received, a Map of
+     * sid to MediaStreamTrack, whenever it may have changed; `onSilenced` when the browser wants a click first.
+     */
+    constructor({ signal, configuration, speaker, onTracks, onSilenced, onProblem }) {
+        Object.assign(this, { signal, configuration, speaker, onTracks, onSilenced, onProblem });
         this.tracks = new Map(); // mid -> track sid
         this.sounds = new Map(); // mid -> audio element
         this.views = new Map(); // track sid -> what was asked for
@@ -33,15 +36,17 @@ export class Receiving {
         return connection;
     }
 
-    /** Puts every received track where it belongs; harmless to call at any time. */
+    /** Finds what is received on which section; harmless to call at any time. */
     showAll() {
+        const live = new Map();
         for (const transceiver of this.connection?.getTransceivers() ?? []) {
             const sid = this.tracks.get(transceiver.mid);
             const track = transceiver.receiver.track;
             const isLive = sid && ["recvonly", "sendrecv"].includes(transceiver.currentDirection ?? transceiver.direction);
             if (track.kind === "audio") this.play(transceiver.mid, isLive ? track : null);
-            else if (isLive) this.show(sid, track);
+            if (isLive) live.set(sid, track);
         }
+        this.onTracks(live);
     }
 
     play(mid, track) {
@@ -49,7 +54,7 @@ export class Receiving {
         if (!track) {
             sound?.remove();
             this.sounds.delete(mid);
-        } else if (!sound) {
+        } else if (!sound && this.speaker() !== null) {
             const made = Object.assign(document.createElement("audio"), { srcObject: new MediaStream([track]) });
             document.body.append(made);
             if (this.speaker()) made.setSinkId(this.speaker()).catch(this.onProblem);
@@ -66,7 +71,7 @@ export class Receiving {
         for (const sound of this.sounds.values()) sound.play().catch(() => {});
     }
 
-    /** Says all that one wants of a track, the fields of `view`; {} is the standard. The same only once. */
+    /** Says all that one wants of a track, the fields of `view`; {} is the default. The same only once. */
     view(sid, preferences) {
         const text = JSON.stringify(preferences);
         if (text === (this.views.get(sid) ?? "{}")) return;
@@ -81,5 +86,6 @@ export class Receiving {
         this.tracks.clear();
         this.views.clear();
         for (const mid of [...this.sounds.keys()]) this.play(mid, null);
+        this.onTracks(new Map());
     }
 }

@@ -1,6 +1,8 @@
 // A client of martlet.v1 (Sources/Edges/Signalling/Protocol.md): requests with replies, events in order, resume after a
 // dropped socket, a fresh join where the server has forgotten the session.
 
+import { MartletError, lost } from "./errors.js";
+
 /** Close codes after which the session may go on, and after which a new one may be made (Protocol.md, section 9). */
 const RESUMABLE = new Set([1005, 1006, 1013, 4006]);
 const FRESH = new Set([1001, 4007, 4008]);
@@ -13,6 +15,8 @@ const LAST_WORDS = {
     4004: "You joined this room from another window.",
     4005: "The room was closed.",
 };
+/** The same for programs: the reasons that `ended` gives. */
+const LAST_CODES = { 4002: "resumed_elsewhere", 4003: "removed", 4004: "duplicate_identity", 4005: "room_deleted" };
 /** Milliseconds between two tries to reach a server that is away: 200, 400, … */
 const LONGEST_WAIT = 2_000;
 /**
@@ -27,12 +31,13 @@ const SUSPENDED = 5_000;
 
 export class Signal {
     /**
-     * `join` is the join request's fields; `token` the access token.
+     * `url` is the server's address (http, https, ws or wss); `join` is the join request's fields; `token` the access token, or a function that returns one, or a
+     * promise of one: it is called before each socket, so that a stay may outlast its first token.
      * Handlers: onJoined(reply, hello), onGuest() while nobody has let one in, onICEServers(servers) with new credentials, onEvent(event), onState("connecting" | "connected" | "failed", cause), onSuspended(seconds),
      * onEnd(problem). `cause` is why a connection was lost: "stopping", "silent", "closed" or "unreachable".
      */
-    constructor({ token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
-        Object.assign(this, { token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
+    constructor({ url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd }) {
+        Object.assign(this, { url, token, join, onJoined, onGuest, onICEServers, onEvent, onState, onSuspended, onEnd });
         this.nextID = 1;
         this.waiting = new Map(); // id -> { message, resolve, reject }
         this.session = null;
@@ -47,10 +52,13 @@ export class Signal {
         addEventListener("online", this.online);
     }
 
-    address(scheme) {
-        const address = new URL("/v1/signal", location.href);
-        if (scheme) address.protocol = address.protocol.replace("http", scheme);
-        address.searchParams.set("access_token", this.token);
+    /** Where the socket is opened; with `isPlain`, where a GET says why it was refused. */
+    address(isPlain) {
+        const address = new URL(this.url || "/", location.href);
+        address.protocol = (/^(https|wss):$/.test(address.protocol) ? "https" : "http").replace("http", isPlain ? "http" : "ws");
+        address.pathname = `${address.pathname.replace(/\/$/, "")}/v1/signal`;
+        address.search = new URLSearchParams({ access_token: this.used }).toString();
+        address.hash = "";
         return address;
     }
 
@@ -60,7 +68,24 @@ export class Signal {
         this.onState("connecting", this.cause);
         this.greeted = false;
         this.quiet = this.sinceAsked = 0;
-        this.socket = new WebSocket(this.address("ws"), "martlet.v1");
+        if (typeof this.token === "function") this.openWithNewToken();
+        else this.open(this.token);
+    }
+
+    async openWithNewToken() {
+        this.socket = null;
+        try {
+            const token = await this.token();
+            if (!this.over) this.open(token);
+        } catch (problem) {
+            if (!this.entered) this.end(problem);
+            else if (!this.over) this.lost("unreachable", { unanswered: true });
+        }
+    }
+
+    open(token) {
+        this.used = token;
+        this.socket = new WebSocket(this.address(), "martlet.v1");
         this.socket.onmessage = ({ data }) => this.receive(JSON.parse(data));
         this.socket.onclose = ({ code }) => this.closed(code);
     }
@@ -75,7 +100,7 @@ export class Signal {
     }
 
     send(message) {
-        if (this.socket.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
+        if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
     }
 
     /** Once a second: keeps the session alive, and notices a server that is silent and a page that did not run. */
@@ -88,7 +113,7 @@ export class Signal {
             this.quiet = 0;
             this.sinceAsked = Infinity;
         }
-        if (this.retrying || this.socket.readyState > WebSocket.OPEN) return;
+        if (this.retrying || !this.socket || this.socket.readyState > WebSocket.OPEN) return;
         this.quiet += 1;
         this.sinceAsked += 1;
         if (this.quiet >= GIVE_UP_AFTER) return this.abandon(this.greeted ? "silent" : "unreachable", { unanswered: true });
@@ -109,10 +134,7 @@ export class Signal {
         const waiting = this.waiting.get(message.id);
         if (waiting) {
             this.waiting.delete(message.id);
-            if (message.type === "error") {
-                const { code, retryAfter } = message;
-                waiting.reject(Object.assign(new Error(message.message), { code, retryAfter }));
-            }
+            if (message.type === "error") waiting.reject(MartletError.of(message));
             else waiting.resolve(message);
         } else if (message.type === "hello") {
             this.greeted = true;
@@ -183,7 +205,7 @@ export class Signal {
         if (this.over) return;
         if (FRESH.has(code)) this.forget();
         if (!FRESH.has(code) && !RESUMABLE.has(code)) {
-            return this.end(new Error(LAST_WORDS[code] ?? `The server ended the session (${code}).`));
+            return this.end(new MartletError(LAST_CODES[code] ?? "closed", LAST_WORDS[code] ?? `The server ended the session (${code}).`));
         }
         return this.lost(code === 1001 ? "stopping" : this.greeted ? "closed" : "unreachable");
     }
@@ -212,13 +234,13 @@ export class Signal {
     /** Why the server takes no socket: browsers hide the answer to an upgrade, but a plain GET gets the same one. */
     async refusal() {
         try {
-            const reply = await fetch(this.address(), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
+            const reply = await fetch(this.address(true), { signal: AbortSignal.timeout(GIVE_UP_AFTER * 1000) });
             if (reply.status !== 401 && reply.status !== 403) return null;
             const { detail, code } = await reply.json();
-            return Object.assign(new Error(detail), { code });
+            return new MartletError(code, detail);
         } catch {
             // Nobody there. To a stay that has begun it may come back.
-            return this.entered ? null : new Error("The server does not answer.");
+            return this.entered ? null : new MartletError("unreachable", "The server does not answer.");
         }
     }
 
@@ -226,7 +248,7 @@ export class Signal {
         if (this.over) return;
         this.finish();
         this.forget();
-        this.socket.close();
+        this.socket?.close();
         this.onState("failed");
         this.onEnd(problem);
     }
@@ -242,10 +264,6 @@ export class Signal {
         this.finish();
         this.send({ type: "leave", id: this.nextID++ });
         this.forget();
-        this.socket.close(1000);
+        this.socket?.close(1000);
     }
-}
-
-function lost() {
-    return Object.assign(new Error("The connection to the server was lost."), { code: "lost" });
 }

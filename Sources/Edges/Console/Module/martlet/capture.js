@@ -1,0 +1,97 @@
+// Cameras, microphones, loudspeakers and screens of this machine.
+
+import { MartletError } from "./errors.js";
+
+const VIDEO = { width: { ideal: 1280 }, height: { ideal: 720 }, frameRate: { ideal: 30 } };
+const AUDIO = { echoCancellation: true, noiseSuppression: true };
+/** Text and slides are read: few frames, each of them sharp. */
+const SCREEN = { frameRate: { max: 15 } };
+const KINDS = { videoinput: "cameras", audioinput: "microphones", audiooutput: "speakers" };
+
+/**
+ * A track with what it is.
+ * @typedef {object} Source
+ * @property {MediaStreamTrack} track
+ * @property {"camera" | "microphone" | "screen" | "screenAudio"} source
+ */
+
+/**
+ * The devices that there are. Browsers give them labels once a camera or microphone was opened.
+ * @returns {Promise<{ cameras: MediaDeviceInfo[], microphones: MediaDeviceInfo[], speakers: MediaDeviceInfo[] }>}
+ */
+export async function listDevices() {
+    const found = { cameras: [], microphones: [], speakers: [] };
+    for (const one of await navigator.mediaDevices?.enumerateDevices() ?? []) if (one.deviceId) found[KINDS[one.kind]].push(one);
+    return found;
+}
+
+/**
+ * Opens a camera, a microphone, or both: `true` for the browser's choice, an id for one that is preferred, or constraints. Rejects with `no_devices` where a person or
+ * the browser forbids it, and with the browser's own `NotFoundError` where there is none.
+ * @param {{ camera?: boolean | string | MediaTrackConstraints, microphone?: boolean | string | MediaTrackConstraints }} [what] both unless said otherwise
+ * @returns {Promise<Source[]>}
+ */
+export async function openDevices({ camera = true, microphone = true } = {}) {
+    const constraints = { video: constraintsOf(camera, VIDEO), audio: constraintsOf(microphone, AUDIO) };
+    return sourcesOf(await ask("getUserMedia", constraints), { audio: "microphone", video: "camera" });
+}
+
+/**
+ * Opens a screen, a window or a tab, which the person chooses; with its audio where the browser has that. Rejects with the browser's `NotAllowedError` where the person
+ * chose none.
+ * @param {{ audio?: boolean, video?: MediaTrackConstraints }} [options]
+ * @returns {Promise<Source[]>}
+ */
+export async function openScreen({ audio = true, video = SCREEN } = {}) {
+    if (!navigator.mediaDevices?.getDisplayMedia) throw unavailable("This browser cannot share a screen, or only over HTTPS.");
+    return screenOf(await navigator.mediaDevices.getDisplayMedia({ video, audio }));
+}
+
+/** What shows a screen, of any origin. @param {MediaStream} stream @returns {Source[]} */
+export function screenOf(stream) {
+    for (const track of stream.getVideoTracks()) track.contentHint = "detail";
+    return sourcesOf(stream, { audio: "screenAudio", video: "screen" });
+}
+
+/**
+ * The track of another camera or microphone, muted where the old one is. The old one goes on until it is stopped; where a machine opens one camera at a time, it is stopped here.
+ * @param {MediaStreamTrack} old
+ * @param {string} deviceId
+ * @returns {Promise<MediaStreamTrack>}
+ */
+export async function openOther(old, deviceId) {
+    const wanted = { ...(old.kind === "video" ? VIDEO : AUDIO), deviceId: { exact: deviceId } };
+    const constraints = { audio: old.kind === "audio" && wanted, video: old.kind === "video" && wanted };
+    let stream;
+    try {
+        stream = await ask("getUserMedia", constraints);
+    } catch (problem) {
+        if (problem.name !== "NotReadableError") throw problem;
+        old.stop();
+        stream = await ask("getUserMedia", constraints);
+    }
+    const [track] = stream.getTracks();
+    track.enabled = old.enabled;
+    return track;
+}
+
+function constraintsOf(what, usual) {
+    if (!what) return false;
+    if (typeof what === "string") return { ...usual, deviceId: { ideal: what } };
+    return what === true ? usual : { ...usual, ...what };
+}
+
+async function ask(method, constraints) {
+    if (!navigator.mediaDevices) throw unavailable("Browsers allow access to the camera only over HTTPS or on the same machine.");
+    try {
+        return await navigator.mediaDevices[method](constraints);
+    } catch (problem) {
+        if (["NotFoundError", "NotReadableError"].includes(problem.name)) throw problem;
+        const reason = problem.name === "NotAllowedError" ? "permission was denied" : problem.message;
+        throw unavailable(`Cannot use the camera or microphone: ${reason}.`);
+    }
+}
+
+function unavailable(text) { return new MartletError("no_devices", text); }
+
+function sourcesOf(stream, names) { return stream.getTracks().map((track) => ({ track, source: names[track.kind] })); }

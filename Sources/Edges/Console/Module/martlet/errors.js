@@ -1,0 +1,39 @@
+// What goes wrong, with codes that a program can tell apart.
+
+/**
+ * The codes of martlet.v1 (Protocol.md, section 9), those of a session's end (section 7, `ended`), and the module's own:
+ *
+ * - `lost`: the connection to the server was lost before the answer; after a fresh join, what was published is published again by itself.
+ * - `unreachable`: the server does not answer.
+ * - `left`: the room was left before the work was done.
+ * - `no_devices`: the page may not use cameras and microphones: it is not served over HTTPS, or a person denied it.
+ * - `file_not_accepted`, `file_cancelled`, `file_incomplete`: section 11, "Files".
+ *
+ * @typedef {string} MartletErrorCode
+ */
+
+/** An error of this module: `code` for programs, `message` for people. */
+export class MartletError extends Error {
+    /**
+     * @param {MartletErrorCode} code
+     * @param {string} message
+     * @param {{ retryAfter?: number, pointer?: string, expected?: string, found?: string }} [details] what else the server's reply had:
+     *     `retryAfter` in seconds, `pointer` to the field that was wrong
+     */
+    constructor(code, message, details = {}) {
+        super(message);
+        this.name = "MartletError";
+        /** @type {MartletErrorCode} */
+        this.code = code;
+        /** Seconds after which another try makes sense. @type {number | undefined} */
+        this.retryAfter = details.retryAfter;
+        /** The field of the request that was wrong, as a JSON Pointer. @type {string | undefined} */
+        this.pointer = details.pointer;
+    }
+
+    /** The error that a reply of the server carries. @param {any} reply */
+    static of(reply) { return new MartletError(reply.code, reply.message, reply); }
+}
+
+/** A lost connection, for requests that got no reply. */
+export function lost() { return new MartletError("lost", "The connection to the server was lost."); }

@@ -1,0 +1,147 @@
+// Who is in the room and what they publish.
+
+import { openOther } from "./capture.js";
+
+/**
+ * @typedef {object} View what a subscriber prefers about one track (Protocol.md, section 5, `view`); each field that is absent has its default
+ * @property {number} [height] the smallest layer that is at least so tall, in pixels
+ * @property {string} [rid] one simulcast layer
+ * @property {number} [spatial] one spatial layer; 0 is the lowest
+ * @property {number} [framesPerSecond] the highest frame rate that is useful, 0.1 to 240
+ * @property {"low" | "standard" | "high"} [priority]
+ * @property {boolean} [pinned] before all other videos
+ * @property {boolean} [hidden] not on screen: nothing is sent
+ * @property {boolean} [paused] stopped, whether on screen or not
+ */
+
+/** A person or program in the room. */
+export class Participant {
+    constructor(info, isLocal) {
+        /** Whether it is this client itself. @type {boolean} */ this.isLocal = isLocal;
+        /** By the sid of the track. @type {Map<string, Publication | LocalPublication>} */ this.publications = new Map();
+        /** Whether it speaks now, where the room was joined with `speakers`. @type {boolean} */ this.isSpeaking = false;
+        /** Of its network, 0 (lost) to 5 (excellent); null before it is known. @type {number | null} */ this.quality = null;
+        this.update(info);
+    }
+
+    update(info) {
+        /** The server's whole description (Protocol.md, section 3, "Values"). */ this.info = info;
+        if (info.quality !== undefined) this.quality = info.quality;
+    }
+
+    /** Changes with each join. @returns {string} */ get sid() { return this.info.sid; }
+    /** What the token says. @returns {string} */ get identity() { return this.info.identity; }
+    /** May be empty. Text from a stranger: show it as text. @returns {string} */ get name() { return this.info.name; }
+    /** @returns {string} */ get metadata() { return this.info.metadata; }
+    /** @returns {any} */ get permissions() { return this.info.permissions; }
+    /** All that it publishes. @returns {(Publication | LocalPublication)[]} */ get tracks() { return [...this.publications.values()]; }
+}
+
+/** A track that can be shown in elements. */
+class Showable {
+    constructor(track) {
+        /** What is sent, or received of it; null where nothing is received. @type {MediaStreamTrack | null} */ this.track = track;
+        this.elements = new Map(); // element -> whether it was made here
+    }
+
+    /**
+     * Shows a video in an element, a new one unless one is given; also what is received later. `detach` and the track's end take an element that was made here out of the page.
+     * (Audio of others is played without this, unless the room has `playAudio: false`.)
+     * @param {HTMLMediaElement} [element]
+     * @returns {HTMLMediaElement}
+     */
+    attach(element) {
+        const shown = element ?? document.createElement(this.kind);
+        if (shown instanceof HTMLVideoElement) Object.assign(shown, { muted: true, playsInline: true });
+        this.elements.set(shown, !element);
+        this.play(shown);
+        return shown;
+    }
+
+    play(element) {
+        element.srcObject = this.track && new MediaStream([this.track]);
+        if (this.track) element.play().catch(() => {});
+    }
+
+    /** Takes it out of all elements, and those that were made here out of the page. */
+    detach() {
+        for (const [element, isMade] of this.elements) {
+            element.srcObject = null;
+            if (isMade) element.remove();
+        }
+        this.elements.clear();
+    }
+
+    setTrack(track) {
+        this.track = track;
+        for (const element of this.elements.keys()) this.play(element);
+    }
+}
+
+/** A track that another participant publishes. */
+export class Publication extends Showable {
+    constructor(room, participant, info) {
+        super(null);
+        this.room = room;
+        /** @type {Participant} */ this.participant = participant;
+        /** The server's description (Protocol.md, section 3, "Values"). */ this.info = info;
+    }
+
+    /** @returns {string} */ get sid() { return this.info.sid; }
+    /** @returns {"audio" | "video"} */ get kind() { return this.info.kind; }
+    /** @returns {"microphone" | "camera" | "screen" | "screenAudio" | "unknown"} */ get source() { return this.info.source; }
+    /** @returns {string} */ get name() { return this.info.name; }
+    /** @returns {boolean} */ get muted() { return this.info.muted; }
+    /** @returns {number | undefined} */ get width() { return this.info.width; }
+    /** @returns {number | undefined} */ get height() { return this.info.height; }
+
+    /** What is shown of it, complete: what is absent has its default. The same twice is sent once. @param {View} view */
+    view(view = {}) { this.room.receiving?.view(this.sid, view); }
+
+    /** Receives it: needed only without `autoSubscribe`. @param {View} [view] */
+    async subscribe(view = {}) { await this.room.request("subscribe", { track: this.sid, ...view }); }
+    /** Receives it no longer. */
+    async unsubscribe() { await this.room.request("unsubscribe", { track: this.sid }); }
+
+    /** Asks its publisher for a keyframe; rarely of use, for the server does it by itself. */
+    async requestKeyframe() { await this.room.request("keyframe", { track: this.sid }); }
+}
+
+/** A track of one's own. It outlives a fresh join: then it is published again, under another sid. */
+export class LocalPublication extends Showable {
+    constructor(room, { track, source, ...options }, stream) {
+        super(track);
+        Object.assign(this, { room, options, stream });
+        /** @type {"microphone" | "camera" | "screen" | "screenAudio"} */ this.source = source;
+    }
+
+    /** null until the server has answered. @returns {string | null} */ get sid() { return this.room.publishing?.sidOf(this.track) ?? null; }
+    /** @returns {"audio" | "video"} */ get kind() { return this.track.kind === "audio" ? "audio" : "video"; }
+    /** @returns {boolean} */ get muted() { return !this.track.enabled; }
+
+    /** Stops or resumes sending at once, and tells the others. A camera goes on capturing: its light stays on. @param {boolean} muted */
+    async setMuted(muted) {
+        this.track.enabled = !muted;
+        await this.room.publishing?.tellMuted();
+    }
+
+    /** Another camera or microphone, without negotiation; muted as before. @param {string} deviceId @returns {Promise<MediaStreamTrack>} */
+    async switchDevice(deviceId) {
+        const old = this.track;
+        const track = await openOther(old, deviceId);
+        await this.replaceTrack(track);
+        old.stop();
+        return track;
+    }
+
+    /** Sends another track of the same kind in the same section, without negotiation. The old one is not stopped. @param {MediaStreamTrack} track */
+    async replaceTrack(track) {
+        const old = this.track;
+        await this.room.publishing?.replace(old, track);
+        this.setTrack(track);
+        this.room.replaced(old, this);
+    }
+
+    /** Stops sending and capturing. */
+    async unpublish() { await this.room.unpublish([this]); }
+}

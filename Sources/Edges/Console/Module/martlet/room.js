@@ -1,0 +1,387 @@
+// A stay in a room: the session, who is here, what one sends and receives. It survives lost sockets and restarts of the server.
+
+import { openScreen } from "./capture.js";
+import { DataChannels } from "./channels.js";
+import { MartletError, lost } from "./errors.js";
+import { FILE_TOPIC, FileExchange, MAX_FILE_BYTES } from "./files.js";
+import { LocalPublication } from "./participants.js";
+import { People } from "./people.js";
+import { Publishing } from "./publishing.js";
+import { Receiving } from "./receiving.js";
+import { Signal } from "./signal.js";
+
+/** Why a session ended for good, for a person. After any other end the socket's close says how to go on. */
+const ENDINGS = {
+    removed: "You were removed from the room.",
+    duplicate_identity: "You joined this room from another window.",
+    room_deleted: "The room was closed.",
+    room_duration_reached: "The room has reached its longest duration.",
+    stay_duration_reached: "You have reached the longest stay that this room allows.",
+    token_expired: "Your access has expired.",
+    policy_changed: "The room's rules were changed: it has no more room for you.",
+};
+/** What the module itself makes of the options; the rest are the fields of `join`. */
+const OWN_OPTIONS = ["codec", "red", "simulcast", "speaker", "playAudio", "maxFileBytes"];
+
+/**
+ * @typedef {object} RoomOptions the fields of `join` (Protocol.md, section 3), and:
+ * @property {string} [room] the room's name; needed only where the token names none
+ * @property {string} [name] what others see, where the token has none
+ * @property {string} [metadata]
+ * @property {string} [password] of a room that asks for one
+ * @property {boolean} [autoSubscribe] receive all tracks; true unless said otherwise
+ * @property {boolean} [audioOnly]
+ * @property {boolean} [speakers] send the events `speakers`; true unless said otherwise
+ * @property {"full" | "publishOnly"} [profile]
+ * @property {string} [codec] of video: "VP8", "H264", "VP9" or "AV1"; the browser's choice unless said otherwise
+ * @property {boolean} [simulcast] send a camera in three sizes; true unless said otherwise
+ * @property {boolean} [red] send audio with redundancy (RFC 2198)
+ * @property {boolean} [playAudio] play the others' audio; true unless said otherwise
+ * @property {string} [speaker] the id of the loudspeaker
+ * @property {number} [maxFileBytes] larger files are declined; 100 MB unless said otherwise
+ *
+ * @typedef {object} PublishOptions
+ * @property {"microphone" | "camera" | "screen" | "screenAudio"} [source] `microphone` or `camera` unless said otherwise
+ * @property {string} [name]
+ * @property {"motion" | "detail" | "text"} [hint] what to preserve when bandwidth is short
+ * @property {"low" | "standard" | "high"} [priority]
+ * @property {string} [codec] in place of the room's option, as `simulcast` and `red`
+ * @property {boolean} [simulcast]
+ * @property {boolean} [red]
+ *
+ * @typedef {import("./participants.js").Participant} Participant
+ *
+ * @typedef {object} Message
+ * @property {string} [text]
+ * @property {Uint8Array} [bytes] in place of `text`
+ * @property {string} [topic]
+ * @property {Participant} [participant] the sender; absent where the application's server sent it, or somebody who cannot be seen
+ * @property {string} [identity] the sender's
+ */
+
+/**
+ * A room. Its events (`room.on(type, listener)`, or `addEventListener` with the same in `event.detail`) are listed on the page /examples; every event of Protocol.md,
+ * section 7, that is not listed there comes under its own name with its own fields.
+ */
+export class Room extends EventTarget {
+    /**
+     * Nothing happens before `connect`, so that listeners can be added first.
+     * @param {string} url the server's address, "" for the one that served the page
+     * @param {string | (() => string | Promise<string>)} token an access token, or a function that gets one; it is called before each reconnect
+     * @param {RoomOptions} [options]
+     */
+    constructor(url, token, options = {}) {
+        super();
+        Object.assign(this, { url, token, options });
+        /** The server's description of the room (Protocol.md, section 3, "Values"). */ this.info = null;
+        /** @type {"new" | "connecting" | "connected" | "reconnecting" | "closed"} */ this.state = "new";
+        /** What one sends, by its track. @type {Map<MediaStreamTrack, LocalPublication>} */ this.publications = new Map();
+        this.speaker = options.speaker ?? "";
+        this.people = new People({
+            fire: (type, detail) => this.fire(type, detail), onChange: () => this.receiving?.showAll(), onLeft: (sid) => this.files.left(sid),
+        });
+        this.files = new FileExchange({
+            send: (content, to) => this.send(content, to), onFile: (file) => this.fire("file", { file, participant: this.participants.get(file.from) }),
+            limit: () => options.maxFileBytes ?? MAX_FILE_BYTES,
+        });
+    }
+
+    /** The others, by sid. @type {Map<string, Participant>} */ get participants() { return this.people.others; }
+    /** Oneself; null before the first join. @type {Participant | null} */ get localParticipant() { return this.people.local; }
+    /** What the server calls the room; "" before the first join. @type {string} */ get name() { return this.info?.name ?? ""; }
+
+    /** Joins. Rejects with the server's code where it refuses, such as `password_required`. @returns {Promise<Room>} */
+    connect() {
+        const fields = Object.fromEntries(Object.entries(this.options).filter(([name]) => !OWN_OPTIONS.includes(name)));
+        return new Promise((resolve, reject) => {
+            this.settled = { resolve: () => resolve(this), reject };
+            this.signal = new Signal({
+                url: this.url, token: this.token, join: { speakers: true, ...fields },
+                onJoined: (reply, hello) => this.enter(reply, hello),
+                onGuest: () => this.fire("waitingForApproval", {}),
+                onICEServers: (servers) => this.renewICEServers(servers),
+                onEvent: (event) => this.handle(event),
+                onState: (state, cause) => this.setState(state, cause),
+                onSuspended: (seconds) => this.fire("suspended", { seconds }),
+                onEnd: (problem) => this.end(problem),
+            });
+        });
+    }
+
+    /**
+     * Adds a listener, which gets the event's detail.
+     * @param {string} type
+     * @param {(detail: any) => void} listener
+     * @returns {() => void} takes it away
+     */
+    on(type, listener) {
+        const wrapped = (event) => listener(event.detail);
+        this.addEventListener(type, wrapped);
+        return () => this.removeEventListener(type, wrapped);
+    }
+
+    fire(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+
+    /** What went wrong beside an action of the app's; a lost connection says so itself. */
+    complain(error) {
+        if (error.code !== "lost") this.fire("problem", { error });
+    }
+
+    /** Sends any request of Protocol.md; resolves with its reply. @param {string} type @param {object} [fields] @returns {Promise<any>} */
+    request(type, fields) { return this.signal.request(type, fields); }
+
+    // MARK: The session
+
+    /** A session, the first or a fresh one: everything of an older one is void, but what one publishes. */
+    enter(reply, hello) {
+        this.drop(lost());
+        this.configuration = { iceServers: hello.iceServers, bundlePolicy: "max-bundle" };
+        this.info = reply.room;
+        this.channels = new DataChannels({ signal: this.signal, onMessage: (message) => this.receive(message) });
+        this.receiving = new Receiving({
+            signal: this.signal, configuration: this.configuration, onProblem: (problem) => this.complain(problem),
+            speaker: () => (this.options.playAudio === false ? null : this.speaker),
+            onTracks: (tracks) => this.people.place(tracks),
+            onSilenced: () => this.fire("audioBlocked", {}),
+        });
+        const isFresh = !this.settled;
+        this.people.start(this, reply);
+        this.fire("joined", { reply, isFresh });
+        this.people.introduce();
+        this.startPublishing();
+        this.settled?.resolve();
+        this.settled = null;
+        if (this.publications.size) this.sendAll().catch((problem) => this.complain(problem));
+    }
+
+    setState(state, cause) {
+        const name = state === "connecting" && this.localParticipant ? "reconnecting" : state;
+        if (name === "failed") return;
+        this.state = name;
+        this.fire("stateChanged", { state: name, cause });
+    }
+
+    /** New credentials of the TURN servers: for the next connection, and for an ICE restart of those that are open. */
+    renewICEServers(iceServers) {
+        Object.assign(this.configuration, { iceServers });
+        for (const owner of [this.publishing, this.receiving]) owner?.connection?.setConfiguration(this.configuration);
+    }
+
+    drop(problem) {
+        this.files.stop(problem);
+        this.publishing?.close();
+        this.receiving?.reset();
+        this.publishing = this.receiving = null;
+        this.people.clear(problem.code);
+    }
+
+    end(error) {
+        this.state = "closed";
+        this.drop(error ?? new MartletError("left", "The room was left."));
+        this.settled?.reject(error);
+        this.settled = null;
+        this.fire("closed", { error });
+    }
+
+    /** Leaves: the others see it at once. What was captured is stopped by whoever opened it. */
+    leave() {
+        if (this.state === "closed") return;
+        const error = new MartletError("left", "The room was left.");
+        this.files.stop(error);
+        this.signal?.leave();
+        this.settled?.reject(error);
+        this.settled = null;
+        this.end(null);
+    }
+
+    // MARK: Events of the server
+
+    handle(event) {
+        if (this.people.handle(event)) return;
+        switch (event.type) {
+        case "room": this.info = event.room; break;
+        case "layerDemand": this.publishing?.demandChanged(event.track, event.layers); break;
+        case "connection": this.connectionChanged(event); break;
+        case "publicationRefused": return this.fire(event.type, { ...event, publication: this.onSection(event) });
+        // `trackSubscribed` is the event of what one receives oneself.
+        case "trackSubscribed": return this.concernsOwn({ ...event, type: "localTrackSubscribed" });
+        case "trackMutedByOther":
+        case "unmuteRequested": return this.concernsOwn(event).catch((problem) => this.complain(problem));
+        case "data": return this.channels.receiveEvent(event);
+        case "dataChannelClosed": this.channels.closedByServer(event); break;
+        }
+        this.fire(event.type, event);
+        if (event.type === "ended") this.ended(event);
+        // Listeners come first: what they prefer to see is told ahead of the answer.
+        if (event.type === "offer") this.receiving.take(event);
+    }
+
+    ended({ reason, message }) {
+        if (reason in ENDINGS) this.signal.end(new MartletError(reason, message ? `${ENDINGS[reason]} ${message}` : ENDINGS[reason]));
+    }
+
+    // MARK: Sending
+
+    startPublishing() {
+        this.publishing = new Publishing({
+            signal: this.signal, configuration: this.configuration, defaults: { ...this.options, simulcast: this.options.simulcast ?? true },
+            onConnection: (connection) => this.channels.openOn(connection),
+            onDenied: (source, track) => {
+                this.publications.delete(track);
+                this.fire("publicationDenied", { source, track });
+            },
+        });
+    }
+
+    /** Everything of one's own, on a new connection: one offer for what belongs together. */
+    async sendAll() {
+        const { publishing } = this;
+        for (const stream of new Set([...this.publications.values()].map((one) => one.stream))) {
+            const sources = [...this.publications.values()].filter((one) => one.stream === stream);
+            await publishing.add(sources.map(({ track, source, options }) => ({ track, source, ...options })), stream);
+        }
+    }
+
+    /**
+     * Publishes a track. Rejects with `permission_denied` where the token or the room does not permit its source.
+     * @param {MediaStreamTrack} track
+     * @param {PublishOptions} [options]
+     * @returns {Promise<LocalPublication>}
+     */
+    async publish(track, options = {}) {
+        const [publication] = await this.publishAll([{ track, source: track.kind === "audio" ? "microphone" : "camera", ...options }]);
+        if (!publication) throw new MartletError("permission_denied", `The ${options.source ?? track.kind} may not be published in this room.`);
+        return publication;
+    }
+
+    /**
+     * Publishes what `openDevices` or `openScreen` gave, with one negotiation. What is not permitted is left out, and reported by `publicationDenied`.
+     * @param {({ track: MediaStreamTrack } & PublishOptions)[]} sources
+     * @param {MediaStream} [stream] what belongs together is played in step
+     * @returns {Promise<LocalPublication[]>}
+     */
+    async publishAll(sources, stream = new MediaStream(sources.map(({ track }) => track))) {
+        const made = sources.map((one) => new LocalPublication(this, one, stream));
+        for (const one of made) this.publications.set(one.track, one);
+        try {
+            await this.publishing?.add(sources, stream);
+        } catch (problem) {
+            // Lost meanwhile: the next session publishes it.
+            if (problem.code !== "lost") {
+                for (const one of made) this.publications.delete(one.track);
+                throw problem;
+            }
+        }
+        return made.filter((one) => this.publications.get(one.track) === one);
+    }
+
+    /**
+     * Shares a screen, which the person chooses, until they end it by the browser's own button or `unpublish` is called.
+     * @param {Parameters<typeof openScreen>[0]} [options]
+     * @returns {Promise<LocalPublication[]>} its video, and its audio where there is some
+     */
+    async shareScreen(options) {
+        const made = await this.publishAll(await openScreen(options));
+        for (const one of made) one.track.addEventListener("ended", () => this.unpublish(made).catch((problem) => this.complain(problem)));
+        return made;
+    }
+
+    /** Stops sending and capturing these, with one negotiation. @param {LocalPublication[]} publications */
+    async unpublish(publications) {
+        const tracks = publications.map(({ track }) => track).filter((track) => this.publications.delete(track));
+        for (const one of publications) {
+            one.track.stop();
+            one.detach();
+        }
+        try {
+            if (tracks.length) await this.publishing?.remove(tracks);
+        } catch (problem) {
+            if (problem.code !== "lost") throw problem; // The next session does not know them.
+        }
+    }
+
+    /** A publication has another track. */
+    replaced(old, publication) {
+        this.publications.delete(old);
+        this.publications.set(publication.track, publication);
+    }
+
+    onSection({ connection, mid }) {
+        return connection === "pub" ? this.publications.get(this.publishing?.onSection(mid)) ?? null : null;
+    }
+
+    /** Somebody receives one's track for the first time; a moderator or operator muted it, or asks for it to be unmuted: that only this side's person does. */
+    async concernsOwn(event) {
+        const { publishing } = this;
+        // A track that was just published is known by its sid only when the server's answer was applied.
+        if (!publishing.find(event.track)) await publishing.work;
+        const publication = this.publications.get(publishing.find(event.track));
+        if (!publication) return;
+        const told = event.type === "trackMutedByOther" ? publication.setMuted(true) : null;
+        this.fire(event.type, { ...event, publication });
+        await told;
+    }
+
+    /** The server gave a connection up: what was on it starts again on a new one. */
+    connectionChanged({ connection, state }) {
+        if (state !== "closed") return;
+        if (connection === "sub") this.receiving.reset();
+        if (connection !== "pub" || !this.publishing?.connection) return;
+        this.publishing.close();
+        this.startPublishing();
+        this.sendAll().catch((problem) => this.complain(problem));
+    }
+
+    // MARK: Audio
+
+    /** Plays the others on this loudspeaker; "" is the system's. @param {string} deviceId */
+    async setSpeaker(deviceId) {
+        this.speaker = deviceId;
+        await this.receiving?.changeSpeaker();
+    }
+
+    /** To be called in a click after the event `audioBlocked`: browsers play no audio before a person has done something in the page. */
+    startAudio() { this.receiving?.unsilence(); }
+
+    // MARK: Data
+
+    /** Messages of everybody come through here, from a channel or the socket. */
+    receive(message) {
+        if (message.topic === FILE_TOPIC) return this.files.receive(message);
+        const { from, ...fields } = message;
+        return this.fire("data", { ...fields, participant: this.participants.get(from) });
+    }
+
+    /**
+     * Sends a message to everybody, or to those named. Over a data channel where one is open (it is, once something was published or `openDataChannels` was called), over
+     * the WebSocket otherwise. Resolves when the next may be sent: a message that the server refuses on a channel is reported by the event `dataRefused`.
+     * @param {string | ArrayBuffer | ArrayBufferView} content text or bytes, up to 64 KB
+     * @param {{ topic?: string, to?: string[], reliable?: boolean }} [options] `to`: sids or identities; `reliable: false`: may be lost, and waits for nothing
+     * @returns {Promise<void>}
+     */
+    send(content, options) {
+        return this.channels?.send(content, options) ?? Promise.reject(new MartletError("not_joined", "Not connected to the room yet."));
+    }
+
+    /** Opens data channels without publishing anything. Resolves when they are negotiated. */
+    async openDataChannels() {
+        if (this.publishing.connection) return;
+        await this.publishing.open();
+        await this.publishing.offer();
+    }
+
+    /**
+     * Sends a file to everybody, or to those named, who accept it by the event `file`. Resolves when all of them have all of it.
+     * @param {Blob} file
+     * @param {{ to?: string[], name?: string, onProgress?: (bytes: number, size: number) => void, signal?: AbortSignal, acceptWithin?: number }} [options] `onProgress`:
+     *     what the slowest receiver has; `acceptWithin`: milliseconds, 10,000 unless said otherwise
+     * @returns {Promise<{ receivers: number }>} how many have it
+     */
+    async sendFile(file, options = {}) {
+        const { to } = options;
+        if (this.localParticipant?.permissions.canPublishData) await this.openDataChannels();
+        const expected = [...this.participants.values()].filter((one) => one.info.profile !== "publishOnly" && (!to || to.includes(one.sid) || to.includes(one.identity)));
+        if (!expected.length) throw new MartletError("participant_not_found", "There is nobody to send the file to.");
+        return this.files.sendFile(file, options, expected.map(({ sid }) => sid));
+    }
+}

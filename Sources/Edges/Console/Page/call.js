@@ -1,0 +1,325 @@
+// One stay in a room, as the page shows it: what one sends and receives, and who is here. The stay itself is the module's (martlet.js).
+
+import { Room } from "/martlet.js";
+import { chosen } from "./devices.js";
+import { handIn } from "./hands.js";
+import { Roster } from "./roster.js";
+import { Tile } from "./grid.js";
+import { SendLimits } from "./limits.js";
+import { Figures, receivedStatistics, sentStatistics } from "./statistics.js";
+
+/** One's own tracks by their source, for a person. */
+const SOURCES = { camera: "camera", microphone: "microphone", screen: "screen", screenAudio: "screen's audio" };
+/** Seconds between reports of what people see. */
+const REPORT_EVERY = 10;
+/** Between these states and a new connection nothing is sent. */
+const BROKEN = new Set(["disconnected", "failed", "closed"]);
+
+export class Call {
+    /**
+     * `media` is what `openMedia` gave, or null. Handlers: onEntered(room), onLock(lock), onRecording(recordings), onState(state, cause), onSuspended(seconds), onPeople(count),
+     * onMuted(kind, muted, byOther), onUnmuteRequested(kind), onSilenced(), onWaiting(count, limit), onCapture(notice or null), onNews(lines), onHand(isRaised), onGuest(), onGuests(guests), onDrain(notice or null),
+     * onMessage(message), onMessageRefused({ topic, message }), onFile({ file, participant }), onProblem(text), onEnd(problem).
+     */
+    constructor({ token, join, media, codec, red, simulcast, ...handlers }) {
+        Object.assign(this, { media, handlers });
+        this.startedAt = performance.now();
+        this.firstFrames = new Map(); // track sid -> milliseconds since the stay began
+        this.started = new Set(); // sids of tracks of which the server has sent the first packet
+        this.figures = new Figures();
+        this.limits = new SendLimits();
+        this.received = []; // what the browser last measured
+        this.sinceReport = 0; // seconds
+        this.reported = ""; // what the server was last told
+        this.muted = { audio: false, video: false };
+        this.roster = new Roster({
+            onView: () => this.tellViews(),
+            onChange: () => {
+                handlers.onPeople(this.roster.count);
+                handlers.onNews(this.roster.news);
+            },
+        });
+        this.room = new Room("", token, { ...join, codec, red, simulcast, speaker: chosen.speaker });
+        this.roster.people = this.room.participants;
+        this.listen();
+        this.timer = setInterval(() => this.refresh().catch((problem) => console.warn(problem.message)), 1000);
+        this.room.connect().catch(() => {}); // `closed` says why.
+        if (media) this.room.publishAll(media.sources, media.stream);
+    }
+
+    get joined() { return this.room.state === "connected"; }
+    get self() { return this.room.localParticipant; }
+    get signal() { return this.room.signal; }
+    get publishing() { return this.room.publishing; }
+    get receiving() { return this.room.receiving; }
+    get pub() { return this.publishing?.connection ?? null; }
+    get sub() { return this.receiving?.connection ?? null; }
+
+    // What went wrong beside an action of the person's; a lost connection says so itself.
+    complain(problem) {
+        if (problem.code !== "lost") this.handlers.onProblem(problem.message);
+    }
+
+    /** What the page does with what the room tells. */
+    listen() {
+        const { room, roster, handlers } = this;
+        const listeners = {
+            joined: ({ reply }) => this.enter(reply),
+            stateChanged: ({ state, cause }) => handlers.onState(state === "reconnecting" ? "connecting" : state, cause),
+            suspended: ({ seconds }) => handlers.onSuspended(seconds),
+            waitingForApproval: () => handlers.onGuest(),
+            closed: ({ error }) => {
+                this.close();
+                if (error) handlers.onEnd(error);
+            },
+            problem: ({ error }) => this.complain(error),
+            participantJoined: ({ participant }) => this.arrange(participant),
+            participantUpdated: ({ participant }) => participant.isLocal || this.arrange(participant),
+            participantLeft: ({ participant }) => roster.remove(participant),
+            trackPublished: ({ participant }) => this.arrange(participant),
+            trackUpdated: ({ participant }) => this.arrange(participant),
+            trackUnpublished: ({ publication, participant }) => roster.removeTrack(participant, publication),
+            trackSubscribed: ({ publication }) => this.show(publication),
+            room: ({ room: { lock, recordings = [] } }) => {
+                handlers.onRecording(recordings);
+                handlers.onLock(lock);
+            },
+            offer: () => this.tellViews(), // Ahead of the answer: nothing larger than the tiles is sent to begin with.
+            subscriptionStarted: ({ track }) => this.started.add(track),
+            speakers: ({ speakers }) => this.markSpeakers(speakers),
+            quality: ({ participants }) => this.markQuality(participants),
+            publicationDenied: ({ source }) => handlers.onProblem(`You may not send your ${SOURCES[source]} in this room.`),
+            publicationRefused: (event) => this.refused(event),
+            subscriptionsWaiting: ({ waiting, limit }) => handlers.onWaiting(waiting, limit),
+            trackMutedByOther: ({ publication }) => this.mutedByOther(publication),
+            unmuteRequested: ({ publication }) => publication.source.startsWith("screen") || handlers.onUnmuteRequested(publication.kind),
+            migrate: (event) => handlers.onDrain(event.cancelled ? null : event),
+            capture: (event) => handlers.onCapture(event.active ? event : null),
+            waitingRoom: ({ guests }) => handlers.onGuests(guests),
+            audioBlocked: () => handlers.onSilenced(),
+            data: (message) => handlers.onMessage(message),
+            dataRefused: (refusal) => handlers.onMessageRefused(refusal),
+            file: (offer) => handlers.onFile(offer),
+        };
+        for (const [type, listener] of Object.entries(listeners)) room.on(type, listener);
+    }
+
+    /** An event as the server sends it: tests send their own. */
+    handle(event) { this.room.handle(event); }
+
+    /** A fresh session: everything of an older one is void. */
+    enter({ room, participant, guests = [], migrate = null }) {
+        const { handlers, media } = this;
+        this.reported = "";
+        this.metadata = participant.metadata;
+        handlers.onEntered(room);
+        handlers.onLock(room.lock);
+        handlers.onRecording(room.recordings ?? []);
+        handlers.onWaiting(0);
+        handlers.onGuests(guests);
+        handlers.onDrain(migrate);
+        handlers.onCapture(null);
+        handlers.onPeople(this.roster.count);
+        this.ownTile?.remove();
+        this.ownTile = new Tile({
+            key: "own", own: true, name: participant.name || participant.identity, isMirrored: media?.isMirrored,
+            source: media?.videoTrack ? media.source : "person",
+        });
+        this.ownTile.setAudioMuted(this.muted.audio);
+        this.ownTile.setVideoMuted(this.muted.video);
+        if (media?.videoTrack) this.ownTile.show(media.videoTrack);
+        if (this.hand) this.raiseHand(true).catch((problem) => this.complain(problem)); // A fresh session begins without it.
+    }
+
+    /** Somebody's tiles, and what is asked for them: before a publisher encodes a size that nobody looks at. */
+    arrange(participant) {
+        this.roster.arrange(participant);
+        for (const publication of participant.tracks) if (publication.track) this.show(publication);
+        this.tellViews();
+    }
+
+    show({ sid, kind, track }) {
+        if (kind === "video") this.roster.tile(sid)?.show(track, () => this.noteFirstFrame(sid));
+    }
+
+    noteFirstFrame(sid) {
+        if (!this.firstFrames.has(sid)) this.firstFrames.set(sid, performance.now() - this.startedAt);
+    }
+
+    markSpeakers(speakers) {
+        this.roster.markSpeakers(new Set(speakers.map(({ participant }) => participant.sid)));
+        this.ownTile?.setSpeaking(this.self.isSpeaking);
+    }
+
+    markQuality(participants) {
+        for (const { participant, quality } of participants) {
+            if (participant.isLocal) this.ownTile?.setQuality(quality);
+            else this.roster.markQuality(participant);
+        }
+    }
+
+    // MARK: Sending
+
+    /** Another camera or microphone; whether it is muted stays. */
+    async replaceDevice(old, track) {
+        track.enabled = old.enabled;
+        await this.room.publications.get(old)?.replaceTrack(track);
+        this.media.replace(old, track);
+        if (track.kind === "video") this.ownTile?.show(track);
+    }
+
+    /** Raises or lowers one's hand, for all to see, in one's metadata; a token's own metadata stays beside it. */
+    async raiseHand(isRaised) {
+        const metadata = handIn(this.metadata, isRaised ? Date.now() : null);
+        if (metadata === null) throw new Error("Your access token's metadata is no JSON object, so it has no place for a raised hand.");
+        await this.signal.request("metadata", { metadata });
+        Object.assign(this, { metadata, hand: isRaised });
+        this.ownTile?.setHand(isRaised);
+        this.handlers.onHand(isRaised);
+    }
+
+    /** Shares a screen beside the camera; its end, by the browser's own button too, is told by `onEnded`. */
+    async share(screen, onEnded) {
+        this.screen = Object.assign(screen, { onEnded });
+        for (const { track } of screen.sources) track.onended = () => { this.stopSharing().catch((problem) => this.complain(problem)); onEnded(); };
+        try {
+            await this.room.publishAll(screen.sources, screen.stream);
+        } catch (problem) {
+            this.screen = null;
+            screen.stop();
+            throw problem;
+        }
+    }
+
+    async stopSharing() {
+        const screen = this.screen;
+        this.screen = null;
+        screen?.stop();
+        if (screen) await this.room.unpublish(screen.sources.map(({ track }) => this.room.publications.get(track)).filter(Boolean));
+    }
+
+    /** The server takes no more tracks of one participant; a screen that nobody would see is not captured either. */
+    refused({ connection, publication, code }) {
+        if (connection !== "pub") return;
+        const why = code === "permission_denied" ? "it is no longer permitted in this room." : "you have reached the limit of published tracks.";
+        this.handlers.onProblem(`The others do not receive your ${SOURCES[publication?.source] ?? "track"}: ${why}`);
+        if (publication?.source !== "screen" || !this.screen) return;
+        const { onEnded } = this.screen;
+        this.stopSharing().catch((problem) => this.complain(problem));
+        onEnded();
+    }
+
+    async setMuted(kind, muted, byOther = false) {
+        this.muted[kind] = muted;
+        this.handlers.onMuted(kind, muted, byOther);
+        if (kind === "audio") this.ownTile?.setAudioMuted(muted);
+        else this.ownTile?.setVideoMuted(muted);
+        // At once, whether or not the server can be told: the next session announces the track as it is.
+        for (const { track, source } of this.media?.sources ?? []) {
+            if (track.kind === kind && !source.startsWith("screen")) track.enabled = !muted;
+        }
+        await this.publishing?.tellMuted();
+    }
+
+    mutedByOther({ kind, source }) {
+        if (!source.startsWith("screen")) this.setMuted(kind, true, true).catch((problem) => this.complain(problem));
+    }
+
+    // MARK: Receiving
+
+    /** Asks of each video for what its tile can show and no more, unless a person chose otherwise. */
+    tellViews() {
+        if (!this.receiving || !this.self.permissions.canSubscribe) return;
+        for (const { track, tile, choice } of this.roster.videos()) {
+            if (!tile) continue;
+            const { size = "fit", priority, pinned, hidden } = choice;
+            track.view({
+                ...layer(size, tile, track), ...(priority && { priority }), ...(pinned && { pinned }), ...(hidden && { hidden }),
+            });
+        }
+    }
+
+    /** Says on each tile what is shown there, and why not more. */
+    async explain() {
+        const { videos, estimate } = await this.signal.request("allocation");
+        for (const video of videos) this.roster.tile(video.track)?.setWhy(video, estimate);
+    }
+
+    /** Once a second, with or without a server: what a browser measures is true, and what stands still has to be said. */
+    async refresh() {
+        const [received, sent] = await Promise.all([receivedStatistics(this.sub), sentStatistics(this.pub)]);
+        this.received = received;
+        this.showReceived(received.filter((one) => one.kind === "video"));
+        this.showSent(sent.filter((one) => one.kind === "video" && one.mid === this.ownMid));
+        if (!this.joined) return;
+        this.tellViews();
+        this.sinceReport += 1;
+        if (this.sinceReport >= REPORT_EVERY) this.report();
+        if (this.sub) await this.explain().catch((problem) => problem.code === "lost" || console.warn(problem.message));
+    }
+
+    showReceived(received) {
+        const bySID = new Map(received.map((one) => [this.receiving?.tracks.get(one.mid), one]));
+        for (const { track, tile, choice } of this.roster.videos()) {
+            const one = bySID.get(track.sid);
+            if (one) tile?.setFigures(this.figures.received(one));
+            const isExpected = !track.muted && !choice.hidden && choice.size !== "paused";
+            const seconds = this.figures.still(track.sid, one?.framesDecoded ?? 0, { isExpected, source: track.source });
+            tile?.setStill(seconds ? `No frames for ${seconds} s` : "");
+        }
+    }
+
+    showSent(sent) {
+        if (!this.media?.videoTrack || !this.ownTile) return;
+        const isBroken = BROKEN.has(this.pub?.connectionState);
+        const figures = this.figures.sent(sent), limit = this.limits.look(sent, this.ownSender?.getParameters().encodings ?? []);
+        const isReported = this.joined && !isBroken && !this.muted.video;
+        this.ownTile.setFigures(isReported ? figures : {});
+        this.ownTile.setLimit(isReported ? limit : { reason: "", text: "" });
+        this.ownTile.setStill(isBroken ? "Not sent" : "");
+    }
+
+    get ownMid() { return this.publishing?.sent.get(this.media?.videoTrack)?.transceiver.mid; }
+    get ownSender() { return this.publishing?.sent.get(this.media?.videoTrack)?.transceiver.sender; }
+
+    // MARK: Life
+
+    close() {
+        clearInterval(this.timer);
+        this.screen?.stop();
+        this.ownTile?.remove();
+    }
+
+    /** Reports freezes of what is played, where they have changed since the last report. */
+    report() {
+        this.sinceReport = 0;
+        const tracks = this.received.map((one) => ({ ...one, track: this.receiving?.tracks.get(one.mid) }))
+            .filter((one) => one.kind === "video" && one.track && one.totalFreezesDuration !== null)
+            .map(({ track, freezeCount, totalFreezesDuration }) => ({ track, freezeCount, totalFreezesDuration }));
+        const text = JSON.stringify(tracks);
+        if (!tracks.length || text === this.reported) return;
+        this.reported = text;
+        this.signal.request("report", { tracks }).catch(() => { this.reported = ""; });
+    }
+
+    leave() {
+        if (this.joined) this.report();
+        this.room.leave();
+    }
+}
+
+/** What is asked of the server for a chosen size. */
+function layer(size, tile, track) {
+    switch (size) {
+    case "fit": return fitting(tile.pixelHeight, track.height);
+    case "best": return {};
+    case "paused": return { paused: true };
+    default: return { spatial: Number(size) };
+    }
+}
+
+/** The preference for a tile of so many pixels: rounded up, so that a window that grows a little changes nothing. */
+function fitting(pixels, height) {
+    const wanted = [180, 360, 540, 720, 1080].find((step) => step >= pixels);
+    return wanted && wanted < (height ?? 0) ? { height: wanted } : {};
+}

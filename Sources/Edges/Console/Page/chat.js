@@ -1,0 +1,234 @@
+// Chat and files beside the floor: messages of the topic "chat", and files of the module (martlet.js). Whatever comes from others is shown as text.
+
+import { bytes, element, make } from "./elements.js";
+
+const TOPIC = "chat";
+/** A file is kept in memory on both sides, and the server carries half a megabyte per second of one participant: this is most of a minute. */
+export const MAX_FILE_BYTES = 25_000_000;
+/** Received files together; more are declined, so that nobody fills this page's memory. */
+const MAX_KEPT_BYTES = 4 * MAX_FILE_BYTES;
+/** Lines that are kept; the oldest go first. */
+const MAX_LINES = 500;
+
+export class Chat {
+    /** `call()` is the stay, or null. */
+    constructor(call) {
+        this.call = call;
+        this.unread = 0;
+        this.kept = 0; // bytes of received files
+        this.links = []; // addresses of what can be downloaded
+        this.transfers = new Set(); // of what is being sent: AbortController
+        element("chat-open").onclick = () => this.setOpen(element("chat").hidden);
+        element("chat-close").onclick = () => this.setOpen(false);
+        element("chat").onkeydown = ({ key }) => { if (key === "Escape") this.setOpen(false); };
+        element("chat-form").onsubmit = (event) => {
+            event.preventDefault();
+            this.sendText();
+        };
+        element("chat-pick").onclick = () => element("chat-file").click();
+        element("chat-file").onchange = ({ target }) => {
+            this.sendFiles([...target.files]);
+            target.value = ""; // The same file may be picked again.
+        };
+        this.takeDrops(element("room"));
+    }
+
+    takeDrops(area) {
+        const isFile = (event) => event.dataTransfer?.types.includes("Files") && this.maySend;
+        area.ondragover = (event) => {
+            if (!isFile(event)) return;
+            event.preventDefault();
+            area.classList.add("dropping");
+        };
+        area.ondragleave = (event) => { if (!area.contains(event.relatedTarget)) area.classList.remove("dropping"); };
+        area.ondrop = (event) => {
+            area.classList.remove("dropping");
+            if (!isFile(event)) return;
+            event.preventDefault();
+            this.setOpen(true);
+            this.sendFiles([...event.dataTransfer.files]);
+        };
+    }
+
+    setOpen(isOpen) {
+        element("chat").hidden = !isOpen;
+        element("chat-open").setAttribute("aria-expanded", String(isOpen));
+        if (isOpen) {
+            this.setUnread(0);
+            this.scroll();
+            element("chat-text").focus();
+        } else element("chat-open").focus();
+    }
+
+    setUnread(count) {
+        this.unread = count;
+        element("chat-unread").textContent = count > 99 ? "99+" : count || "";
+        element("chat-open").title = count ? `${count} unread ${count === 1 ? "message" : "messages"}` : "";
+    }
+
+    /** Whether the token lets one send; the room's rules may still refuse it. */
+    get maySend() { return this.call()?.self?.permissions.canPublishData ?? false; }
+
+    /** A stay began, or began afresh. */
+    start() {
+        const { maySend } = this;
+        for (const id of ["chat-text", "chat-pick", "chat-send"]) element(id).disabled = !maySend;
+        element("chat-text").placeholder = maySend ? "Message to everybody" : "You may only read here";
+    }
+
+    /** The stay ended: what was said is not for the next one. */
+    clear() {
+        for (const transfer of this.transfers) transfer.abort();
+        for (const link of this.links) URL.revokeObjectURL(link);
+        Object.assign(this, { kept: 0, links: [] });
+        element("chat-log").replaceChildren();
+        element("chat-problem").textContent = "";
+        element("chat").hidden = true;
+        element("chat-open").setAttribute("aria-expanded", "false");
+        this.setUnread(0);
+    }
+
+    complain(text) {
+        element("chat-problem").textContent = text;
+        this.scroll(); // The log became shorter: its last line stays in sight.
+    }
+
+    // MARK: Messages
+
+    async sendText() {
+        const text = element("chat-text").value.trim();
+        if (!text) return;
+        this.complain("");
+        try {
+            await this.call().room.send(text, { topic: TOPIC });
+        } catch (problem) {
+            return this.complain(problem.message); // What was written stays in the field.
+        }
+        element("chat-text").value = "";
+        this.add(this.line("You", true, make("p", "", text)));
+    }
+
+    /** A message of anybody; those of other topics are not for people. */
+    received({ topic, text, participant, identity }) {
+        if (topic !== TOPIC || text === undefined) return;
+        this.add(this.line(nameOf(participant, identity), false, make("p", "", text)));
+        this.note();
+    }
+
+    /** The server delivered nothing, and says why. */
+    refused({ message }) { this.complain(message); }
+
+    // MARK: Files
+
+    sendFiles(files) {
+        this.complain("");
+        for (const file of files) {
+            if (file.size > MAX_FILE_BYTES) {
+                this.complain(`“${file.name}” has ${bytes(file.size)}. A file may have at most ${bytes(MAX_FILE_BYTES)}; nothing was sent.`);
+            } else this.sendFile(file);
+        }
+    }
+
+    async sendFile(file) {
+        const entry = new FileEntry(file.name, file.size), transfer = new AbortController();
+        entry.offerEnd("Cancel", () => transfer.abort());
+        this.transfers.add(transfer);
+        this.add(this.line("You", true, entry.element));
+        entry.say("Waiting for the others…");
+        try {
+            const { receivers } = await this.call().room.sendFile(file, { signal: transfer.signal, onProgress: (done) => entry.progress(done) });
+            entry.finish(receivers === 1 ? "Received by 1 person" : `Received by ${receivers} people`);
+        } catch (problem) {
+            entry.fail(problem.message);
+        }
+        this.transfers.delete(transfer);
+    }
+
+    /** Somebody sends a file: it is received at once, for it may be small, and is worth a word only when it is there. */
+    async offered({ file, participant }) {
+        if (this.kept + file.size > MAX_KEPT_BYTES) {
+            file.decline("too_large");
+            return this.complain(`“${file.name}” was declined: this page keeps at most ${bytes(MAX_KEPT_BYTES)} of files.`);
+        }
+        this.kept += file.size;
+        const entry = new FileEntry(file.name, file.size);
+        entry.offerEnd("Decline", () => file.decline());
+        this.add(this.line(nameOf(participant), false, entry.element));
+        this.note();
+        try {
+            const content = await file.accept({ onProgress: (done) => entry.progress(done) });
+            // As bytes: a page or a picture with scripts would be run where a browser shows it.
+            const link = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
+            this.links.push(link);
+            entry.finish("", link);
+        } catch (problem) {
+            this.kept -= file.size;
+            entry.fail(problem.message);
+        }
+    }
+
+    // MARK: The log
+
+    line(name, isOwn, content) {
+        const item = make("li", isOwn ? "own" : "");
+        const head = make("p", "head");
+        head.append(make("bdi", "", name), make("time", "", new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })));
+        item.append(head, content);
+        return item;
+    }
+
+    add(item) {
+        const log = element("chat-log");
+        log.append(item);
+        if (log.childElementCount > MAX_LINES) log.firstElementChild.remove();
+        this.scroll();
+    }
+
+    note() { if (element("chat").hidden) this.setUnread(this.unread + 1); }
+
+    scroll() { element("chat-log").scrollTop = element("chat-log").scrollHeight; }
+}
+
+function nameOf(participant, identity) { return participant?.name || participant?.identity || identity || "The server"; }
+
+/** A file in the log: its name and size, how far it is, what can be done. */
+class FileEntry {
+    constructor(name, size) {
+        this.name = name;
+        this.size = size;
+        this.element = make("div", "file");
+        this.bar = Object.assign(document.createElement("progress"), { max: Math.max(size, 1), value: 0 });
+        this.bar.setAttribute("aria-label", `Progress of ${name}`);
+        this.state = make("span", "state");
+        this.actions = make("span", "actions");
+        this.element.append(make("bdi", "name", name), this.bar, this.state, this.actions);
+        this.say("");
+    }
+
+    offerEnd(label, action) {
+        const button = make("button", "button small", label);
+        button.type = "button";
+        button.onclick = action;
+        this.actions.replaceChildren(button);
+    }
+
+    say(text) { this.state.textContent = [bytes(this.size), text].filter(Boolean).join(" · "); }
+
+    progress(done) {
+        this.bar.value = done;
+        this.state.textContent = `${bytes(done)} of ${bytes(this.size)}`;
+    }
+
+    finish(text, link) {
+        this.bar.remove();
+        this.say(text);
+        this.actions.replaceChildren(...(link ? [Object.assign(make("a", "button small", "Download"), { href: link, download: this.name })] : []));
+    }
+
+    fail(text) {
+        this.element.classList.add("failed");
+        this.bar.remove();
+        this.say(text);
+        this.actions.replaceChildren();
+    }
+}

@@ -1,0 +1,51 @@
+"""Chat and files on the console page."""
+import asyncio
+
+from support.chromium import chromium, join_by_form, open_room, until
+from support.tokens import token
+
+LOG = "document.querySelector('#chat-log').innerText"
+
+
+def test_people_chat_and_send_files_whatever_they_publish(development_server, tmp_path):
+    """A member without a peer connection chats, too; what is unread is counted; texts and names are text; a file arrives byte for byte, one over the limit is refused."""
+    server = development_server
+    content = bytes((i * 31) & 255 for i in range(300_000))
+    small, large = tmp_path / "<b>notes.html", tmp_path / "film.mp4"
+    small.write_bytes(content)
+    with large.open("wb") as file:
+        file.truncate(30_000_000)
+
+    async def run():
+        async with chromium() as browser:
+            ada = await join_by_form(browser, server, "chat", "Ada <i>")
+            bob = await join_by_form(browser, server, "chat", "Bob", send="nothing")
+            await until(ada, "martlet.room.room.participants.size === 1")
+            await bob.click("#chat-open")
+            await bob.fill("#chat-text", "<img src=x onerror=alert(1)> Hello")
+            await bob.press("#chat-text", "Enter")
+            await until(ada, "document.querySelector('#chat-unread').textContent === '1'")
+            assert await ada.is_hidden("#chat") and "Hello" in await bob.evaluate(LOG)
+            await ada.click("#chat-open")
+            await until(ada, "document.querySelector('#chat-unread').textContent === ''")
+            assert await ada.evaluate("document.querySelector('#chat-log li p:last-child').textContent") == "<img src=x onerror=alert(1)> Hello"
+            assert await ada.evaluate("document.querySelectorAll('#chat-log img').length") == 0
+            await ada.set_input_files("#chat-file", small)
+            await until(bob, "document.querySelector('#chat-log .file a') !== null", 15)
+            await until(ada, f"{LOG}.includes('Received by 1 person')")
+            assert "Ada <i>" in await bob.evaluate(LOG) and "300 kB" in await bob.evaluate(LOG)
+            async with bob.expect_download() as download:
+                await bob.click("#chat-log .file a")
+            file = await download.value
+            assert (tmp_path / "got").write_bytes(content) and (await file.path()).read_bytes() == content
+            await ada.set_input_files("#chat-file", large)
+            problem = "“film.mp4” has 30.0 MB. A file may have at most 25.0 MB; nothing was sent."
+            await until(ada, f"document.querySelector('#chat-problem').textContent === '{problem}'")
+            await bob.click("#chat-close")
+            assert await bob.evaluate("document.activeElement.id") == "chat-open"
+            mute = await open_room(browser, server, "chat", "mute", send="nothing", token=token("mute", "chat", canPublishData=False))
+            await mute.click("#chat-open")
+            assert await mute.is_disabled("#chat-text") and await mute.is_disabled("#chat-pick")
+            assert not ada.problems and not bob.problems and not mute.problems
+
+    asyncio.run(run())

@@ -1,0 +1,267 @@
+"""/martlet.js, the module for web apps: two browsers that use nothing else, and the examples of its page."""
+import asyncio
+import hashlib
+import json
+
+from support.chromium import chromium, until
+from support.firefox import firefox
+from support.signalling import signal
+from support.tokens import token
+
+# An app: joins, publishes a drawn video, keeps what it gets. It is a page of the server only so that it has an origin.
+APP = r"""
+window.app = {
+    got: [], files: [], events: [],
+    async join(url, token, name, options) {
+        const { Room } = await import("/martlet.js");
+        const room = this.room = new Room(url, token, options);
+        room.on("data", ({ bytes, ...rest }) => this.got.push({ ...rest, participant: rest.participant?.identity, bytes: bytes && [...bytes] }));
+        room.on("stateChanged", ({ state }) => this.events.push(state));
+        room.on("trackSubscribed", ({ publication }) => { if (publication.kind === "video") document.body.append(publication.attach()); });
+        room.on("file", async ({ file, participant }) => {
+            const digest = await crypto.subtle.digest("SHA-256", await (await file.accept()).arrayBuffer());
+            this.files.push({ name: file.name, size: file.size, from: participant.identity, digest: hex(new Uint8Array(digest)) });
+        });
+        await room.connect();
+        const pen = Object.assign(document.createElement("canvas"), { width: 320, height: 180 }).getContext("2d");
+        let n = 0;
+        setInterval(() => { pen.fillStyle = `hsl(${n++ * 7} 80% 50%)`; pen.fillRect(0, 0, 320, 180); }, 66);
+        const publication = await room.publish(pen.canvas.captureStream(15).getVideoTracks()[0], { name: "drawing" });
+        return publication.sid;
+    },
+    // Frames decoded and packets lost of the others' videos.
+    async video() {
+        const sum = { frames: 0, lost: 0 };
+        (await this.room.receiving.connection?.getStats())?.forEach((one) => {
+            if (one.type === "inbound-rtp" && one.kind === "video") { sum.frames += one.framesDecoded; sum.lost += one.packetsLost; }
+        });
+        return sum;
+    },
+    async sendFile(size, seed) {
+        const content = Uint8Array.from({ length: size }, (_, i) => (i * 31 + (i >> 8) + seed) & 255);
+        let last = 0, isSteady = true;
+        const done = await this.room.sendFile(new File([content], "../\u202Egnp.data"), { onProgress: (bytes) => { isSteady &&= bytes >= last; last = bytes; } });
+        return { ...done, isSteady };
+    },
+};
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+0
+"""
+FILE_BYTES = 5_000_000
+
+
+def digest(size, seed):
+    return hashlib.sha256(bytes((i * 31 + (i >> 8) + seed) & 255 for i in range(size))).hexdigest()
+
+
+class Page:
+    """One face for a page of Chromium and one of Firefox."""
+
+    def __init__(self, page):
+        self.page = page
+
+    async def run(self, expression):
+        return await self.page.evaluate(expression)
+
+    async def wait(self, expression, timeout_s=20):
+        if hasattr(self.page, "wait_for"):
+            await self.page.wait_for(expression, timeout_s)
+        else:
+            await until(self.page, expression, timeout_s)
+
+
+async def members(browser, fox, server, room):
+    ada = await browser.new_page(bypass_csp=True)
+    ada.problems = []
+    ada.on("pageerror", lambda error: ada.problems.append(str(error)))
+    await ada.goto(server.url + "/examples")
+    await ada.evaluate(APP)
+    await fox.open(server.url + "/examples")
+    await fox.run(APP)
+    pages = Page(ada), Page(fox)
+    for page, name, url in zip(pages, ("ada", "fox"), (server.url.replace("http", "ws", 1), "")):
+        sid = await page.run(f"app.join({url!r}, {token(name, room)!r}, {name!r}, {{ room: {room!r} }})")
+        assert sid.startswith("TR_"), sid
+    return pages
+
+
+async def data_of_each_kind(ada, fox, socket):
+    await ada.wait("app.room.channels.open.get('reliable')?.readyState === 'open' && app.room.channels.open.get('lossy')?.readyState === 'open'")
+    await fox.wait("app.room.channels.open.get('lossy')?.readyState === 'open'")
+    for page, other, name in ((ada, fox, "ada"), (fox, ada, "fox")):
+        await page.run("app.room.send('Grüße 👋', { topic: 'chat' })")
+        await page.run("app.room.send(new Uint8Array([1, 2, 255]), { topic: 'bytes', to: [...app.room.participants.values()].map((one) => one.identity) })")
+        await page.run("app.room.send(new Uint16Array([513]), { topic: 'lossy', reliable: false })")
+        for topic, content in (("chat", "m.text === 'Grüße 👋'"), ("bytes", "m.bytes?.join() === '1,2,255'"), ("lossy", "m.bytes?.join() === '1,2'")):
+            await other.wait(f"app.got.some((m) => m.topic === '{topic}' && m.participant === '{name}' && {content})")
+    # A member without a peer connection sends and receives by its socket.
+    await socket.wait_for("data", topic="chat", identity="ada")
+    reply, _ = await socket.request("data", topic="socket", bytes="AQID")
+    assert reply["type"] == "ok"
+    await fox.wait("app.got.some((m) => m.topic === 'socket' && m.bytes.join() === '1,2,3')")
+    too_long = await ada.run("app.room.send('x'.repeat(70000)).then(() => '', ({ name, code }) => `${name} ${code}`)")
+    assert too_long == "MartletError too_large"
+
+
+def test_two_browsers_that_use_only_the_module_exchange_video_data_and_files_and_resume(development_server):
+    """Video, every kind of message, and a file of 5 MB each way whose digests agree; a killed socket is resumed while video goes on without loss."""
+    server = development_server
+
+    async def run():
+        async with chromium() as browser, firefox() as fox_browser, signal(server, token("ws", "module"), room="module") as socket:
+            ada, fox = await members(browser, fox_browser, server, "module")
+            for page in (ada, fox):
+                await page.wait("app.video().then(({ frames }) => frames > 15)")
+                assert await page.run("[...document.querySelectorAll('article ~ video, body > video')].length") == 1
+            await data_of_each_kind(ada, fox, socket)
+
+            started = asyncio.get_running_loop().time()
+            # The socket's member cannot answer: whoever does is sent the file.
+            for page, seed in ((ada, 1), (fox, 2)):
+                await page.run(f"void (app.sent = app.sendFile({FILE_BYTES}, {seed}))")
+            for page, seed, name in ((ada, 2, "fox"), (fox, 1, "ada")):
+                await page.wait("app.files.length === 1", 40)
+                assert await page.run("app.files[0]") == {"name": ".._gnp.data", "size": FILE_BYTES, "from": name, "digest": digest(FILE_BYTES, seed)}
+                assert await page.run("app.sent") == {"receivers": 1, "isSteady": True}
+            print(f"figures: {FILE_BYTES} bytes each way in {asyncio.get_running_loop().time() - started:.1f} s")
+
+            for page in (ada, fox):
+                session, before = await page.run("app.room.signal.session"), await page.run("app.video()")
+                await page.run("app.kept = app.room.receiving.connection, app.room.signal.socket.close(), 0")
+                await page.wait("app.events.slice(-2).join() === 'reconnecting,connected'")
+                await page.wait(f"app.video().then(({{ frames }}) => frames > {before['frames']} + 15)")
+                assert await page.run("app.room.signal.session") == session and await page.run("app.kept === app.room.receiving.connection")
+                assert (await page.run("app.video()"))["lost"] <= before["lost"]
+            await ada.run("app.room.leave()")
+            await fox.wait("app.room.participants.size === 1 && document.querySelectorAll('body > video').length === 0")
+            assert not ada.page.problems
+
+    asyncio.run(run())
+
+
+def test_chunks_of_a_file_are_read_as_they_were_written_and_put_together_in_order(development_server):
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            found = await page.evaluate("""import("/martlet/files.js").then(({ Assembly, chunkOf, readChunk }) => {
+                const id = Uint8Array.from({ length: 16 }, (_, i) => i), content = new Uint8Array([7, 8, 9]);
+                const { offset, ...rest } = readChunk(chunkOf(id, 2 ** 40 + 3, content));
+                const file = new Assembly(5);
+                // The next, one after a gap, the same again, one that is too long, the last.
+                const taken = [[0, 3], [4, 1], [0, 3], [3, 3], [3, 2]].map(([at, length]) => file.add(at, new Uint8Array(length)));
+                return { offset, id: rest.id, content: [...rest.content], short: readChunk(new Uint8Array(24)), taken, isComplete: file.isComplete, empty: new Assembly(0).isComplete };
+            })""")
+            assert found == {"offset": 2**40 + 3, "id": "000102030405060708090a0b0c0d0e0f", "content": [7, 8, 9], "short": None,
+                             "taken": [True, False, False, False, True], "isComplete": True, "empty": True}
+
+    asyncio.run(run())
+
+
+# Members of a room without a server: C loses its fourth chunk once, D accepts small files only. Timers run fifty times as fast.
+TRANSFERS = """import("/martlet/files.js").then(async ({ FileExchange, chunkOf, FILE_TOPIC }) => {
+    const real = window.setTimeout;
+    window.setTimeout = (work, milliseconds) => real(work, milliseconds / 50);
+    const members = {}, ends = [];
+    let chunks = 0;
+    const add = (sid, limit, onFile) => {
+        const send = async (content, { topic, to }) => {
+            await null;
+            for (const [other, exchange] of Object.entries(members)) {
+                if (other === sid || (to && !to.includes(other))) continue;
+                if (typeof content !== "string" && other === "C" && ++chunks === 4) continue;
+                exchange.receive({ from: sid, topic, ...(typeof content === "string" ? { text: content } : { bytes: content }) });
+            }
+        };
+        members[sid] = new FileExchange({ send, onFile, limit: () => limit });
+    };
+    const keep = (file) => file.accept().then((blob) => blob.arrayBuffer(), ({ code }) => code).then((end) => ends.push(end));
+    add("A", 0, () => {});
+    for (const sid of "BC") add(sid, 10_000_000, keep);
+    add("D", 10, keep);
+    const content = crypto.getRandomValues(new Uint8Array(60_000)), file = new File(Array(20).fill(content), "many");
+    const whole = new Uint8Array(await file.arrayBuffer());
+    const code = (work) => work.then(() => "", (problem) => problem.code);
+    const isWhole = (end) => end instanceof ArrayBuffer && new Uint8Array(end).every((byte, at) => byte === whole[at]) && end.byteLength === whole.length;
+    const sending = members.A.sendFile(file, {}, ["B", "C", "D"]);
+    await new Promise((resolve) => real(resolve, 0));
+    const [id] = members.B.receiving.keys();
+    const forged = Uint8Array.from(id.match(/../g), (digits) => parseInt(digits, 16));
+    members.B.receive({ from: "E", topic: FILE_TOPIC, bytes: chunkOf(forged, 0, new Uint8Array(9)) });
+    members.B.receive({ from: "E", topic: FILE_TOPIC, text: JSON.stringify({ file: id, state: "cancelled" }) });
+    // What arrived is read a moment later.
+    const ended = async (count) => {
+        while (ends.length < count) await new Promise((resolve) => real(resolve, 10));
+        return ends.splice(0);
+    };
+    const found = { sent: await sending, whole: (await ended(2)).map(isWhole), chunks };
+    found.tooLarge = await code(members.A.sendFile(file, { to: ["D"] }, ["D"]));
+    found.silent = await code(members.A.sendFile(file, { to: ["E"], acceptWithin: 50 }, ["E"]));
+    const stop = new AbortController();
+    const cancelled = code(members.A.sendFile(file, { to: ["B"], signal: stop.signal, onProgress: () => stop.abort() }, ["B"]));
+    found.cancelled = [await cancelled, (await ended(1)).join()];
+    const left = code(members.A.sendFile(file, { to: ["B"], onProgress: (bytes) => { if (bytes) { members.B.left("A"); members.A.left("B"); } } }, ["B"]));
+    found.left = [await left, (await ended(1)).join()];
+    members.B.receive({ from: "E", topic: FILE_TOPIC, text: "no JSON" });
+    members.B.receive({ from: "E", topic: FILE_TOPIC, text: '{"file":"x","state":"offered","size":-1}' });
+    return found;
+})"""
+
+
+def test_a_file_reaches_all_who_accept_it_and_whoever_loses_a_chunk(development_server):
+    """Loss is repaired, strangers change nothing, and each way to end has its code."""
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(bypass_csp=True)
+            await page.goto(development_server.url + "/examples")
+            found = await page.evaluate(TRANSFERS)
+            assert found["sent"] == {"receivers": 2} and found["whole"] == [True, True], found
+            assert found["chunks"] > 1_200_000 / 32_768 + 1, "chunks were sent again"
+            assert found["tooLarge"] == "too_large" and found["silent"] == "file_not_accepted", found
+            assert found["cancelled"] == ["file_cancelled", "file_cancelled"] and found["left"] == ["file_incomplete", "file_incomplete"], found
+
+    asyncio.run(run())
+
+
+def test_the_example_of_40_lines_works_as_it_stands_on_the_page_and_so_do_the_others(development_server):
+    """Copied from the page into an empty page, and run by the page's own button; then every other example, in their order."""
+    server = development_server
+
+    async def run():
+        async with chromium() as browser:
+            page = await browser.new_page(viewport={"width": 1100, "height": 900}, bypass_csp=True)
+            problems = []
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            await page.goto(server.url + "/examples")
+            await until(page, "document.querySelector('#example-code').textContent !== ''")
+            code = await page.evaluate("document.querySelector('#example-code').textContent")
+            assert len(code.splitlines()) <= 40
+            copy = await browser.new_page(bypass_csp=True)
+            copy.on("pageerror", lambda error: problems.append(str(error)))
+            await copy.goto(server.url + "/examples")
+            await copy.evaluate("document.body.replaceChildren()")
+            await copy.add_script_tag(content=code, type="module")
+            await page.click("#example-run")
+            moves = "[...document.querySelectorAll('video')].filter((one) => one.getVideoPlaybackQuality().totalVideoFrames > 15).length === 2"
+            for one in (page, copy):
+                await until(one, moves, 20)
+            await copy.fill("input", "Good morning")
+            await copy.press("input", "Enter")
+            await until(page, "/guest-.*: Good morning/.test(document.querySelector('#example').textContent)")
+            # The others have a `room`, and a screen that needs no person.
+            await page.evaluate(f"""import("/martlet.js").then(async ({{ connect }}) => {{
+                window.room = await connect("", {json.dumps(token("reader", "example"))});
+                const screen = document.createElement("canvas");
+                screen.getContext("2d");
+                navigator.mediaDevices.getDisplayMedia = async () => screen.captureStream(1);
+            }})""")
+            count = await page.evaluate("document.querySelectorAll('pre.snippet').length")
+            for index in range(count):
+                done = await page.evaluate(f"""(async () => {{
+                    const text = document.querySelectorAll("pre.snippet")[{index}].textContent.replace(/import (\\{{[^}}]*\\}}) from ("[^"]*")/g, "const $1 = await import($2)");
+                    await new Function(`return (async () => {{ ${{text}}\n}})()`)();
+                }})().then(() => "", (problem) => String(problem.stack))""")
+                assert done == "", (index, done)
+            assert count >= 9 and not problems, problems
+
+    asyncio.run(run())
