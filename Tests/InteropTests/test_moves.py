@@ -4,7 +4,7 @@ import time
 
 from conftest import running
 from support import livekit_sdk
-from support.chromium import chromium
+from support.chromium import chromium, open_room, until, wait_for_video
 from support.livekit_sdk import GREEN, RED, Client
 from support.raw_page import raw_member
 from support.tokens import KEY, SECRET
@@ -61,6 +61,15 @@ def test_I8_a_participant_moves_to_another_room_and_its_picture_with_it():
             assert states == ["connected", "connected"], states
             assert await ada.evaluate("[raw.pub.connectionState, raw.sub.connectionState]") == ["connected", "connected"]
             assert (await ada.evaluate("raw.request('ping')"))["type"] == "pong"
+
+            # The console's page, which uses the module: it shows the other room, and who is there.
+            eve = await open_room(browser, server, "hall", "eve")
+            await wait_for_video(eve)
+            assert server.api("POST", "/v1/rooms/hall/participants/eve/move", {"room": "booth"})[0] == 200
+            await until(eve, "document.getElementById('room-title').textContent === 'booth'")
+            await until(eve, "[...martlet.room.participants.values()].map((one) => one.identity).sort().join() === 'ada,carl'")
+            await wait_for_video(eve, 2)
+            assert eve.problems == []
 
             assert server.api("POST", "/v1/rooms/booth/participants/ada/move", {"room": "hall"})[0] == 200
             await more_frames(bob, 10, "bob sees ada again")

@@ -66,6 +66,10 @@ export class Call {
         const listeners = {
             joined: ({ reply }) => this.enter(reply),
             stateChanged: ({ state, cause }) => handlers.onState(state === "reconnecting" ? "connecting" : state, cause),
+            moved: (event) => {
+                this.enter(event);
+                handlers.onProblem(`You were moved to the room ${event.room.name}.`);
+            },
             suspended: ({ seconds }) => handlers.onSuspended(seconds),
             waitingForApproval: () => handlers.onGuest(),
             closed: ({ error }) => {
@@ -107,7 +111,7 @@ export class Call {
     /** An event as the server sends it: tests send their own. */
     handle(event) { this.room.handle(event); }
 
-    /** A fresh session: everything of an older one is void. */
+    /** A fresh session, or another room: everything of the one before is void. */
     enter({ room, participant, guests = [], migrate = null }) {
         const { handlers, media } = this;
         this.reported = "";

@@ -79,6 +79,13 @@ export class Receiving {
         this.signal.request("view", { track: sid, ...preferences }).catch(() => this.views.delete(sid));
     }
 
+    /** What was received ends; the connection stays for what comes. */
+    forget() {
+        this.tracks.clear();
+        this.views.clear();
+        this.showAll();
+    }
+
     /** The connection is gone; another may come. */
     reset() {
         this.connection?.close();

@@ -200,6 +200,7 @@ export class Room extends EventTarget {
         if (this.people.handle(event)) return;
         switch (event.type) {
         case "room": this.info = event.room; break;
+        case "moved": return this.moved(event);
         case "layerDemand": this.publishing?.demandChanged(event.track, event.layers); break;
         case "connection": this.connectionChanged(event); break;
         case "publicationRefused": return this.fire(event.type, { ...event, publication: this.onSection(event) });
@@ -214,6 +215,17 @@ export class Room extends EventTarget {
         if (event.type === "ended") this.ended(event);
         // Listeners come first: what they prefer to see is told ahead of the answer.
         if (event.type === "offer") this.receiving.take(event);
+    }
+
+    /** An operator moved one to another room. Connections and what one publishes go on; the others are other people, and come on the same connection. */
+    moved(event) {
+        this.files.stop(new MartletError("moved", "You were moved to another room."));
+        this.receiving.forget();
+        this.people.clear("moved");
+        this.info = event.room;
+        this.people.start(this, event);
+        this.fire("moved", event);
+        this.people.introduce();
     }
 
     ended({ reason, message }) {
