@@ -4,7 +4,7 @@ import json
 
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 
-import support.aiortc_client  # noqa: F401  (lets aioice use loopback)
+from support.aiortc_client import MovingPicture  # lets aioice use loopback, too
 from support.chromium import chromium, until
 from support.firefox import firefox
 from support.raw_page import SCRIPT, raw_member
@@ -86,6 +86,45 @@ class Aiortc:
             if isinstance(data, bytes):
                 length = int.from_bytes(data[:2], "big")
                 yield json.loads(data[2:2 + length]), data[2 + length:]
+
+
+async def plain_session(server, path, name, *, video):
+    """A WHIP or WHEP session with a data section; its channel, what arrives on it, and its connection."""
+    pc, got = RTCPeerConnection(RTCConfiguration(iceServers=[])), asyncio.Queue()
+    channel = pc.createDataChannel("reliable")
+    opened = asyncio.get_running_loop().create_future()
+    channel.on("open", lambda: opened.set_result(True))
+    channel.on("message", got.put_nowait)
+    if video:
+        pc.addTrack(MovingPicture())
+    else:
+        pc.addTransceiver("video", direction="recvonly")
+    await pc.setLocalDescription(await pc.createOffer())
+    headers = {"Authorization": f"Bearer {token(name, 'plain')}", "Content-Type": "application/sdp"}
+    status, _, text = await asyncio.to_thread(server.request, "POST", path, pc.localDescription.sdp, headers)
+    assert status == 201, text
+    await pc.setRemoteDescription(RTCSessionDescription(text, "answer"))
+    await asyncio.wait_for(opened, 10)
+    return channel, got, pc
+
+
+def test_whip_and_whep_sessions_with_a_data_section_exchange_messages(server):
+    async def run():
+        encoder, told, sending = await plain_session(server, "/whip/plain", "cam", video=True)
+        player, heard, playing = await plain_session(server, "/whep/plain", "tv", video=False)
+        async with signal(server, token("ada", "plain"), room="plain") as ada:
+            encoder.send(json.dumps({"topic": "score", "text": "1:0"}))
+            assert json.loads(await asyncio.wait_for(heard.get(), 5)) == {
+                "from": (await ada.wait_for("data", topic="score"))[1]["from"], "identity": "cam", "topic": "score", "text": "1:0"}
+            player.send(json.dumps({"topic": "vote", "text": "yes"}))
+            message = json.loads(await asyncio.wait_for(told.get(), 5))
+            assert (message["identity"], message["text"]) == ("tv", "yes"), message
+            assert server.api("POST", "/v1/rooms/plain/messages", {"topic": "end", "text": "thanks"})[0] < 300
+            for queue in (told, heard):
+                assert json.loads(await asyncio.wait_for(queue.get(), 5))["text"] == "thanks"
+        await asyncio.gather(sending.close(), playing.close())
+
+    asyncio.run(run())
 
 
 async def has(page, expression, timeout_s=15):

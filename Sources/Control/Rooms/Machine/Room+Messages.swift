@@ -30,11 +30,12 @@ extension Room {
                 .rateLimited, "more than \(context.limits.messagesPerSecond) messages per second",
                 retryAfter: .seconds(1))
         }
+        // Messages to nobody cost a look at the roster each, too.
+        roster.update(session) { $0.messages = limit }
         var message = message
         message.participant = member.info.sid
         message.identity = member.info.identity
         let receivers = try receivers(of: message, except: session)
-        roster.update(session) { $0.messages = limit }
         deliver(message, to: receivers, &turn)
     }
 
@@ -113,10 +114,13 @@ extension Room {
         turn.media(.acceptData(connection.peer, DataTransport(port: facts.sctpPort, longestMessage: longest)))
     }
 
-    /// A channel of a member may be used.
+    /// A channel of a member may be used. A WHIP session has no other way to ask for messages.
     mutating func channelOpened(_ peer: PeerID, _ label: String) {
         guard let owner = roster.owner(of: peer) else { return }
         roster.updateConnection(owner.connection, of: owner.session) { _ = $0.channels.insert(label) }
+        if roster[owner.session]?.options.isSignalled == false {
+            roster.update(owner.session) { $0.options.wantsMessages = true }
+        }
     }
 
     /// A channel of a member is closed. One that took messages too slowly gets none until it opens another, and is told.
