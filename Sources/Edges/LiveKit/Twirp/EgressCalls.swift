@@ -70,10 +70,13 @@ struct EgressCalls: Sendable {
         guard !wanted.identity.isEmpty else { throw TwirpError(.invalidArgument, "identity is missing") }
         if let refused = wanted.refused { throw Self.unavailable(refused) }
         let sources: Set<TrackSource> = wanted.isScreen ? [.screen, .screenAudio] : [.microphone, .camera]
-        return try await start(RecordingScope(participant: wanted.identity, sources: sources), in: wanted.room)
+        return try await start(
+            RecordingScope(participant: wanted.identity, sources: sources), in: wanted.room, of: wanted.identity)
     }
 
-    private func start(_ scope: RecordingScope, in room: String) async throws(TwirpError) -> HTTPResponse {
+    private func start(
+        _ scope: RecordingScope, in room: String, of identity: String? = nil
+    ) async throws(TwirpError) -> HTTPResponse {
         let info: RecordingInfo
         do throws(RoomError) {
             info = try await context.rooms.startRecording(scope, in: room)
@@ -81,7 +84,7 @@ struct EgressCalls: Sendable {
             throw TwirpError(error)
         }
         guard let summary = recorder[info.sid] else { throw Self.noSuchEgress }
-        return reply(summary)
+        return reply(EgressModel(summary, identity: identity))
     }
 
     private static func unavailable(_ what: String) -> TwirpError {
@@ -129,12 +132,12 @@ struct EgressCalls: Sendable {
         } catch {
             throw TwirpError(error)
         }
-        return reply(recorder[summary.sid] ?? summary, isEnding: true)
+        return reply(EgressModel(recorder[summary.sid] ?? summary, isEnding: true))
     }
 
-    private func reply(_ summary: RecordingSummary, isEnding: Bool = false) -> HTTPResponse {
+    private func reply(_ model: EgressModel) -> HTTPResponse {
         let arena = MessageArena()
-        return body.reply(arena, arena.egress(EgressModel(summary, isEnding: isEnding)))
+        return body.reply(arena, arena.egress(model))
     }
 
     private static let noSuchEgress = TwirpError(.notFound, "there is no such egress")

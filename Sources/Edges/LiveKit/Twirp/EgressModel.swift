@@ -18,10 +18,13 @@ struct EgressModel {
     /// Why it has failed; empty: it has not.
     let error: String
     let files: [File]
+    /// Whose tracks it has, where it has those of one participant; its sid before it has any.
+    let identity: String?
 
-    /// `isEnding`: its room has ended it, and its files are being finished.
-    init(_ summary: RecordingSummary, isEnding: Bool = false) {
+    /// `isEnding`: its room has ended it, and its files are being finished. `identity` is what the call that began it named.
+    init(_ summary: RecordingSummary, identity: String? = nil, isEnding: Bool = false) {
         self.summary = summary
+        self.identity = identity ?? summary.tracks.first?.identity ?? summary.participant
         let fault = summary.tracks.compactMap(\.fault).first
         switch summary.state {
         case .recording:
@@ -66,7 +69,7 @@ extension MessageArena {
             message.ended_at = (summary.endedAt ?? 0) * 1_000_000
             message.updated_at = (summary.endedAt ?? summary.startedAt) * 1_000_000
             message.error = text(model.error)
-            request(summary, &message)
+            request(model, &message)
             let files = model.files.map { self.file($0) }
             message.n_file_results = files.count
             message.file_results = list(files)
@@ -77,18 +80,19 @@ extension MessageArena {
     }
 
     /// What was asked for, in the form in which LiveKit's clients ask.
-    private func request(_ summary: RecordingSummary, _ message: inout Livekit__EgressInfo) {
+    private func request(_ model: EgressModel, _ message: inout Livekit__EgressInfo) {
+        let summary = model.summary
         if let track = summary.track {
             message.request_case = LIVEKIT__EGRESS_INFO__REQUEST_TRACK
             message.track = make(livekit__track_egress_request__init) {
                 $0.room_name = text(summary.room)
                 $0.track_id = text(track)
             }
-        } else if let participant = summary.participant {
+        } else if summary.participant != nil, let identity = model.identity {
             message.request_case = LIVEKIT__EGRESS_INFO__REQUEST_PARTICIPANT
             message.participant = make(livekit__participant_egress_request__init) {
                 $0.room_name = text(summary.room)
-                $0.identity = text(summary.tracks.first?.identity ?? participant)
+                $0.identity = text(identity)
                 $0.screen_share = summary.sources?.contains("screen") == true ? 1 : 0
             }
         } else {
