@@ -49,7 +49,7 @@ interop_count() { tail -1 "$logs/interop" 2>/dev/null | awk -v word="$1" '{ for 
 
 # Swift tests that compute for minutes in virtual time. Those with real sockets have real deadlines, so they do not share a process with these: its
 # threads are as many as the processors, and on a slower machine seventeen tests came too late once. What is not named here runs with the sockets.
-computing='^(ScenarioTests|SimulationTests|LoadGeneratorTests|FuzzTests|MediaEngineTests|ForwardingTests|CongestionControlTests'
+computing='^(ArchitectureTests|ScenarioTests|SimulationTests|LoadGeneratorTests|FuzzTests|MediaEngineTests|ForwardingTests|CongestionControlTests'
 computing+='|PeerTransportTests|DTLSTests|ICETests|SRTPTests|CryptographyTests|RecordingTests|MP4Tests|DataChannelsTests)\.'
 
 # How many Swift tests ended so: "✔ Test … passed after …", "✘ Test … failed after … with 3 issues.", "➜ Test … skipped". The words stand in titles
