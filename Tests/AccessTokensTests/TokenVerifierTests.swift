@@ -16,6 +16,7 @@ struct TokenVerifierTests {
         grant.canPublishSources = [.camera, .screenShareAudio]
         grant.hidden = true
         grant.roomAdmin = true
+        grant.roomRecord = true
         let claims = AccessClaims(
             apiKey: "key2", identity: "alice", name: "Alice \"Ä\" 🦅", metadata: "{\"a\":[1]}",
             expiresAt: Self.now + 60, notBefore: Self.now - 5, issuedAt: Self.now - 4, video: grant)
