@@ -239,6 +239,7 @@ extension Room {
         outdated.remove(session)
         announcement.becomesDue()
         if reason == .removed { waitingRoom.forget(member.info.identity) }
+        forgetPlayback(of: session, reason: reason, &turn)
         turn.effects.append(.sessionEnded(session, reason))
         turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
         if dominant.current == session { setDominant(nil, &turn) }
