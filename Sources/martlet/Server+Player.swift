@@ -32,7 +32,8 @@ extension Server {
             throw RoomError(.recordingNotFound, "there is no such recording")
         }
         guard summary.state != .recording else {
-            throw RoomError(.notPlayable, "the recording is in progress; end it before it is played (recording_in_progress)")
+            throw RoomError(
+                .notPlayable, "the recording is in progress; end it before it is played (recording_in_progress)")
         }
         if let name {
             guard let path = recorder.path(of: name, in: sid) else {
@@ -47,7 +48,7 @@ extension Server {
         else {
             throw RoomError(
                 .notPlayable,
-                "the recording has several participants, or several files of a kind; name one of its files (several_files)")
+                "the recording has several participants or several files of a kind; name one file (several_files)")
         }
         let files = tracks.map { $0.files[0] }
         // Only the sender's clock aligns audio and video, where both have it.

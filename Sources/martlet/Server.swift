@@ -101,7 +101,8 @@ struct Server {
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, recorder: recorder, player: player, webhooks: webhooks, traces: traces,
+            live: live, workers: workers, rooms: rooms, recorder: recorder, player: player, webhooks: webhooks,
+            traces: traces,
             tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             addresses: addresses, publicListener: publicListener,

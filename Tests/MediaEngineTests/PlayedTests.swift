@@ -54,7 +54,7 @@ struct PlayedTests {
         #expect(!harness.engine.takeEvents().contains(.peerEnded(Self.player, .iceTimeout)))
     }
 
-    @Test("A goodbye makes the track silent at once, packets end the silence, and a removed player's packets are dropped")
+    @Test("A goodbye makes a track silent at once, packets end that, and a removed player's are dropped")
     func goodbye() throws {
         let (harness, _) = try Self.room()
         var camera = VP8Encoder(ssrc: 0x100)

@@ -46,10 +46,11 @@ struct TrackPacketizerTests {
         var frames: [EncodedFrame] = []
         var last: UInt16?
         for (index, sample) in samples.enumerated() {
-            let list = try #require(
-                packets(&packetizer, sample, isSync: keyframes.contains(index), UInt32(index) * 3_000))
+            let made = packets(&packetizer, sample, isSync: keyframes.contains(index), UInt32(index) * 3_000)
+            let list = try #require(made)
             for (number, packet) in list.enumerated() {
-                let header = try #require(RTPHeader(packet.span.bytes))
+                let parsed = RTPHeader(packet.span.bytes)
+                let header = try #require(parsed)
                 #expect(packet.count <= 1_160 && header.ssrc == 0x1234 && header.payloadType == 96)
                 #expect(header.marker == (number == list.count - 1))
                 if let last { #expect(header.sequenceNumber == last &+ 1) }
@@ -80,31 +81,37 @@ struct TrackPacketizerTests {
         }
     }
 
-    @Test("The first packet of an IDR picture is a STAP-A with both sets; delimiters, filler and sets in the sample are left out")
+    @Test("An IDR picture begins with a STAP-A of both sets; delimiters, filler and sets in the sample are left out")
     func parameterSets() throws {
         var packetizer = try Self.packetizer(h264)
         let set: [UInt8] = [0x67, 66, 0xc0, 31, 9], picture: [UInt8] = [0x68, 7]
         let sample = Self.behindLengths([[9, 0xf0], set, picture, [12, 0xff], Self.unit(5, 30)])
-        let list = try #require(Self.packets(&packetizer, sample, isSync: true, 0))
+        let made = Self.packets(&packetizer, sample, isSync: true, 0)
+        let list = try #require(made)
         #expect(list.count == 2)
         #expect(Array(list[0][12...]) == [0x60 | 24, 0, 5] + set + [0, 2] + picture)
         #expect(Array(list[1][12...]) == Self.unit(5, 30))
         // They are in force from then on.
-        let next = try #require(Self.packets(&packetizer, Self.behindLengths([Self.unit(5, 9)]), isSync: true, 3_000))
+        let following = Self.packets(&packetizer, Self.behindLengths([Self.unit(5, 9)]), isSync: true, 3_000)
+        let next = try #require(following)
         #expect(Array(next[0][12...]) == Array(list[0][12...]))
     }
 
     @Test("Lengths that do not add up give no packets and use no sequence number")
     func brokenLengths() throws {
         var packetizer = try Self.packetizer(h264)
-        let before = try #require(Self.packets(&packetizer, Self.behindLengths([Self.unit(5, 9)]), isSync: true, 0))
+        let first = Self.packets(&packetizer, Self.behindLengths([Self.unit(5, 9)]), isSync: true, 0)
+        let before = try #require(first)
         for broken in [[0, 0, 0, 9, 1], [0, 0, 0, 0], [0, 0], [0xff, 0xff, 0xff, 0xff, 1], []] as [[UInt8]] {
-            #expect(Self.packets(&packetizer, broken, isSync: false, 0) == nil)
+            let none = Self.packets(&packetizer, broken, isSync: false, 0)
+            #expect(none == nil)
         }
-        let after = try #require(Self.packets(&packetizer, Self.behindLengths([Self.unit(1, 9)]), isSync: false, 0))
-        let last = try #require(RTPHeader(before[before.count - 1].span.bytes))
-        #expect(RTPHeader(after[0].span.bytes)?.sequenceNumber == last.sequenceNumber &+ 1)
+        let second = Self.packets(&packetizer, Self.behindLengths([Self.unit(1, 9)]), isSync: false, 0)
+        let after = try #require(second)
+        #expect(Self.sequence(after[0]) == Self.sequence(before[before.count - 1]) &+ 1)
     }
+
+    private static func sequence(_ packet: [UInt8]) -> UInt16 { UInt16(packet[2]) << 8 | UInt16(packet[3]) }
 
     @Test("VP8 and VP9 frames come back as they were", arguments: [Codec.vp8, .vp9])
     func vpFrames(codec: Codec) throws {
@@ -137,9 +144,13 @@ struct TrackPacketizerTests {
             ([0x12, 0x00] + sequenceHeader + frame, true, sequenceHeader + frame),
             ([0x12, 0x00] + small + obu(15, [0, 0]), false, small), (frame, true, sequenceHeader + frame),
         ] {
-            let list = try #require(Self.packets(&packetizer, sample, isSync: isSync, 0))
+            let made = Self.packets(&packetizer, sample, isSync: isSync, 0)
+            let list = try #require(made)
             #expect((list[0][12] & 0x08 != 0) == isSync, "N at the first packet of a sequence")
-            for packet in list { #expect(unit.append(packet.span.bytes.extracting(12..<packet.count))) }
+            for packet in list {
+                let isTaken = unit.append(packet.span.bytes.extracting(12..<packet.count))
+                #expect(isTaken)
+            }
             #expect(unit.bytes == expected)
             unit.beginNext()
         }
@@ -148,9 +159,11 @@ struct TrackPacketizerTests {
     @Test("Opus packets are sent as they are, one a packet")
     func opus() throws {
         var packetizer = try Self.packetizer(.opus)
-        let list = try #require(Self.packets(&packetizer, [0xfc, 1, 2], isSync: true, 960))
+        let made = Self.packets(&packetizer, [0xfc, 1, 2], isSync: true, 960)
+        let list = try #require(made)
         #expect(list.count == 1 && Array(list[0][12...]) == [0xfc, 1, 2] && list[0][1] == 96)
-        #expect(Self.packets(&packetizer, Self.bytes(1_300), isSync: true, 0) == nil)
+        let tooLong = Self.packets(&packetizer, Self.bytes(1_300), isSync: true, 0)
+        #expect(tooLong == nil)
     }
 
     @Test("Sender reports come once a second and name time and totals; the last one says goodbye")
@@ -158,16 +171,24 @@ struct TrackPacketizerTests {
         var packetizer = try Self.packetizer(.opus)
         _ = Self.packets(&packetizer, [0xfc, 1, 2], isSync: true, 960)
         let due = MonotonicTime(milliseconds: 5_000)
-        let first = try #require(packetizer.report(due: due, timestamp: 960))
-        #expect(packetizer.report(due: due + .milliseconds(999), timestamp: 0) == nil)
-        #expect(packetizer.report(due: due + .milliseconds(1_000), timestamp: 0) != nil)
-        var compound = try #require(RTCPCompound(first.span.bytes))
-        guard case .senderReport(let report)? = compound.next(in: first.span.bytes) else {
-            return #expect(Bool(false), "a compound begins with the report")
+        let reports = [(0, 960), (999, 0), (1_000, 0)].map { later, timestamp in
+            packetizer.report(due: due + .milliseconds(Int64(later)), timestamp: UInt32(timestamp))
+        }
+        #expect(reports.map { $0 != nil } == [true, false, true])
+        let first = try #require(reports[0])
+        guard var compound = RTCPCompound(first.span.bytes),
+            case .senderReport(let report)? = compound.next(in: first.span.bytes)
+        else {
+            Issue.record("a compound begins with the report")
+            return
         }
         #expect(report.ssrc == 0x1234 && report.ntpTimestamp == NTPTime.at(due) && report.packetCount == 1)
-        let last = try #require(packetizer.report(due: due, timestamp: 0, isLast: true))
-        var parts = try #require(RTCPCompound(last.span.bytes))
+        let goodbye = packetizer.report(due: due, timestamp: 0, isLast: true)
+        let last = try #require(goodbye)
+        guard var parts = RTCPCompound(last.span.bytes) else {
+            Issue.record("no compound")
+            return
+        }
         var hasGoodbye = false
         while let part = parts.next(in: last.span.bytes) { if case .goodbye = part { hasGoodbye = true } }
         #expect(hasGoodbye)

@@ -21,7 +21,8 @@ public struct ControlAPIEdge: Sendable {
     /// none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
     /// false: the process ends, which nobody can undo.
     public init(
-        context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil, player: Player? = nil,
+        context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
+        player: Player? = nil,
         callsPerSecond: Int = 1_000,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }

@@ -26,7 +26,8 @@ public final class PlaybackFeed: @unchecked Sendable {
 
     /// A feed of `capacity` bytes, a power of two, whose memory is touched once, so that no packet pays for that.
     public init(peer: PeerID, capacity: Int) {
-        precondition(capacity >= 4 * Self.maximumPacket && capacity & (capacity - 1) == 0, "a feed holds a power of two")
+        let isPowerOfTwo = capacity & (capacity - 1) == 0
+        precondition(capacity >= 4 * Self.maximumPacket && isPowerOfTwo, "a feed holds a power of two")
         self.peer = peer
         self.capacity = capacity
         storage = .allocate(byteCount: capacity, alignment: 64)

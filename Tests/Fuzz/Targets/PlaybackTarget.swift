@@ -19,7 +19,8 @@ import Primitives
     for track in movie.tracks {
         for sample in track.samples {
             precondition(
-                sample.offset >= 0 && sample.offset + Int64(sample.length) <= file.count, "a sample outside of the file")
+                sample.offset >= 0 && sample.offset + Int64(sample.length) <= file.count, "a sample outside of the file"
+            )
         }
         if let playable = try? PlayableTrack(track) { tracks.append(playable) }
     }

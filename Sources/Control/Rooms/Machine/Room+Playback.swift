@@ -172,8 +172,8 @@ extension Room {
                 trackID: "\(kind)")
             let section = NegotiatedSection(receivingOn: mid, index: index, kind: kind.sectionKind)
             receive(sending, section: section, on: Self.playbackConnection, of: session, &turn)
-            guard let track = routing.tracks(of: session).compactMap({ routing[$0] }).first(where: { $0.info.mid == mid })
-            else { continue }
+            let published = routing.tracks(of: session).compactMap { routing[$0] }
+            guard let track = published.first(where: { $0.info.mid == mid }) else { continue }
             // Files tell no levels, by which the loudest are chosen.
             if kind == .audio { turn.media(.setTrackAlwaysForwarded(track.id, true)) }
             tracks.append(

@@ -19,8 +19,8 @@ struct H264Packetizer: Sendable {
 
     /// False where the lengths do not add up.
     mutating func append(_ sample: UnsafeRawBufferPointer, _ header: inout Header, _ list: inout PacketList) -> Bool {
-        guard let found = look(through: sample) else { return false }
-        if found.isRefresh {
+        guard let isRefresh = look(through: sample) else { return false }
+        if isRefresh {
             guard !sets.isEmpty else { return false }
             appendSets(&header, &list)
         }
@@ -29,15 +29,16 @@ struct H264Packetizer: Sendable {
             switch sample[unit.lowerBound] & 0x1f {
             case H264.accessUnitDelimiter, Self.filler: break
             // They went ahead.
-            case H264.sequenceParameterSet, H264.pictureParameterSet: if !found.isRefresh { append(unit, sample, &header, &list) }
+            case H264.sequenceParameterSet, H264.pictureParameterSet:
+                if !isRefresh { append(unit, sample, &header, &list) }
             default: append(unit, sample, &header, &list)
             }
         }
         return true
     }
 
-    /// Checks the lengths and takes the parameter sets; nil where the lengths are wrong.
-    private mutating func look(through sample: UnsafeRawBufferPointer) -> (isRefresh: Bool, isWhole: Bool)? {
+    /// Checks the lengths and takes the parameter sets; whether it is an IDR picture, nil where the lengths are wrong.
+    private mutating func look(through sample: UnsafeRawBufferPointer) -> Bool? {
         var position = 0
         var isRefresh = false
         var found: [[UInt8]] = []
@@ -56,7 +57,7 @@ struct H264Packetizer: Sendable {
         }
         guard position == sample.count else { return nil }
         if hasSequenceSet, hasPictureSet { sets = found }
-        return (isRefresh, true)
+        return isRefresh
     }
 
     /// The next unit's bytes; nil at the end, and where a length is wrong: `position` then stands before the end.
@@ -102,7 +103,8 @@ struct H264Packetizer: Sendable {
         let first = sample[unit.lowerBound], length = unit.count - 1, room = PacketList.maximumPayload - 2
         let parts = (length + room - 1) / room
         for part in 0..<parts {
-            let from = unit.lowerBound + 1 + length * part / parts, to = unit.lowerBound + 1 + length * (part + 1) / parts
+            let from = unit.lowerBound + 1 + length * part / parts
+            let to = unit.lowerBound + 1 + length * (part + 1) / parts
             header.begin(&list)
             list.append(first & 0xe0 | Self.fragment)
             list.append(first & 0x1f | (part == 0 ? 0x80 : 0) | (part == parts - 1 ? 0x40 : 0))
