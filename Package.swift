@@ -80,6 +80,7 @@ let modules: [Target] = [
     module("Media", "Forwarding", ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"]),
     module("Media", "MediaEngine", ["RTP", "MediaControl", "PeerTransport", "Forwarding", "Cryptography"]),
     module("Media", "Recording", ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
+    module("Media", "Playback", ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
     // Control: pure decisions.
     module("Control", "AccessTokens", ["CJWT", "CJansson"]),
     module("Control", "Rooms", ["SDP", "AccessTokens", "MediaControl"]),
@@ -103,6 +104,9 @@ let modules: [Target] = [
     module(
         "Runtime", "Recorder",
         ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
+    module(
+        "Runtime", "Player",
+        ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
     module("Runtime", "SessionStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "RuleStore", ["RoomService", "Rooms", "Storage"]),
     module("Runtime", "Tracing", ["RoomService", "Rooms", "HTTPClient", "Logging"]),
@@ -127,15 +131,16 @@ let modules: [Target] = [
     module(
         "Edges", "ControlAPI",
         [
-            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "RoomService", "Rooms", "AccessTokens",
-            "HTTPServing",
+            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "Player", "RoomService", "Rooms",
+            "AccessTokens", "HTTPServing",
             "MediaControl", "Logging",
         ],
         embed: ["openapi.json"]),
     module(
         "Edges", "Telemetry",
         [
-            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "Tracing", "HTTPServing", "MediaControl",
+            "EdgeSupport", "RoomService", "Rooms", "Webhooks", "Recorder", "Player", "Tracing", "HTTPServing",
+            "MediaControl",
             "MediaWorkers", "Logging",
         ]),
 ].flatMap { $0 }
@@ -157,7 +162,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "Recorder", "HTTPClient", "Webhooks", "Tracing", "HTTPServing",
+            "Storage", "SessionStore", "RuleStore", "Recorder", "Player", "HTTPClient", "Webhooks", "Tracing",
+            "HTTPServing",
             "EdgeSupport",
             "Signalling",
             "WHIP",
@@ -225,6 +231,7 @@ let testTargets: [Target] = [
             "Simulation", "CInstruments",
         ]),
     tests(of: "Recording", also: ["RTP", "PayloadFormats", "MediaControl", "MP4"]),
+    tests(of: "Playback", also: ["RTP", "PayloadFormats", "MediaControl", "MP4", "Recording"]),
     tests(of: "AccessTokens"),
     tests(of: "Rooms", also: ["SDP", "AccessTokens", "MediaControl"]),
     tests(of: "Logging"),
@@ -240,6 +247,9 @@ let testTargets: [Target] = [
     tests(
         of: "Recorder",
         also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
+    tests(
+        of: "Player",
+        also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
     tests(of: "SessionStore", also: ["RoomService", "Rooms", "AccessTokens", "MediaControl", "Storage"]),
     tests(
         of: "RuleStore",
@@ -307,7 +317,7 @@ let testTargets: [Target] = [
 let isFuzzing = Context.environment["MARTLET_FUZZ"] == "1"
 let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
-    "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording",
+    "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording", "Playback",
     "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
     "RoomService", "TestSupport",
 ]

@@ -41,6 +41,7 @@ extension RoomLogEvent {
         case .dominantSpeakerChanged: "dominant speaker changed"
         case .qualityChanged: "quality changed"
         case .recording(let event): event.words
+        case .playback(let event): event.kind == .started ? "playback started" : "playback ended"
         case .joinRefused: "join refused"
         case .guestWaiting: "guest waits to be let in"
         case .guestDecided(_, let isLetIn, _): isLetIn ? "guest let in" : "guest turned away"
@@ -69,6 +70,11 @@ extension RoomLogEvent {
         case .recording(let event):
             return [
                 "room": room, "recording": .text(event.recording), "track": .text(event.track ?? "all"),
+                "reason": .text(event.reason ?? "none"),
+            ]
+        case .playback(let event):
+            return [
+                "room": room, "playback": .text(event.playback), "identity": .text(event.identity),
                 "reason": .text(event.reason ?? "none"),
             ]
         case .joinRefused(let identity, let code):

@@ -10,6 +10,7 @@ import MediaControl
 import MediaEngine
 import MediaWorkers
 import NetworkIO
+import Player
 import Primitives
 import Recorder
 import RoomService
@@ -29,6 +30,7 @@ struct Server {
     let workers: MediaWorkerPool
     let rooms: RoomService
     private let recorder: Recorder?
+    private let player: Player?
     let webhooks: Webhooks
     private let traces: TraceExporter?
     private let tracesTask: Task<Void, Never>?
@@ -62,14 +64,15 @@ struct Server {
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
             encode: { JSONCoding.encode(SessionModel($0)) })
         let recorder = try openRecorder(configuration, workers, logger)
+        let player = try openPlayer(configuration, workers, recorder)
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
         let load = LoadGate(limits: configuration.loadLimits(openFiles: openFiles), workers: workers.workers.count)
         let traces = Self.traceExporter(configuration, logger)
         let rooms = RoomService(
             configuration: configuration.roomsHere, media: WorkerPoolPlane(workers),
             log: RoomLog(logger: logger.named("rooms")).write, stayEnded: { sessions.add($0) },
-            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, load: load,
-            codecs: Self.codecs)
+            traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, player: player,
+            load: load, codecs: Self.codecs)
         try await restore(rules, rooms, logger)
         let webhooks = try await openWebhooks(configuration, database, rooms, logger)
         let roomsTask = Task { await rooms.run() }
@@ -94,10 +97,12 @@ struct Server {
         let keepers = [
             Task { await workers.watch() }, Task { await HeapKeeper.run(rooms, publicListener, logger) },
             Task { await LoadKeeper.run(load, workers, rooms) }, Task { if let recorder { await recorder.run(rooms) } },
+            Task { if let player { await player.run(rooms) } },
             Task { if let addresses { await addresses.run(areKnown: areKnown) } },
         ]
         let server = Server(
-            live: live, workers: workers, rooms: rooms, recorder: recorder, webhooks: webhooks, traces: traces,
+            live: live, workers: workers, rooms: rooms, recorder: recorder, player: player, webhooks: webhooks,
+            traces: traces,
             tracesTask: traces.map { traces in Task { await traces.run() } }, roomsTask: roomsTask,
             webhooksTask: webhooksTask, sessions: sessions, sessionsTask: sessionsTask, keepers: keepers,
             addresses: addresses, publicListener: publicListener,
@@ -234,7 +239,7 @@ struct Server {
         let publicRouter = publicRoutes(context, signalling, liveKit, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder,
+            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder, player: player,
             listener: publicListener,
             health: health, version: Martlet.version
         ).register(on: &privateRouter)
@@ -261,7 +266,7 @@ struct Server {
 
     private func controlAPI(_ context: EdgeContext) -> ControlAPIEdge {
         ControlAPIEdge(
-            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder,
+            context: context, webhooks: webhooks, sessions: sessions, recorder: recorder, player: player,
             callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
     }
 
@@ -309,7 +314,8 @@ struct Server {
         let end = MonotonicClock.now() + configuration.drainTimeout
         let deadline = MonotonicClock.wallMilliseconds() + configuration.drainTimeout.nanoseconds / 1_000_000
         await rooms.setDrain(DrainNotice(deadline: deadline))
-        while MonotonicClock.now() < end, await rooms.statistics().participants > 0 {
+        // Files that are played wait for nobody.
+        while MonotonicClock.now() < end, await rooms.statistics().participants > player?.statistics.playbacks ?? 0 {
             try? await Task.sleep(for: .milliseconds(250))
         }
     }
@@ -333,6 +339,7 @@ struct Server {
         await waitForGoodbyes()
         await publicListener.stop()
         roomsTask.cancel()
+        player?.stop()
         // Stopping waits for each worker until it is known to hang.
         await workers.stop()
         // No further records come: what is in the rings is written and every file finished.

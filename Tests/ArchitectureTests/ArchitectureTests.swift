@@ -34,6 +34,7 @@ struct ArchitectureTests {
         "Forwarding": ["RTP", "PayloadFormats", "CongestionControl", "MediaControl"],
         "MediaEngine": ["RTP", "MediaControl", "PeerTransport", "Forwarding", "CongestionControl", "Cryptography"],
         "Recording": ["RTP", "PayloadFormats", "MediaControl", "MP4"],
+        "Playback": ["RTP", "PayloadFormats", "MediaControl", "MP4"],
         "AccessTokens": ["Cryptography"], "Rooms": ["SDP", "AccessTokens", "MediaControl"],
     ]
 

@@ -150,6 +150,12 @@ struct MoveTests {
         let viewer = try hall.join("eve", isSignalled: false, follow: .dominantSpeaker) { $0.profile = .viewer }
         #expect(code { () throws(RoomError) in try hall.move("eve", to: &booth) } == .invalidRequest)
         #expect(hall.room.sessions == [viewer])
+        try hall.step { (room, turn) throws(RoomError) in
+            var request = PlaybackRequest(identity: "film", formats: [PlaybackFormat(.opus)])
+            request.name = "Film"
+            _ = try room.startPlayback(request, turn: &turn)
+        }
+        #expect(code { () throws(RoomError) in try hall.move("film", to: &booth) } == .invalidRequest)
     }
 
     @Test("I8, E: what is recorded of a track ends with the move, and the other room's recording begins")

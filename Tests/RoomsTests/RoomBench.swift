@@ -19,6 +19,7 @@ struct RoomBench {
     var messages: [(message: RoomMessage, receivers: [MessageReceiver])] = []
     var log: [RoomLogEvent] = []
     var recordings: [RecordingEffect] = []
+    var playbacks: [PlaybackEffect] = []
     /// By participant sid, in the order in which they were reached.
     var steps: [String: [JoinStep]] = [:]
     /// By participant sid.
@@ -68,6 +69,7 @@ struct RoomBench {
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)
             case .recording(let effect): recordings.append(effect)
+            case .playback(let effect): playbacks.append(effect)
             case .joinStep(let participant, let step): steps[participant, default: []].append(step)
             case .freezesReported(let participant, let new):
                 freezes[participant] = (freezes[participant] ?? Freezes()) + new

@@ -1,5 +1,6 @@
 public import EdgeSupport
 public import HTTPServing
+public import Player
 public import Recorder
 public import Rooms
 public import SessionStore
@@ -11,15 +12,17 @@ public struct ControlAPIEdge: Sendable {
     let webhooks: Webhooks
     let sessions: SessionStore
     let recorder: Recorder?
+    let player: Player?
     let node: @Sendable () async -> NodeReport
     let drain: @Sendable (DrainNotice?) async -> Bool
     let limit: CallLimit
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings (nil: there are
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings and `player` plays files (nil: there are
     /// none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
     /// false: the process ends, which nobody can undo.
     public init(
         context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
+        player: Player? = nil,
         callsPerSecond: Int = 1_000,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
@@ -29,6 +32,7 @@ public struct ControlAPIEdge: Sendable {
         self.webhooks = webhooks
         self.sessions = sessions
         self.recorder = recorder
+        self.player = player
         self.node = node
         self.drain = drain
     }
@@ -111,7 +115,18 @@ public struct ControlAPIEdge: Sendable {
             operation(.post, "\(room)/guests/{identity}", letGuestIn),
             operation(.delete, "\(room)/guests/{identity}", turnGuestAway),
             get("\(room)/subscriptions", listSubscriptions),
-        ] + captures + clientOperations
+        ] + captures + playbacks + clientOperations
+    }
+
+    private var playbacks: [Operation] {
+        let playback = "/v1/playbacks/{playback}"
+        return [
+            get("/v1/rooms/{room}/playbacks", listRoomPlaybacks),
+            operation(.post, "/v1/rooms/{room}/playbacks", startPlayback),
+            get(playback, showPlayback),
+            operation(.patch, playback, patchPlayback),
+            operation(.delete, playback, endPlayback),
+        ]
     }
 
     private var captures: [Operation] {

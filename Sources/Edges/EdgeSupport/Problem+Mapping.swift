@@ -67,17 +67,17 @@ extension Problem {
             403
         case .roomNotFound, .participantNotFound, .trackNotFound, .subscriptionNotFound, .sessionNotFound,
             .connectionNotFound, .presetNotFound, .banNotFound, .guestNotFound,
-            .revocationNotFound, .recordingNotFound:
+            .revocationNotFound, .recordingNotFound, .playbackNotFound, .fileNotFound:
             404
         case .unsupportedDescription, .noCommonCodec: 406
         case .roomFull, .roomExists, .identityTaken, .glare, .unexpectedAnswer, .notRouted, .limitExceeded,
-            .alreadyRecorded, .notRecordable, .differentWorker:
+            .alreadyRecorded, .notRecordable, .notPlayable, .codecNotAllowed, .differentWorker:
             409
         case .roomClosed, .resumeTooLate: 410
         case .revisionMismatch: 412
         case .tooLarge: 413
         case .rateLimited, .tooManyAttempts: 429
-        case .overloaded, .mediaUnavailable, .draining, .recordingDisabled, .diskFull: 503
+        case .overloaded, .mediaUnavailable, .draining, .recordingDisabled, .playbackDisabled, .diskFull: 503
         }
     }
 

@@ -1,6 +1,7 @@
 public import HTTPServing
 import MediaControl
 public import MediaWorkers
+public import Player
 import Primitives
 public import Recorder
 public import RoomService
@@ -14,6 +15,7 @@ public struct TelemetryEdge: Sendable {
     private let traces: TraceExporter?
     private let workers: MediaWorkerPool
     private let recorder: Recorder?
+    private let player: Player?
     private let listener: HTTPServer
     private let health: Health
     private let version: String
@@ -21,7 +23,7 @@ public struct TelemetryEdge: Sendable {
     /// Reports on these parts; `listener` is the public one.
     public init(
         rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
-        recorder: Recorder? = nil, listener: HTTPServer,
+        recorder: Recorder? = nil, player: Player? = nil, listener: HTTPServer,
         health: Health, version: String
     ) {
         self.rooms = rooms
@@ -29,6 +31,7 @@ public struct TelemetryEdge: Sendable {
         self.traces = traces
         self.workers = workers
         self.recorder = recorder
+        self.player = player
         self.listener = listener
         self.health = health
         self.version = version
@@ -76,6 +79,7 @@ public struct TelemetryEdge: Sendable {
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
         if let recorder { page.add(recorder: recorder.statistics) }
+        if let player { page.add(player: player.statistics) }
         if let traces { page.add(traces: traces.statistics) }
         page.add(process: .now())
         return HTTPResponse(text: page.text, contentType: "text/plain; version=0.0.4; charset=utf-8")

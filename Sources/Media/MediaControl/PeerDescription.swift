@@ -37,6 +37,8 @@ public enum PeerProfile: Sendable, Hashable {
     case full
     /// Publishes only: no subscriptions, no downlink estimator, pacer or renumbering.
     case publishOnly
+    /// Publishes what the server plays itself: its packets come in the clear from this process, and it has no transport.
+    case player
 }
 
 /// One ICE and DTLS association.

@@ -90,7 +90,7 @@ extension MediaEngine {
     }
 
     @inline(__always)
-    private func receiveRTP(
+    func receiveRTP(
         _ datagram: UnsafeMutableRawBufferPointer, _ length: Int, of index: Int, at now: MonotonicTime
     ) {
         tables.peers[index].pointee.media.pointee.capture(

@@ -19,7 +19,8 @@ extension MediaEngine {
         let transport = PeerTransport(description: description, context: transports, at: now)
         let uplink = Uplink(peer: description.id, feedbackSSRC: description.feedbackSSRC, profile: description.profile)
         let index = tables.addPeer(PeerState(description, room: room, transport: transport, uplink: uplink))
-        addUfrag(description.localICE.ufrag, to: index)
+        // A player has no other side that could check for it.
+        if description.profile != .player { addUfrag(description.localICE.ufrag, to: index) }
         touch(index)
         return true
     }

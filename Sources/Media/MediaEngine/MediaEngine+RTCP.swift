@@ -241,7 +241,10 @@ extension MediaEngine {
     func writeFeedback(of peer: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
         let state = tables.peers[peer]
         let uplink = state.pointee.uplink
-        guard state.pointee.transport.isConnected else { return true }
+        guard state.pointee.transport.isConnected else {
+            if state.pointee.profile == .player { advancePlayer(peer, at: now) }
+            return true
+        }
         while uplink.nextDeadline <= now {
             guard let slot = batch.reserve(Self.maximumReport + PeerTransport.protectionOverhead) else { return false }
             let room = UnsafeMutableRawBufferPointer(rebasing: slot[..<Self.maximumReport])

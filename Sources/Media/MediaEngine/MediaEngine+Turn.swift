@@ -188,7 +188,7 @@ extension MediaEngine {
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
         let peer = tables.peers[index]
         let transport = min(peer.pointee.currentTransportDeadline(), peer.pointee.dataResumesAt)
-        guard peer.pointee.transport.isConnected else { return transport }
+        guard peer.pointee.transport.isConnected || peer.pointee.profile == .player else { return transport }
         let receiving = min(transport, peer.pointee.uplink.nextDeadline)
         guard let downlink = peer.pointee.downlink else { return receiving }
         return min(receiving, downlink.pointee.nextDeadline(at: now))

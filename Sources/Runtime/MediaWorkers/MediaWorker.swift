@@ -94,6 +94,12 @@ public actor MediaWorker {
         }
     }
 
+    /// Plays a feed from the next turn on.
+    private func attach(_ feed: PlaybackFeed) { if !core.attach(feed) { feed.close() } }
+
+    /// Has the loop play a feed; false after its end. Where there are too many feeds it is closed.
+    nonisolated func play(_ feed: PlaybackFeed) -> Bool { post { $0.attach(feed) } }
+
     /// Runs `body` in the worker's isolation.
     func perform<Reply: Sendable>(_ body: @Sendable (isolated MediaWorker) -> Reply) -> Reply { body(self) }
 

@@ -24,6 +24,7 @@ struct WorkerCore: ~Copyable {
     var socket: UDPSocket
     var feedback: FeedbackLane
     let tcp: TCPLane?
+    private var playbacks = PlaybackLane()
     var batch = OutboundBatch(datagrams: batchDatagrams, bytes: batchBytes)
     /// The peers that sent what was fetched; see `prefetch`.
     let owners = UnsafeMutablePointer<Int>.allocate(capacity: UDPSocket.receiveSlots)
@@ -77,6 +78,9 @@ struct WorkerCore: ~Copyable {
         return mapped
     }
 
+    /// Plays a feed from the next turn on; false where there are too many.
+    mutating func attach(_ feed: PlaybackFeed) -> Bool { playbacks.attach(feed) }
+
     /// Nobody waits for the answer any more.
     mutating func stopAsking() { probe = nil }
 
@@ -98,6 +102,8 @@ struct WorkerCore: ~Copyable {
         if engine.nextDeadline <= now {
             while engine.advance(to: now, into: &batch) == .needsFlush { flush() }
         }
+        // Behind gathering: the packets of a played frame are spread in time on purpose.
+        playbacks.play(into: engine, at: now)
         forward(at: now)
         shakeHands(at: now)
         receiveFeedback(at: now, isReady: ready.feedback, isLate: isLate)
@@ -175,7 +181,7 @@ struct WorkerCore: ~Copyable {
     /// When the next turn must happen at the latest.
     var nextDeadline: MonotonicTime {
         guard handshakes.count == 0 else { return .zero }
-        var next = min(engine.nextDeadline, feedback.nextLook)
+        var next = min(engine.nextDeadline, feedback.nextLook, playbacks.nextDeadline)
         if let tcp { next = min(next, tcp.nextDeadline) }
         return engine.hasPeers ? min(next, standstill.nextLook) : next
     }

@@ -136,9 +136,14 @@ public final class Recorder: RecordingPlane {
 
     /// A file of a recording for reading; nil when it has none of this name.
     public func file(_ name: String, of sid: String) -> RecordingFile? {
+        path(of: name, in: sid).flatMap { RecordingFile($0) }
+    }
+
+    /// Where a file of a recording lies; nil when it has none of this name.
+    public func path(of name: String, in sid: String) -> String? {
         guard let summary = books[sid], summary.tracks.contains(where: { $0.files.contains { $0.name == name } })
         else { return nil }
-        return RecordingFile("\(books.folder(of: summary))/\(name)")
+        return "\(books.folder(of: summary))/\(name)"
     }
 }
 

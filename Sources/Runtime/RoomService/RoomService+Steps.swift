@@ -62,6 +62,7 @@ extension RoomService {
             case .sessionEnded(let session, let reason): forget(session, reason)
             case .recording(let effect):
                 recorder?.apply(effect, room: hosted.room.name, roomSID: hosted.room.sid)
+            case .playback(let effect): player?.apply(effect)
             case .log(let event):
                 note(event, in: hosted.room.name)
                 record(event, in: hosted)

@@ -16,6 +16,8 @@ public actor RoomService {
     private let stayEnded: @Sendable (StaySummary) -> Void
     /// For the recorder; nil: nothing can be recorded.
     let recorder: (any RecordingPlane)?
+    /// For the player; nil: nothing can be played.
+    let player: (any PlaybackPlane)?
     /// nil: nobody traces joins.
     private let traced: (@Sendable (JoinTrace) -> Void)?
     /// Rules that steps of rooms have made and that are not written down yet.
@@ -66,7 +68,7 @@ public actor RoomService {
         stayEnded: @escaping @Sendable (StaySummary) -> Void = { _ in },
         traced: (@Sendable (JoinTrace) -> Void)? = nil,
         keep: @escaping @Sendable (StandingRule) async -> Void = { _ in },
-        recorder: (any RecordingPlane)? = nil,
+        recorder: (any RecordingPlane)? = nil, player: (any PlaybackPlane)? = nil,
         revocations: RevocationList = RevocationList(), load: LoadGate = LoadGate(workers: 0),
         codecs: [String: MessageCodec] = [:]
     ) {
@@ -77,6 +79,7 @@ public actor RoomService {
         self.traced = traced
         self.keep = keep
         self.recorder = recorder
+        self.player = player
         self.revocations = revocations
         self.load = load
         self.codecs = codecs

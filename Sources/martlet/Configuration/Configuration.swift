@@ -53,6 +53,10 @@ struct Configuration: Sendable {
     var recordingDirectory: String?
     /// Tracks that are recorded at a time.
     var recordingTracks = 500
+    /// Files below it may be played; nil: recordings only.
+    var playbackDirectory: String?
+    /// Playbacks at once.
+    var maximumPlaybacks = 50
     /// Megabytes of the disk that recordings leave free.
     var recordingReserve = 1_024
     /// How long finished recordings are kept; zero: until somebody deletes them.

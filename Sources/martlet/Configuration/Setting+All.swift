@@ -11,7 +11,7 @@ import Rooms
 extension Setting {
     /// Every setting, in the order in which people look for them.
     static let all: [Setting] =
-        http + media + admission + rooms + sessions + storage + recording + telemetry + log
+        http + media + admission + rooms + sessions + storage + recording + playback + telemetry + log
 
     private static let http: [Setting] = [
         address(
@@ -234,6 +234,13 @@ extension Setting {
         number(
             "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
             \.recordingBuffer),
+    ]
+
+    private static let playback: [Setting] = [
+        file(
+            "playback.directory",
+            "folder of files that may be played into rooms; unset: recordings only", \.playbackDirectory),
+        number("playback.maximum", "maximum playbacks at once", 1...1_000, \.maximumPlaybacks),
     ]
 
     private static let telemetry: [Setting] = [

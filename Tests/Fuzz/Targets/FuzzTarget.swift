@@ -33,6 +33,7 @@ struct FuzzTarget: Sendable {
         FuzzTarget("Extensions", fuzzExtensions, seeds: Seeds.extensions),
         FuzzTarget("Payload", fuzzPayload, seeds: Seeds.payloads),
         FuzzTarget("Recording", fuzzRecording, seeds: Seeds.recordings),
+        FuzzTarget("Playback", fuzzPlayback, seeds: Seeds.movies),
         FuzzTarget("DependencyDescriptor", fuzzDependencyDescriptor, seeds: Seeds.dependencyDescriptors),
         FuzzTarget("SDP", fuzzSDP, seeds: Seeds.descriptions),
         FuzzTarget("Negotiation", fuzzNegotiation, seeds: Seeds.negotiations),

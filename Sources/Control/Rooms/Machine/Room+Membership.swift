@@ -233,6 +233,7 @@ extension Room {
         }
         roster.notify(session, .ended(reason, message: message), &turn)
         if reason == .removed { waitingRoom.forget(member.info.identity) }
+        forgetPlayback(of: session, reason: reason, &turn)
         turn.effects.append(.sessionEnded(session, reason))
         depart(member, reason, &turn)
     }

@@ -21,7 +21,8 @@ public struct MovingMember: Sendable {
 extension Room {
     /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker; all subscriptions to them, and its own, end.
     ///
-    /// Throws `not_routed` in a room whose media the server does not carry, `invalid_request` for a WHEP session: what it is sent follows somebody here.
+    /// Throws `not_routed` in a room whose media the server does not carry, `invalid_request` for a WHEP session, which
+    /// follows somebody here, and for a playback.
     public mutating func moveOut(_ name: String, turn: inout RoomTurn) throws(RoomError) -> MovingMember {
         let session = try session(named: name)
         let wish = try member(session).options.autoSubscribe
@@ -29,6 +30,9 @@ extension Room {
         guard try member(session).options.follow == nil else {
             throw RoomError(
                 .invalidRequest, "a WHEP session follows somebody in its room and cannot be moved: it joins the other")
+        }
+        guard !playbacks.has(session) else {
+            throw RoomError(.invalidRequest, "a playback is one of its room: end it, and begin it in the other")
         }
         let tracks = routing.tracks(of: session).compactMap { routing[$0] }
         waitingTracks.remove(session)

@@ -126,7 +126,7 @@ extension Room {
     /// Commands it for the microphones of those whom another policy named, or names now.
     private mutating func updateAlwaysHeard(_ turn: inout RoomTurn) {
         for member in roster.all {
-            let always = isAlwaysHeard(member.info.identity)
+            let always = isAlwaysHeard(member.info.identity) || playbacks.has(member.session)
             for id in routing.tracks(of: member.session) where routing[id]?.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(id, always))
             }

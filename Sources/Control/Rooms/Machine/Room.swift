@@ -35,6 +35,7 @@ public struct Room: Sendable {
     var dominant = DominantSpeaker()
     var announcement = RoomAnnouncement()
     var recordings = Recordings()
+    var playbacks = Playbacks()
     var occupancy: Occupancy
     private var counter: UInt64 = 0
 

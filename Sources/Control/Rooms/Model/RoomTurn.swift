@@ -13,6 +13,8 @@ public enum RoomEffect: Sendable, Hashable {
     case sessionEnded(SessionID, LeaveReason)
     /// For the recorder.
     case recording(RecordingEffect)
+    /// For the player.
+    case playback(PlaybackEffect)
     /// For the event log.
     case log(RoomLogEvent)
     /// A stay, named by the participant's sid, has reached something for the first time.

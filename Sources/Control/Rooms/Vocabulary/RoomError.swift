@@ -50,6 +50,15 @@ public struct RoomError: Error, Sendable, Hashable {
         case notRecordable = "not_recordable"
         /// The server has no folder for recordings.
         case recordingDisabled = "recording_disabled"
+        case playbackNotFound = "playback_not_found"
+        /// The server plays no files.
+        case playbackDisabled = "playback_disabled"
+        /// There is no such file to play.
+        case fileNotFound = "file_not_found"
+        /// The file cannot be sent without transcoding.
+        case notPlayable = "not_playable"
+        /// The room's policy does not permit the codec, or the profile, of a file.
+        case codecNotAllowed = "codec_not_allowed"
         /// No room for recordings on the disk.
         case diskFull = "disk_full"
         /// The rooms are on different media workers, so a connection cannot go on in the other one.

@@ -33,6 +33,7 @@ public indirect enum RoomLogEvent: Sendable, Hashable {
     /// Somebody who waited may come in, or was turned away; `by` is a participant's sid, nil: an operator.
     case guestDecided(identity: String, isLetIn: Bool, by: String?)
     case recording(RecordingEvent)
+    case playback(PlaybackEvent)
     /// Somebody with a good token could not come in: a limit, a lock or a ban.
     case joinRefused(identity: String?, code: RoomError.Code)
 }

@@ -91,6 +91,8 @@ export function describe(event, who) {
         case "recordingGap": return `A recording misses ${event.milliseconds} ms (${event.reason}).`;
         case "recordingReady": return "The files of a recording are ready.";
         case "recordingFailed": return `A track cannot be recorded (${event.reason}).`;
+        case "playbackStarted": return `${who} is a file that is played.`;
+        case "playbackEnded": return `The file ${who} is no longer played (${event.reason}).`;
         case "policyChanged": return "The room's policy was changed.";
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
         case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;

@@ -55,6 +55,8 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var recording: String?
     /// `TR_…`, the track of the recording that it is about.
     public var recordedTrack: String?
+    /// `PB_…`, the playback that it is about.
+    public var playback: String?
     /// Length of what is missing in a recording.
     public var milliseconds: Int64?
     /// `CA_…`, the capture of a participant's decrypted packets; `by` is then the API key, and the identity in the token where it has one.
@@ -68,7 +70,7 @@ public struct EventModel: Codable, Sendable, Hashable {
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
         "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
-        "recordingGap", "recordingReady", "recordingFailed",
+        "recordingGap", "recordingReady", "recordingFailed", "playbackStarted", "playbackEnded",
     ]
 
     /// The model of `entry`.
@@ -134,6 +136,11 @@ public struct EventModel: Codable, Sendable, Hashable {
             self.identity = identity
             self.code = code.rawValue
         case .recording(let event): set(event)
+        case .playback(let event):
+            playback = event.playback
+            participant = event.participant
+            identity = event.identity
+            reason = event.reason
         }
     }
 
@@ -172,6 +179,7 @@ extension RoomLogEvent {
         case .policyChanged: "policyChanged"
         case .permissionsChanged: "permissionsChanged"
         case .recording(let event): event.kind.rawValue
+        case .playback(let event): event.kind.rawValue
         case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
         case .joinRefused: "joinRefused"
         case .guestWaiting: "guestWaiting"

@@ -30,4 +30,14 @@ public struct NegotiatedFormat: Sendable, Hashable {
         self.variant = variant
         self.feedback = feedback
     }
+
+    /// H.264 in packetization mode 1 that was negotiated nowhere, such as a file's. `profileLevelID` is a text that `H264Profile` reads.
+    public static func h264(payloadType: UInt8, profileLevelID: String) -> NegotiatedFormat {
+        let parameters = FormatParameters([
+            .init("packetization-mode", "1"), .init("profile-level-id", profileLevelID),
+        ])
+        return NegotiatedFormat(
+            codec: .h264, payloadType: payloadType, clockRateHz: 90_000, parameters: parameters,
+            variant: H264Format(parameters)?.variant ?? "")
+    }
 }

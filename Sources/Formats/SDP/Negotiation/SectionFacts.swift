@@ -177,4 +177,23 @@ public struct NegotiatedSection: Sendable, Hashable {
     public var receiving: RemoteSending?
     /// What goes out; nil where nothing does.
     public var sending: AgreedSending?
+
+    /// A section on which only something comes in, from a source with which nothing is negotiated.
+    public init(receivingOn mid: String, index: Int, kind: SectionKind) {
+        self.init(index: index, mid: mid, kind: kind, direction: .recvonly, isRejected: false)
+    }
+
+    init(
+        index: Int, mid: String, kind: SectionKind, direction: Direction, isRejected: Bool,
+        refusal: SectionRefusal? = nil, receiving: RemoteSending? = nil, sending: AgreedSending? = nil
+    ) {
+        self.index = index
+        self.mid = mid
+        self.kind = kind
+        self.direction = direction
+        self.isRejected = isRejected
+        self.refusal = refusal
+        self.receiving = receiving
+        self.sending = sending
+    }
 }

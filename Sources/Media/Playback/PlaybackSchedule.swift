@@ -1,0 +1,190 @@
+internal import MP4
+internal import MediaControl
+public import Primitives
+
+/// Which sample of a file is sent when: play, pause, seek, loop and end, in whatever time it is given.
+///
+/// Every moment follows from one anchor, so that no error adds up: a sample is due at `anchor` + its time. Pausing, seeking and stalling move the anchor;
+/// RTP timestamps follow it, because receivers compare them with the clock on the wall.
+public struct PlaybackSchedule: Sendable {
+    /// A sample that is to be sent.
+    public struct Step: Sendable, Hashable {
+        /// Index of its track.
+        public var track: Int
+        /// Index of it in the track.
+        public var sample: Int
+        /// When its first packet leaves.
+        public var due: MonotonicTime
+        /// Its RTP timestamp, from 0 at the playback's beginning.
+        public var timestamp: UInt32
+        /// Within this its packets leave.
+        public var spread: TimeInterval
+    }
+
+    /// How far it has come.
+    public enum State: Sendable, Hashable {
+        case playing
+        case paused
+        /// The last sample was handed out and was due before this moment.
+        case ended(MonotonicTime)
+    }
+
+    private struct Cursor {
+        var next = 0
+        /// How often the track began again.
+        var cycle: Int64 = 0
+        /// The anchor in units of the track's RTP clock.
+        var clockOffset: Int64 = 0
+    }
+
+    /// How far it has come.
+    public private(set) var state = State.playing
+    /// Begins again at the end.
+    public private(set) var loops: Bool
+    private let tracks: [PlayableTrack]
+    private var cursors: [Cursor]
+    /// When the file's zero is due in the first cycle.
+    private var anchor: MonotonicTime
+    /// Where RTP time is 0.
+    private let origin: MonotonicTime
+    private var lastDue: MonotonicTime
+    /// Time of the first sample, and of one cycle.
+    private let start: TimeInterval
+    /// How long one cycle lasts.
+    public let duration: TimeInterval
+
+    /// From an order to the first packet: more than the worker's thread needs to learn of it.
+    public static let lead = TimeInterval.milliseconds(40)
+    /// A file that comes later than this has stalled: what follows is sent in its own time, not all at once.
+    private static let stall = TimeInterval.milliseconds(500)
+    /// A cycle lasts at least so long: a file of one frame must not be repeated without end in no time.
+    private static let shortestCycle = TimeInterval.milliseconds(100)
+    /// Packets of a frame leave within half of its time, at most so long: viewers wait for the last one.
+    private static let longestSpread = TimeInterval.milliseconds(20)
+
+    /// A schedule of `tracks`, of which there is at least one, that begins soon after `now`, or is paused at the beginning.
+    public init(_ tracks: [PlayableTrack], loops: Bool, isPaused: Bool = false, at now: MonotonicTime) {
+        precondition(!tracks.isEmpty, "a playback has a track")
+        self.tracks = tracks
+        self.loops = loops
+        cursors = tracks.map { _ in Cursor() }
+        let start = tracks.map { $0.time(of: 0) }.min() ?? .zero
+        let end = tracks.map(\.end).max() ?? .zero
+        self.start = start
+        duration = max(end - start, Self.shortestCycle)
+        origin = now
+        lastDue = now
+        anchor = now + Self.lead - start
+        if isPaused { state = .paused }
+        setClockOffsets()
+    }
+
+    // MARK: - Sending
+
+    /// The next sample that is due up to `horizon`; nil when there is none, or nothing is played. The caller sends it, or keeps it.
+    public mutating func next(upTo horizon: MonotonicTime, at now: MonotonicTime) -> Step? {
+        guard state == .playing else { return nil }
+        wrap()
+        guard let track = earliest else {
+            state = .ended(lastDue)
+            return nil
+        }
+        let late = now - due(of: track)
+        if late > Self.stall { move(by: late) }
+        let due = due(of: track)
+        guard due <= horizon else { return nil }
+        let index = cursors[track].next
+        cursors[track].next += 1
+        lastDue = max(lastDue, due)
+        let sample = tracks[track].samples[index]
+        let units = tracks[track].clockUnits(of: index) + cursors[track].clockOffset + cycleUnits(of: track)
+        let length = TimeInterval.units(Int64(sample.duration), per: tracks[track].timescale)
+        return Step(
+            track: track, sample: index, due: due, timestamp: UInt32(truncatingIfNeeded: units),
+            spread: min(length / 2, Self.longestSpread))
+    }
+
+    /// Begins again with tracks that are at their end, all of them where one has.
+    private mutating func wrap() {
+        let cycle = cursors.reduce(0) { max($0, $1.cycle) }, beginsAgain = loops && isAtEnd
+        for index in cursors.indices where cursors[index].next == tracks[index].samples.count {
+            guard cursors[index].cycle < cycle || beginsAgain else { continue }
+            cursors[index].next = 0
+            cursors[index].cycle += 1
+        }
+    }
+
+    /// Whether every track of the newest cycle is at its end.
+    private var isAtEnd: Bool { cursors.indices.allSatisfy { cursors[$0].next == tracks[$0].samples.count } }
+
+    /// The track with the sample that is due first.
+    private var earliest: Int? {
+        cursors.indices.filter { cursors[$0].next < tracks[$0].samples.count }.min { due(of: $0) < due(of: $1) }
+    }
+
+    private func due(of track: Int) -> MonotonicTime {
+        anchor + tracks[track].time(of: cursors[track].next) + duration * cursors[track].cycle
+    }
+
+    private func cycleUnits(of track: Int) -> Int64 {
+        duration.units(per: tracks[track].clockRate) * cursors[track].cycle
+    }
+
+    private mutating func move(by interval: TimeInterval) {
+        anchor = anchor + interval
+        setClockOffsets()
+    }
+
+    private mutating func setClockOffsets() {
+        for index in cursors.indices {
+            cursors[index].clockOffset = (anchor - origin).units(per: tracks[index].clockRate)
+        }
+    }
+
+    // MARK: - Orders
+
+    /// Nothing more is handed out until `resume`; what was, is sent.
+    public mutating func pause() { if state == .playing { state = .paused } }
+
+    /// Goes on where it was paused.
+    public mutating func resume(at now: MonotonicTime) {
+        guard state == .paused else { return }
+        state = .playing
+        wrap()
+        guard let track = earliest else { return }
+        let earliestAllowed = max(now + Self.lead, lastDue)
+        if due(of: track) < earliestAllowed { move(by: earliestAllowed - due(of: track)) }
+    }
+
+    /// Begins again at the end from now on, or not any more.
+    public mutating func setLoops(_ loops: Bool) { self.loops = loops }
+
+    /// Goes to the sync sample at or before `position` from the beginning; a position behind the end is the end.
+    public mutating func seek(to position: TimeInterval, at now: MonotonicTime) {
+        if case .ended = state { return }
+        let target = start + min(max(position, .zero), duration)
+        let video = tracks.indices.first { tracks[$0].kind == .video }
+        var from = target
+        if let video { from = tracks[video].time(of: tracks[video].syncIndex(atOrBefore: target)) }
+        for index in cursors.indices {
+            let next =
+                tracks[index].kind == .video
+                ? tracks[index].syncIndex(atOrBefore: from) : tracks[index].index(atOrAfter: from)
+            cursors[index] = Cursor(next: next)
+        }
+        // Behind what was handed out already: RTP time never goes back.
+        anchor = max(now + Self.lead, lastDue + Self.lead) - from
+        setClockOffsets()
+    }
+
+    /// Where it is, from the beginning.
+    public func position(at now: MonotonicTime) -> TimeInterval {
+        if case .ended = state { return duration }
+        guard let track = earliest else { return duration }
+        let next = tracks[track].time(of: cursors[track].next) - start
+        let ahead = state == .playing ? max(due(of: track) - now, .zero) : .zero
+        let position = next - ahead
+        // What is sent now may still be the end of the last cycle.
+        return position < .zero && cursors[track].cycle > 0 ? max(position + duration, .zero) : max(position, .zero)
+    }
+}

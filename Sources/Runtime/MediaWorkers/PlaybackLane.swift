@@ -1,0 +1,56 @@
+import MediaEngine
+import Primitives
+
+/// What is played into a worker's rooms: hands each packet to the engine when it is due.
+struct PlaybackLane: ~Copyable {
+    private var feeds: ContiguousArray<PlaybackFeed> = []
+    private let scratch = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: PlaybackFeed.maximumPacket, alignment: 16)
+    private var next = MonotonicTime.distantFuture
+
+    /// Tracks that one worker plays at a time; the player admits fewer.
+    static let maximumFeeds = 1_024
+    /// Packets of one feed in a turn: a burst after a stall must not hold up the others.
+    private static let packetsPerTurn = 64
+    /// A feed in which nothing waits is looked at again after this: the player fills it long before its packets are due.
+    private static let lookInterval = TimeInterval.milliseconds(10)
+
+    deinit { scratch.deallocate() }
+
+    /// Plays a feed from now on; false where there are too many.
+    mutating func attach(_ feed: PlaybackFeed) -> Bool {
+        guard feeds.count < Self.maximumFeeds else { return false }
+        feeds.append(feed)
+        next = .zero
+        return true
+    }
+
+    /// When `play` has something to do.
+    var nextDeadline: MonotonicTime { next }
+
+    /// Hands what is due to the engine. Nothing is allocated.
+    mutating func play(into engine: MediaEngine, at now: MonotonicTime) {
+        guard next <= now else { return }
+        next = .distantFuture
+        var index = 0
+        while index < feeds.count {
+            guard !feeds[index].isClosed else {
+                feeds.swapAt(index, feeds.count - 1)
+                feeds.removeLast()
+                continue
+            }
+            var left = Self.packetsPerTurn
+            var due = feeds[index].nextDue
+            while let moment = due, moment <= now, left > 0 {
+                let packet = feeds[index].pop(into: scratch, at: now)
+                engine.receivePlayed(
+                    UnsafeMutableRawBufferPointer(rebasing: scratch[..<packet.length]), isRTCP: packet.isRTCP,
+                    of: feeds[index].peer, at: now)
+                left -= 1
+                due = feeds[index].nextDue
+            }
+            next = min(next, due ?? now + Self.lookInterval)
+            index += 1
+        }
+    }
+}

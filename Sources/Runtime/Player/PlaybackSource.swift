@@ -1,0 +1,79 @@
+import MP4
+import MediaControl
+import Playback
+public import Primitives
+import Rooms
+
+/// What is to be played.
+public enum PlaybackSource: Sendable, Hashable {
+    /// A file below the configured folder, with `/` between folders.
+    case file(String)
+    /// An earlier recording by its sid; the name of one of its files, or all of them.
+    case recording(String, file: String?)
+}
+
+/// One file of a recording, for the player.
+public struct RecordedFile: Sendable, Hashable {
+    /// Its path, which the server made.
+    public var path: String
+    /// When its first sample is, compared with the other files.
+    public var start: TimeInterval
+
+    /// A file.
+    public init(path: String, start: TimeInterval) {
+        self.path = path
+        self.start = start
+    }
+}
+
+/// The tracks of one source that is open, each with the file that it is read from.
+struct OpenedTracks: Sendable {
+    struct Track: Sendable {
+        var track: PlayableTrack
+        var file: PlayedFile
+    }
+
+    let tracks: [Track]
+
+    /// The playable tracks of `files`, the first of each kind; tracks of a later file begin that much later.
+    init(_ files: [(file: PlayedFile, start: TimeInterval)]) throws(PlaybackRefusal) {
+        var found: [Track] = []
+        let first = files.map(\.start).min() ?? .zero
+        for (file, start) in files {
+            for track in try file.movie().tracks {
+                let playable = try PlayableTrack(track, delay: start - first)
+                guard !found.contains(where: { $0.track.kind == playable.kind }) else { continue }
+                found.append(Track(track: playable, file: file))
+            }
+        }
+        guard !found.isEmpty else { throw .movie(.noTracks) }
+        tracks = found
+    }
+
+    /// From the first sample to the end of the last.
+    var duration: TimeInterval {
+        PlaybackSchedule(tracks.map(\.track), loops: false, at: .zero).duration
+    }
+
+    /// As a room judges them.
+    var formats: [PlaybackFormat] {
+        tracks.map { item in
+            var format = PlaybackFormat(codec: item.track.codec)
+            if let size = item.track.format.size { (format.width, format.height) = (size.width, size.height) }
+            switch item.track.format {
+            case .h264(_, let sets, _, _):
+                if let set = sets.first, set.count >= 4 { format.profileLevelID = Self.hexadecimal(set[1...3]) }
+            case .vp9(let profile, _), .av1(let profile, _, _): format.profile = Int(profile)
+            default: break
+            }
+            return format
+        }
+    }
+
+    private static func hexadecimal(_ bytes: ArraySlice<UInt8>) -> String {
+        bytes.map { byte in
+            let text = String(byte, radix: 16)
+            return text.count == 1 ? "0\(text)" : text
+        }.joined()
+    }
+}

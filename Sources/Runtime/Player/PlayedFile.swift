@@ -1,0 +1,63 @@
+import Glibc
+import MP4
+import NetworkIO
+import Playback
+import Primitives
+
+/// A file that is read while it is played. Its reads block: only the player's threads use it.
+final class PlayedFile: Sendable {
+    private let descriptor: Int32
+    /// Bytes of it when it was opened.
+    let length: Int64
+
+    /// Takes over an open descriptor; nil for what is no regular file.
+    init?(descriptor: Int32) {
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            if descriptor >= 0 { Glibc.close(descriptor) }
+            return nil
+        }
+        self.descriptor = descriptor
+        length = Int64(status.st_size)
+        // It is read from front to back.
+        _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// A file by its whole path, which the server made itself.
+    convenience init?(path: String) {
+        self.init(descriptor: open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK))
+    }
+
+    /// Reads `length` bytes at `offset` into `bytes`, which is made as long; false where the file has fewer, or fails.
+    func read(_ length: Int, at offset: Int64, into bytes: inout [UInt8]) -> Bool {
+        if bytes.count < length { bytes = [UInt8](repeating: 0, count: length) }
+        var done = 0
+        while done < length {
+            let count = bytes.withUnsafeMutableBytes {
+                pread(descriptor, $0.baseAddress! + done, length - done, off_t(offset) + done)
+            }
+            if count > 0 {
+                done += count
+            } else if count == 0 || errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Its tracks and samples.
+    func movie() throws(PlaybackRefusal) -> MovieFile {
+        var reader = MovieFileReader(fileLength: length)
+        var bytes: [UInt8] = []
+        while !reader.isDone {
+            let wanted = reader.wanted
+            let count = Int(min(Int64(wanted.length), max(0, length - wanted.offset)))
+            // It may have become shorter.
+            guard read(count, at: wanted.offset, into: &bytes) else { throw .movie(.malformed) }
+            reader.receive(bytes.span.bytes.extracting(0..<count))
+        }
+        do throws(MovieFault) { return try reader.movie() } catch { throw .movie(error) }
+    }
+}

@@ -1,0 +1,117 @@
+import MediaWorkers
+import NetworkIO
+import Playback
+import Primitives
+import RoomService
+import Rooms
+
+/// The thread that reads the files of all playbacks. Its reads may block for as long as the disk likes: playbacks are then late, calls are not.
+final class PlayerThread: Sendable {
+    /// What the thread is told, in order.
+    enum Order: Sendable {
+        case begin(PlaybackInfo, OpenedTracks, PlaybackSummary, worker: Int)
+        case change(playback: String, PlaybackChange)
+        case end(playback: String)
+        case stop
+    }
+
+    /// A playback that ended by itself.
+    struct News: Sendable {
+        var playback: String
+        var room: String
+        var end: PlaybackEnd
+    }
+
+    /// Feeds are filled this often; ten times within `RunningPlayback.ahead`.
+    private static let fillInterval = TimeInterval.milliseconds(20)
+    /// Without playbacks, orders wake it.
+    private static let idleInterval = TimeInterval.seconds(60)
+
+    private let wake: WakeSignal
+    private let orders: Mailbox<Order>
+    private let books: PlaybackBooks
+    private let workers: MediaWorkerPool
+    private let news: AsyncStream<News>.Continuation
+    private let seed: UInt64
+
+    init(
+        workers: MediaWorkerPool, books: PlaybackBooks, news: AsyncStream<News>.Continuation, seed: UInt64
+    ) throws(SystemError) {
+        wake = try WakeSignal()
+        orders = Mailbox(wake: wake)
+        self.workers = workers
+        self.books = books
+        self.news = news
+        self.seed = seed
+    }
+
+    func post(_ order: Order) { _ = orders.post(order) }
+
+    /// Runs until it is told to stop.
+    func run() {
+        Scheduling.yieldCurrentThread()
+        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
+            preconditionFailure("the player cannot wait for what it is told")
+        }
+        var random = RandomSource(seed: seed)
+        var running: [RunningPlayback] = []
+        var taken: [Order] = []
+        while true {
+            let now = MonotonicClock.now()
+            let deadline = now + (running.isEmpty ? Self.idleInterval : Self.fillInterval)
+            let ready = poller.wait(until: deadline, now: now)
+            if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
+            orders.drain(into: &taken)
+            for order in taken {
+                guard carryOut(order, &running, &random) else {
+                    for playback in running { playback.close() }
+                    return
+                }
+            }
+            taken.removeAll(keepingCapacity: true)
+            for playback in running {
+                let now = MonotonicClock.now()
+                playback.fill(at: now)
+                books.update(playback.summary(at: now))
+            }
+            finish(&running)
+        }
+    }
+
+    /// False: stop.
+    private func carryOut(
+        _ order: Order, _ running: inout [RunningPlayback], _ random: inout RandomSource
+    ) -> Bool {
+        let now = MonotonicClock.now()
+        switch order {
+        case .begin(let info, let opened, let summary, let worker):
+            let playback = RunningPlayback(info, opened, summary, at: now, random: &random)
+            for feed in playback.feeds where !workers.play(feed, on: worker) { feed.close() }
+            running.append(playback)
+        case .change(let sid, let change):
+            guard let playback = running.first(where: { $0.info.sid == sid }) else { break }
+            playback.apply(change, at: now)
+            books.update(playback.summary(at: now))
+        case .end(let sid):
+            guard let index = running.firstIndex(where: { $0.info.sid == sid }) else { break }
+            running[index].close()
+            books.end(running.remove(at: index).summary(at: now))
+        case .stop: return false
+        }
+        return true
+    }
+
+    /// Tells of playbacks that are over; their participants leave then, which ends them here, too.
+    private func finish(_ running: inout [RunningPlayback]) {
+        let now = MonotonicClock.now()
+        for playback in running where playback.isOver(at: now) {
+            let summary = playback.summary(at: now)
+            if playback.hasFailed { books.countFailure() }
+            playback.close()
+            books.end(summary)
+            news.yield(
+                News(playback: summary.sid, room: summary.room, end: playback.hasFailed ? .failed : .finished))
+        }
+        running.removeAll { $0.isOver(at: now) }
+    }
+}

@@ -1,0 +1,65 @@
+import MediaWorkers
+import NetworkIO
+import Player
+import Primitives
+import Recorder
+import Rooms
+
+extension Server {
+    /// The player: of files where there is a folder for them, and of recordings where those are made; nil where there is neither.
+    static func openPlayer(
+        _ configuration: Configuration, _ workers: MediaWorkerPool, _ recorder: Recorder?
+    ) throws(CommandError) -> Player? {
+        guard configuration.playbackDirectory != nil || recorder != nil else { return nil }
+        var settings = PlayerConfiguration(directory: configuration.playbackDirectory)
+        settings.maximumPlaybacks = configuration.maximumPlaybacks
+        var generator = SystemRandomNumberGenerator()
+        do throws(SystemError) {
+            return try Player(settings, workers: workers, seed: generator.next()) {
+                (sid, name) throws(RoomError) -> [RecordedFile] in
+                try Self.files(of: sid, name, recorder)
+            }
+        } catch {
+            throw CommandError(message: "martlet: files cannot be played: \(error)", exitCode: 1)
+        }
+    }
+
+    /// The files of a recording that are played together: the named one, or one of each kind of its only participant.
+    private static func files(
+        of sid: String, _ name: String?, _ recorder: Recorder?
+    ) throws(RoomError) -> [RecordedFile] {
+        guard let recorder, let summary = recorder[sid] else {
+            throw RoomError(.recordingNotFound, "there is no such recording")
+        }
+        guard summary.state != .recording else {
+            throw RoomError(
+                .notPlayable, "the recording is in progress; end it before it is played (recording_in_progress)")
+        }
+        if let name {
+            guard let path = recorder.path(of: name, in: sid) else {
+                throw RoomError(.fileNotFound, "the recording has no file of this name")
+            }
+            return [RecordedFile(path: path, start: .zero)]
+        }
+        let tracks = summary.tracks.filter { !$0.files.isEmpty }
+        guard !tracks.isEmpty else { throw RoomError(.fileNotFound, "the recording has no files") }
+        guard Set(tracks.map(\.participant)).count == 1, Set(tracks.map(\.kind)).count == tracks.count,
+            tracks.allSatisfy({ $0.files.count == 1 })
+        else {
+            throw RoomError(
+                .notPlayable,
+                "the recording has several participants or several files of a kind; name one file (several_files)")
+        }
+        let files = tracks.map { $0.files[0] }
+        // Only the sender's clock aligns audio and video, where both have it.
+        let usesSender = files.allSatisfy { $0.senderMicroseconds != nil }
+        return files.compactMap { file in
+            recorder.path(of: file.name, in: sid).map {
+                RecordedFile(
+                    path: $0,
+                    start: usesSender
+                        ? .microseconds(file.senderMicroseconds ?? 0) : .milliseconds(file.startMilliseconds))
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+import Primitives
+import Testing
+
+@testable import MediaWorkers
+@testable import Player
+
+@Suite("Files that may be played")
+struct PlaybackFolderTests {
+    @Test(
+        "A name is a plain relative path or nothing",
+        arguments: [
+            ("a.mp4", true), ("films/new/a.mp4", true), ("Ünï cödé.mp4", true), ("..a", true), ("", false),
+            ("/", false),
+            ("/etc/passwd", false), ("..", false), ("../a", false), ("a/../b", false), ("a//b", false), ("a/", false),
+            (".", false), ("./a", false), ("a\0b", false), (String(repeating: "x/", count: 20) + "x", false),
+            (String(repeating: "x", count: 300), false),
+        ])
+    func names(name: String, isPlain: Bool) { #expect((PlaybackFolder.parts(of: name) != nil) == isPlain) }
+
+    @Test("Files below the folder open; links, folders, pipes and what lies outside do not")
+    func opening() throws {
+        let outside = FileManager.default.temporaryDirectory.appendingPathComponent("playback-\(UUID().uuidString)")
+        let root = outside.appendingPathComponent("films"), inner = root.appendingPathComponent("new")
+        try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: outside) }
+        let secret = outside.appendingPathComponent("secret.mp4")
+        try Data([1, 2, 3]).write(to: secret)
+        try Data([4, 5, 6, 7]).write(to: inner.appendingPathComponent("a.mp4"))
+        try FileManager.default.createSymbolicLink(
+            at: root.appendingPathComponent("link.mp4"), withDestinationURL: secret)
+        try FileManager.default.createSymbolicLink(at: root.appendingPathComponent("way"), withDestinationURL: outside)
+        #expect(mkfifo(root.appendingPathComponent("pipe").path, 0o600) == 0)
+        let folder = PlaybackFolder(root.path)
+        let file = try #require(folder.open("new/a.mp4"))
+        var bytes: [UInt8] = []
+        #expect(file.length == 4 && file.read(3, at: 1, into: &bytes) && Array(bytes[..<3]) == [5, 6, 7])
+        #expect(!file.read(4, at: 1, into: &bytes), "behind the end there is nothing")
+        for name in ["link.mp4", "way/secret.mp4", "pipe", "new", "none", "../secret.mp4", "new/../../secret.mp4"] {
+            #expect(folder.open(name) == nil, "\(name)")
+        }
+    }
+}
+
+@Suite("Feeds of played tracks")
+struct PlaybackFeedTests {
+    @Test("Packets come out in order with their moments, over the end of the memory, and no more than fit")
+    func order() {
+        let feed = PlaybackFeed(peer: PeerID(1), capacity: 8_192)
+        let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 16)
+        defer { scratch.deallocate() }
+        var pushed = 0, popped = 0
+        var random = RandomSource(seed: 3)
+        for _ in 0..<2_000 {
+            let length = Int(random.next() % 1_200) + 1
+            let packet = [UInt8](repeating: UInt8(truncatingIfNeeded: pushed), count: length)
+            let due = MonotonicTime(milliseconds: Int64(pushed))
+            if packet.withUnsafeBytes({ feed.push($0, isRTCP: pushed % 5 == 0, due: due) }) {
+                pushed += 1
+                continue
+            }
+            // Full: at least half of the memory is in use.
+            #expect(pushed - popped >= 3)
+            while let due = feed.nextDue {
+                #expect(due == MonotonicTime(milliseconds: Int64(popped)))
+                let packet = feed.pop(into: scratch, at: due)
+                #expect(packet.isRTCP == (popped % 5 == 0))
+                #expect(scratch[..<packet.length].allSatisfy { $0 == UInt8(truncatingIfNeeded: popped) })
+                popped += 1
+            }
+        }
+        #expect(pushed > 1_000 && feed.counts.late == 0 && feed.counts.taken == UInt64(popped))
+    }
+
+    @Test("A packet that is taken more than 20 ms late is counted")
+    func late() {
+        let feed = PlaybackFeed(peer: PeerID(1), capacity: 8_192)
+        let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 2_048, alignment: 16)
+        defer { scratch.deallocate() }
+        for _ in 0..<2 { #expect([UInt8(1)].withUnsafeBytes { feed.push($0, isRTCP: false, due: .zero) }) }
+        _ = feed.pop(into: scratch, at: MonotonicTime(milliseconds: 20))
+        _ = feed.pop(into: scratch, at: MonotonicTime(milliseconds: 21))
+        #expect(feed.counts == (1, 2) && feed.isEmpty)
+    }
+}
