@@ -151,9 +151,8 @@ struct MoveTests {
         #expect(code { () throws(RoomError) in try hall.move("eve", to: &booth) } == .invalidRequest)
         #expect(hall.room.sessions == [viewer])
         try hall.step { (room, turn) throws(RoomError) in
-            var request = PlaybackRequest(identity: "film", formats: [PlaybackFormat(.opus)])
-            request.name = "Film"
-            _ = try room.startPlayback(request, turn: &turn)
+            let film = PlaybackRequest(identity: "film", name: "Film", formats: [PlaybackFormat(codec: .opus)])
+            _ = try room.startPlayback(film, turn: &turn)
         }
         #expect(code { () throws(RoomError) in try hall.move("film", to: &booth) } == .invalidRequest)
     }
