@@ -59,10 +59,7 @@ struct Server {
         let live = LiveConfiguration(configuration, openFiles: openFiles)
         let (workers, connections) = try startWorkers(configuration, openFiles: openFiles, logger)
         let database = try openDatabase(configuration)
-        let sessions = SessionStore(
-            database, keptSeconds: Int64(configuration.sessionsKept.seconds),
-            maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
-            encode: { JSONCoding.encode(SessionModel($0)) })
+        let sessions = openSessions(configuration, database)
         let recorder = try openRecorder(configuration, workers, logger)
         let player = try openPlayer(configuration, workers, recorder)
         let rules = RuleStore(database, encode: PolicyText.encode, decode: PolicyText.decode)
@@ -153,6 +150,13 @@ struct Server {
         } catch {
             throw databaseFailed(error)
         }
+    }
+
+    private static func openSessions(_ configuration: Configuration, _ database: Database) -> SessionStore {
+        SessionStore(
+            database, keptSeconds: Int64(configuration.sessionsKept.seconds),
+            maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
+            encode: { JSONCoding.encode(SessionModel($0)) })
     }
 
     /// Recordings of an earlier life are finished before anything else begins.

@@ -11,8 +11,10 @@ struct PlayedTests {
 
     private static func play(_ packet: [UInt8], isRTCP: Bool = false, into harness: EngineHarness) {
         var packet = packet
-        packet.withUnsafeMutableBytes {
-            harness.engine.receivePlayed($0, isRTCP: isRTCP, of: player, at: harness.now)
+        harness.inOneTurn {
+            packet.withUnsafeMutableBytes {
+                harness.engine.receivePlayed($0, isRTCP: isRTCP, of: player, at: harness.now)
+            }
         }
     }
 
@@ -51,7 +53,7 @@ struct PlayedTests {
         #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
         // Longer than any limit for connecting and for consent.
         #expect(harness.engine.statistics.peers == 2)
-        #expect(!harness.engine.takeEvents().contains(.peerEnded(Self.player, .iceTimeout)))
+        #expect(!harness.events.contains(.peerEnded(Self.player, .iceTimeout)))
     }
 
     @Test("A goodbye makes a track silent at once, packets end that, and a removed player's are dropped")
@@ -62,7 +64,7 @@ struct PlayedTests {
             for packet in camera.frame(keyframe: index == 0) { Self.play(packet, into: harness) }
             harness.run(for: .milliseconds(33))
         }
-        _ = harness.engine.takeEvents()
+        harness.events = []
         var buffer = [UInt8](repeating: 0, count: 64)
         let length = buffer.withUnsafeMutableBytes { bytes in
             var writer = RTCPWriter(bytes)
@@ -72,10 +74,10 @@ struct PlayedTests {
         }
         Self.play(Array(buffer[..<length]), isRTCP: true, into: harness)
         harness.run(for: .milliseconds(100))
-        #expect(harness.engine.takeEvents().contains(.trackSilent(TrackID(1))))
+        #expect(harness.events.contains(.trackSilent(TrackID(1))))
         for packet in camera.frame() { Self.play(packet, into: harness) }
         harness.run(for: .milliseconds(33))
-        #expect(harness.engine.takeEvents().contains(.trackResumed(TrackID(1))))
+        #expect(harness.events.contains(.trackResumed(TrackID(1))))
         harness.apply(.removePeer(Self.player))
         let before = harness.engine.statistics.drops[.rtpUnknownStream]
         for packet in camera.frame() { Self.play(packet, into: harness) }

@@ -38,11 +38,11 @@ struct PlaybackRuleTests {
         #expect(tracks.map(\.peer) == [info.peer, info.peer] && tracks.map(\.source) == [.camera, .microphone])
         #expect(tracks.map { $0.encodings.first?.ssrc } == info.tracks.map(\.ssrc))
         #expect(tracks.allSatisfy { $0.feedback.isEmpty })
+        #expect(bench.lastOffer(bob) != nil, "bob is offered the tracks")
         let told = bench.takeEvents(bob)
         let joined = told.compactMap { if case .participantJoined(let info) = $0 { info } else { nil } }
         #expect(joined.map(\.identity) == ["film"] && joined.first?.attributes["playback"] == info.sid)
         #expect(told.count { if case .trackPublished = $0 { true } else { false } } == 2)
-        #expect(bench.lastOffer(bob) != nil, "bob is offered the tracks")
         // It lasts without signs of life.
         bench.advance(by: .seconds(20))
         bench.touch([bob])

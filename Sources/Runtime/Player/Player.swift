@@ -70,7 +70,10 @@ public final class Player: PlaybackPlane {
 
     public func apply(_ effect: PlaybackEffect) {
         switch effect {
-        case .ended(let sid): thread.post(.end(playback: sid))
+        case .ended(let sid):
+            // Whoever ended it finds it gone at once; the thread follows.
+            if let summary = books[sid] { books.end(summary) }
+            thread.post(.end(playback: sid))
         }
     }
 

@@ -98,11 +98,11 @@ struct MovieHeader {
             let start =
                 isLong
                 ? Int64(bitPattern: moov.readUInt64(place + 8)) : Int64(Int32(bitPattern: moov.readUInt32(place + 4)))
-            // A century at most: nothing behind it can be meant, and the sums below stay small.
-            let limit = Int64(timescale) * 3_155_760_000
+            // A year at most: nothing behind it can be meant, and the sums below stay in range.
+            let limit = Int64(timescale) * 31_536_000
             guard start < 0 else { return delay - min(start, limit) }
             let scaled = duration.multipliedReportingOverflow(by: Int64(timescale))
-            delay += scaled.overflow ? 0 : min(scaled.partialValue / Int64(movieTimescale), limit)
+            if !scaled.overflow { delay = min(delay + min(scaled.partialValue / Int64(movieTimescale), limit), limit) }
         }
         return delay
     }
