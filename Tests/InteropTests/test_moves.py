@@ -67,7 +67,7 @@ def test_I8_a_participant_moves_to_another_room_and_its_picture_with_it():
             await wait_for_video(eve)
             assert server.api("POST", "/v1/rooms/hall/participants/eve/move", {"room": "booth"})[0] == 200
             await until(eve, "document.getElementById('room-title').textContent === 'booth'")
-            await until(eve, "[...martlet.room.participants.values()].map((one) => one.identity).sort().join() === 'ada,carl'")
+            await until(eve, "[...martlet.room.room.participants.values()].map((one) => one.identity).sort().join() === 'ada,carl'")
             await wait_for_video(eve, 2)
             assert eve.problems == []
 

@@ -99,7 +99,7 @@ class ChromiumPage:
     @classmethod
     async def open(cls, browser, server):
         page = await browser.new_page(bypass_csp=True)
-        await page.goto(server.url + "/healthz")
+        await page.goto(server.url + "/")
         await page.add_script_tag(content=sdk()[0])
         await page.evaluate(PAGE + "0")
         return cls(page)
@@ -113,7 +113,7 @@ class FirefoxPage:
 
     @classmethod
     async def open(cls, fox, server):
-        await fox.open(server.url + "/healthz")
+        await fox.open(server.url + "/")
         await fox.run(sdk()[0])
         await fox.run(PAGE)
         return cls(fox)
