@@ -37,7 +37,7 @@ WAITING = {f"test_{name}" for name in (
 
 #: Files that judge loss, times or quality: last in their lane, when nothing runs beside them any more.
 JUDGING = {f"test_{name}" for name in (
-    "admission", "console_call", "cost", "first_frame", "layers", "levelling", "links", "livekit", "loudest", "module", "network",
+    "admission", "console_call", "cost", "first_frame", "layers", "levelling", "links", "livekit", "livekit_js", "loudest", "module", "network",
     "playback", "recording", "tcp")}
 
 

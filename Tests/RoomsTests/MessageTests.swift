@@ -46,6 +46,40 @@ struct MessageTests {
         bench.takeEvents(session).compactMap { if case .messageReceived(let message) = $0 { message } else { nil } }
     }
 
+    @Test(
+        "Whom the server offers a connection at once has a data section first, on which the server opens both channels")
+    func channelsOfTheServer() throws {
+        var bench = RoomBench()
+        let ada = try bench.join("ada") { request in
+            request.offering = .serverAtOnce
+            request.receivingConnection = Room.serverConnection
+        }
+        let sdp = try #require(bench.lastOffer(ada)?.sdp)
+        #expect(sdp.split(separator: "\r\nm=").dropFirst().map { $0.prefix(11) } == ["application"])
+        #expect(sdp.contains(" UDP/DTLS/SCTP webrtc-datachannel\r\n") && !sdp.contains("a=rtcp-mux"))
+        let peer = try #require(bench.room.connections(of: ada).first?.peer)
+        _ = bench.takeCommands()
+        try bench.answerOffers(ada)
+        let commands = bench.takeCommands()
+        #expect(commands.contains(.acceptData(peer, DataTransport(port: 5_000, longestMessage: 262_144))))
+        let opened = commands.compactMap { if case .openDataChannel(peer, let terms) = $0 { terms } else { nil } }
+        #expect(
+            opened == [
+                DataChannelTerms(label: "reliable"),
+                DataChannelTerms(label: "lossy", isOrdered: false, reliability: .retransmissions(0)),
+            ])
+        // Media that comes later has sections of its own; the data section and its channels stay as they are.
+        try bench.offer(try bench.join("bob"), [.audio("0")])
+        try bench.answerOffers(ada)
+        #expect(bench.room.subscriptions(of: ada).map(\.state) == [.active])
+        #expect(!bench.takeCommands().contains { if case .openDataChannel = $0 { true } else { false } })
+        try bench.step { (room, turn) throws(RoomError) in
+            for terms in opened { room.receive(.dataChannelOpened(peer, terms), turn: &turn) }
+            try room.sendFromServer(Self.text, turn: &turn)
+        }
+        #expect(bench.messages.last?.receivers.map(\.label) == ["reliable"])
+    }
+
     @Test("A member without a channel receives no message where its signalling carries none")
     func channelsOnly() throws {
         var bench = RoomBench()

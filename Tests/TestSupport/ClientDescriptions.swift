@@ -127,6 +127,7 @@ public struct ClientDescriptions: Sendable {
             case "a=recvonly": lines.append("a=sendonly")
             case "a=inactive", "a=sendrecv", "a=rtcp-mux", "a=rtcp-rsize": lines.append(line)
             case _ where line.hasPrefix("a=mid:") || line.hasPrefix("a=extmap:"): lines.append(line)
+            case _ where line.hasPrefix("a=sctp-port:"): lines += [line, "a=max-message-size:262144"]
             case _ where line.hasPrefix("a=rtpmap:") || line.hasPrefix("a=fmtp:") || line.hasPrefix("a=rtcp-fb:"):
                 let type = line.drop { $0 != ":" }.dropFirst().prefix { $0 != " " }
                 if !dropped.contains(String(type)) { lines.append(line) }

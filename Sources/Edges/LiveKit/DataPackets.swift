@@ -4,7 +4,7 @@ public import RoomService
 public import Rooms
 
 extension DataProtocol {
-    /// LiveKit's SDKs: packets of protobuf on two channels that the client creates.
+    /// LiveKit's SDKs: packets of protobuf on two channels. The client creates them on the connection on which it offers, the server on its own.
     public static let liveKit = DataProtocol(
         name: "livekit", reliableLabel: "_reliable", lossyLabel: "_lossy", signallingCarriesMessages: false)
 }

@@ -105,13 +105,30 @@ extension Room {
 
     /// The offer's data section is accepted.
     func acceptData(_ outcome: OfferOutcome, on connection: inout Connection, _ turn: inout RoomTurn) {
-        guard !connection.hasData, connection.isOpened,
-            let facts = outcome.sections.first(where: { $0.kind == .application && $0.refusal == nil })?.dataChannel
-        else { return }
+        let section = outcome.sections.first { $0.kind == .application && $0.refusal == nil }
+        _ = acceptData(section?.dataChannel, on: &connection, &turn)
+    }
+
+    /// The server's data section is accepted: it opens the channels on which the member receives messages.
+    func acceptData(
+        _ answer: AcceptedAnswer, on connection: inout Connection, _ names: DataProtocol, _ turn: inout RoomTurn
+    ) {
+        guard acceptData(answer.sections.lazy.compactMap(\.dataChannel).first, on: &connection, &turn) else { return }
+        turn.media(.openDataChannel(connection.peer, DataChannelTerms(label: names.reliableLabel)))
+        let lossy = DataChannelTerms(label: names.lossyLabel, isOrdered: false, reliability: .retransmissions(0))
+        turn.media(.openDataChannel(connection.peer, lossy))
+    }
+
+    /// Whether the connection has data channels from now on, and had none.
+    private func acceptData(
+        _ facts: DataChannelFacts?, on connection: inout Connection, _ turn: inout RoomTurn
+    ) -> Bool {
+        guard !connection.hasData, connection.isOpened, let facts else { return false }
         connection.hasData = true
         // 0 means any length (RFC 8841 section 6.1).
         let longest = facts.maximumMessageSize == 0 ? Int.max : facts.maximumMessageSize
         turn.media(.acceptData(connection.peer, DataTransport(port: facts.sctpPort, longestMessage: longest)))
+        return true
     }
 
     /// A channel of a member may be used. A WHIP session has no other way to ask for messages.

@@ -73,8 +73,12 @@ extension Room {
         let wanted = wanted(on: connection, of: session)
         connection.needsOffer = false
         do {
-            // A transport can be set up before there is anything to send on it.
-            if wanted.isEmpty { connection.negotiation.reserveSection(.audio) }
+            // A transport can be set up before there is anything to send on it. Whom it is set up for at once has its messages on it, too.
+            if roster[session]?.options.offering == .serverAtOnce {
+                connection.negotiation.reserveSection(.application)
+            } else if wanted.isEmpty {
+                connection.negotiation.reserveSection(.audio)
+            }
             let offer = try connection.negotiation.makeOffer(sending: wanted.map(\.sending))
             connection.subscriptionByMid = [:]
             for (mid, (id, _)) in zip(offer.mids, wanted) {
@@ -153,6 +157,7 @@ extension Room {
         let accepted: AcceptedAnswer
         do { accepted = try connection.negotiation.receiveAnswer(sdp) } catch { throw RoomError(error) }
         openOrUpdate(&connection, facts: accepted.transport, member: member, iceRestarted: false, &turn)
+        acceptData(accepted, on: &connection, member.options.dataProtocol, &turn)
         roster.store(connection, of: session)
         reach(.offer, session, &turn)
         apply(accepted.sections, to: name, of: session, &turn)

@@ -33,13 +33,16 @@ extension Negotiation {
         }
     }
 
-    /// Adds a section of `kind` on which nothing is sent yet, where the connection has none at all: an offer needs one to set up a transport.
+    /// Adds a section of `kind` on which nothing is sent yet, or (`.application`) one for data channels, where the connection has none at all: an offer needs
+    /// one to set up a transport.
     public mutating func reserveSection(_ kind: SectionKind) {
         guard case .none = pending, book.lines.isEmpty else { return }
+        let isData = kind == .application
         var line = MediaLine(
-            mid: book.inventMid(), media: kind.rawValue, kind: kind, proto: "UDP/TLS/RTP/SAVPF")
+            mid: book.inventMid(), media: kind.rawValue, kind: kind,
+            proto: isData ? "UDP/DTLS/SCTP" : "UDP/TLS/RTP/SAVPF")
         line.isLocal = true
-        line.hasReducedSizeRTCP = true
+        line.hasReducedSizeRTCP = !isData
         book.lines.append(line)
     }
 

@@ -44,7 +44,11 @@ extension Negotiation {
         var facts = NegotiatedSection(
             index: reading.index, mid: line.mid, kind: line.kind ?? .application, direction: .inactive,
             isRejected: line.isRejected, refusal: line.refusal)
-        guard !line.isRejected, let kind = line.kind, kind != .application else { return facts }
+        guard !line.isRejected, let kind = line.kind else { return facts }
+        guard kind != .application else {
+            facts.dataChannel = reading.dataChannel
+            return facts
+        }
         line.extensions = line.extensions.filter { mine in
             reading.extensions.contains { $0.uri == mine.uri && $0.id == mine.id }
         }

@@ -177,6 +177,8 @@ public struct NegotiatedSection: Sendable, Hashable {
     public var receiving: RemoteSending?
     /// What goes out; nil where nothing does.
     public var sending: AgreedSending?
+    /// What an answer to the server's own data section says; nil for other sections.
+    public var dataChannel: DataChannelFacts?
 
     /// A section on which only something comes in, from a source with which nothing is negotiated.
     public init(receivingOn mid: String, index: Int, kind: SectionKind) {

@@ -1,0 +1,205 @@
+"""LiveKit's JavaScript SDK as it is, in Chromium and Firefox, beside the Python SDK and Martlet's own page; judged by what is decoded."""
+import asyncio
+import contextlib
+import hashlib
+import json
+
+import pytest
+
+from support import livekit_sdk
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.firefox import firefox
+from support.livekit_js import ChromiumPage, FirefoxPage, join, sdk
+from support.livekit_sdk import BLUE, GREEN, RED, Client
+from support.tokens import token
+from support.wire import Wire
+
+
+@contextlib.asynccontextmanager
+async def page_of(kind, server):
+    """A page with the SDK."""
+    async with (chromium if kind == "chromium" else firefox)() as browser:
+        yield await (ChromiumPage if kind == "chromium" else FirefoxPage).open(browser, server)
+
+
+async def holds(page, expression, seconds=20):
+    """Waits until an expression, which may be a promise, is true in the page."""
+    for _ in range(seconds * 10):
+        if await page.evaluate(expression):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"not within {seconds} s: {expression}; {await page.evaluate('JSON.stringify(lk.events)')}")
+
+
+def shows(identity, colour, frames=10):
+    return f"lk.shows({json.dumps(identity)}, {json.dumps(colour)}, {frames})"
+
+
+async def companion(url, others):
+    """The Python SDK in the same room: sees the others and hears one of them, until it is told to end."""
+    py = await Client(url, "py", "js").connect()
+    await py.publish_video(BLUE, size=(640, 360))
+    await py.publish_audio()
+    for identity, colour in others.items():
+        await (await py.sees(identity, colour)).more(10)
+    # Firefox's tone is silent without a click; its packets are counted by the other page.
+    await py.hears("ada")
+    await livekit_sdk.until(lambda: py.seen("data_received"), "the end is told", 40)
+    await py.close()
+
+
+def test_pages_with_the_sdk_in_chromium_and_firefox_a_python_client_and_martlets_page_see_and_hear_each_other(development_server):
+    server = development_server
+
+    async def run():
+        async with chromium() as browser, firefox() as fox:
+            ada, bob = await ChromiumPage.open(browser, server), await FirefoxPage.open(fox, server)
+            await join(ada, server, token("ada", "js"))
+            await join(bob, server, token("bob", "js"))
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
+            await bob.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
+            for page in (ada, bob):
+                await page.evaluate("lk.tone()")
+            watching = asyncio.create_task(asyncio.to_thread(
+                livekit_sdk.run, companion, server.url, {"ada": RED, "bob": GREEN}))
+            carl = await open_room(browser, server, "js", "carl", send="generated", token=token("carl", "js"))
+            await holds(ada, shows("bob", GREEN))
+            await holds(bob, shows("ada", RED))
+            for page, other in ((ada, "bob"), (bob, "ada")):
+                await holds(page, shows("py", BLUE))
+                await holds(page, f"lk.packets('{other}').then((count) => count > 50)")
+                await holds(page, "lk.packets('py').then((count) => count > 50)")
+                await holds(page, "lk.sees('carl').then(({ frames }) => frames >= 10)")
+            await wait_for_video(carl, 3)
+            assert carl.problems == []
+            await ada.evaluate("lk.room.localParticipant.publishData(new Uint8Array([1]), { reliable: true, topic: 'end' })")
+            await watching
+
+    asyncio.run(run())
+    print(f"figures: livekit-client {sdk()[1]}")
+
+
+@pytest.mark.parametrize("kind", ["chromium", "firefox"])
+def test_a_page_chooses_layers_mutes_and_resumes_its_killed_socket_while_media_goes_on(development_server, kind):
+    server = development_server
+
+    async def run():
+        async with Wire(server.http) as wire, page_of(kind, server) as bob, chromium() as browser:
+            ada = await ChromiumPage.open(browser, server)
+            await join(ada, server, token("ada", "r"))
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
+            await bob.evaluate(f"lk.join({json.dumps(wire.url)}, {json.dumps(token('bob', 'r'))}, {{}})")
+            await holds(bob, shows("ada", RED))
+            # VideoQuality: 0 low, 1 medium, 2 high.
+            for quality, width in ((0, 320), (2, 1280), (1, 640)):
+                await bob.evaluate(f"lk.drawn.get('ada').publication.setVideoQuality({quality})")
+                await holds(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
+
+            await ada.evaluate("lk.own.mute().then(() => 0)")
+            await holds(bob, "lk.events.includes('trackMuted')")
+            await asyncio.sleep(0.5)
+            still = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
+            await asyncio.sleep(0.5)
+            assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
+            await ada.evaluate("lk.own.unmute().then(() => 0)")
+            await holds(bob, shows("ada", RED, still + 10))
+
+            before = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
+            wire.cut()
+            await holds(bob, "lk.events.includes('signalReconnecting') || lk.events.includes('reconnecting')")
+            await holds(bob, "lk.room.state === 'connected'")
+            await holds(bob, shows("ada", RED, before + 10))
+            assert "disconnected" not in json.loads(await bob.evaluate("JSON.stringify(lk.events)"))
+            # And what comes later.
+            await bob.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
+            await holds(ada, shows("bob", GREEN))
+
+    asyncio.run(run())
+
+
+async def messages(url):
+    """The Python side of the data test: what came, and the answers to its calls."""
+    py = await Client(url, "py", "data").connect()
+    texts, files = [], []
+
+    async def take_text(reader, identity):
+        texts.append((identity, await reader.read_all()))
+
+    async def take_file(reader, identity):
+        digest, size = hashlib.sha256(), 0
+        async for chunk in reader:
+            digest.update(chunk)
+            size += len(chunk)
+        files.append((identity, size, digest.hexdigest()))
+
+    tasks = []
+    py.room.register_text_stream_handler("notes", lambda reader, identity: tasks.append(asyncio.create_task(take_text(reader, identity))))
+    py.room.register_byte_stream_handler("files", lambda reader, identity: tasks.append(asyncio.create_task(take_file(reader, identity))))
+
+    @py.room.local_participant.register_rpc_method("half")
+    async def half(call):
+        return str(int(call.payload) // 2)
+
+    await livekit_sdk.until(lambda: "ada" in py.room.remote_participants, "ada is there")
+    await py.room.local_participant.publish_data(b"\x07" * 1_000, reliable=True, topic="reliable")
+    await py.room.local_participant.publish_data(b"\x01" * 900, reliable=False, topic="lossy")
+    await py.room.local_participant.send_text("Grüße " * 6_000, topic="notes")
+    answer = await py.room.local_participant.perform_rpc(destination_identity="ada", method="double", payload="21")
+    await livekit_sdk.until(lambda: texts and files, "ada's text and file", 40)
+    await livekit_sdk.until(lambda: py.seen("data_received"), "ada has all")
+    await py.close()
+    return texts, files, answer
+
+
+def test_a_page_and_a_python_client_exchange_data_text_a_file_and_calls(server):
+    size = 1_000_000
+
+    async def run():
+        async with chromium() as browser:
+            ada = await ChromiumPage.open(browser, server)
+            await join(ada, server, token("ada", "data"))
+            other = asyncio.create_task(asyncio.to_thread(livekit_sdk.run, messages, server.url))
+            await holds(ada, "lk.data.length === 2 && lk.texts.length === 1", 30)
+            got = {one["topic"]: one for one in await ada.evaluate("lk.data")}
+            assert (got["reliable"]["size"], got["reliable"]["sum"], got["reliable"]["from"]) == (1_000, 7_000, "py")
+            assert (got["lossy"]["size"], got["lossy"]["sum"]) == (900, 900)
+            assert (await ada.evaluate("lk.texts"))[0] == {"identity": "py", "text": "Grüße " * 6_000}
+            me = "lk.room.localParticipant"
+            assert await ada.evaluate(f"{me}.performRpc({{ destinationIdentity: 'py', method: 'half', payload: '84' }})") == "42"
+            await ada.evaluate(f"{me}.sendText('Hallo '.repeat(6000), {{ topic: 'notes' }}).then(() => 0)")
+            await ada.evaluate(f"""{me}.sendFile(new File([Uint8Array.from({{ length: {size} }}, (_, i) => (i * 31 + (i >> 9)) & 255)], 'a.bin'),
+                {{ topic: 'files' }}).then(() => 0)""")
+            await ada.evaluate(f"{me}.publishData(new Uint8Array([1]), {{ reliable: true }})")
+            return await other
+
+    texts, files, answer = asyncio.run(run())
+    content = bytes((i * 31 + (i >> 9)) & 255 for i in range(size))
+    assert texts == [("ada", "Hallo " * 6_000)] and answer == "42"
+    assert files == [("ada", size, hashlib.sha256(content).hexdigest())]
+
+
+def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_is_paused(server):
+    async def run():
+        async with chromium() as browser:
+            ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
+            await join(ada, server, token("ada", "r"), {"dynacast": True})
+            await join(bob, server, token("bob", "r"), {"adaptiveStream": True})
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
+            await holds(bob, "lk.drawn.has('ada')")
+            style = "lk.drawn.get('ada').element.style.cssText = "
+            for shown, width in (("width:300px;height:170px", 320), ("width:1200px;height:675px", 1280)):
+                await bob.evaluate(f"{style}'{shown}', 0")
+                await holds(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
+            # Dynacast: with nobody who wants more, the publisher stops its larger layers.
+            await bob.evaluate(f"{style}'width:300px;height:170px', 0")
+            await holds(bob, "lk.sees('ada').then(({ size }) => size[0] === 320)")
+            await holds(ada, "lk.own.track.sender.getParameters().encodings.map((one) => one.active).join() === 'true,false,false'", 30)
+            await bob.evaluate(f"{style}'display:none', 0")
+            await asyncio.sleep(1.5)
+            still = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
+            await asyncio.sleep(1)
+            assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
+            await bob.evaluate(f"{style}'width:1200px;height:675px', 0")
+            await holds(bob, "lk.sees('ada').then(({ size }) => size[0] === 1280)", 30)
+
+    asyncio.run(run())
