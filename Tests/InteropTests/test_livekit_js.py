@@ -1,10 +1,7 @@
 """LiveKit's JavaScript SDK as it is, in Chromium and Firefox, beside the Python SDK and Martlet's own page; judged by what is decoded."""
 import asyncio
-import contextlib
 import hashlib
 import json
-
-import pytest
 
 from support import livekit_sdk
 from support.chromium import chromium, open_room, until, wait_for_video
@@ -12,14 +9,6 @@ from support.firefox import firefox
 from support.livekit_js import ChromiumPage, FirefoxPage, join, sdk
 from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import token
-from support.wire import Wire
-
-
-@contextlib.asynccontextmanager
-async def page_of(kind, server):
-    """A page with the SDK."""
-    async with (chromium if kind == "chromium" else firefox)() as browser:
-        yield await (ChromiumPage if kind == "chromium" else FirefoxPage).open(browser, server)
 
 
 async def holds(page, expression, seconds=20):
@@ -77,44 +66,6 @@ def test_pages_with_the_sdk_in_chromium_and_firefox_a_python_client_and_martlets
 
     asyncio.run(run())
     print(f"figures: livekit-client {sdk()[1]}")
-
-
-@pytest.mark.parametrize("kind", ["chromium", "firefox"])
-def test_a_page_chooses_layers_mutes_and_resumes_its_killed_socket_while_media_goes_on(development_server, kind):
-    server = development_server
-
-    async def run():
-        async with Wire(server.http) as wire, page_of(kind, server) as bob, chromium() as browser:
-            ada = await ChromiumPage.open(browser, server)
-            await join(ada, server, token("ada", "r"))
-            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
-            await bob.evaluate(f"lk.join({json.dumps(wire.url)}, {json.dumps(token('bob', 'r'))}, {{}})")
-            await holds(bob, shows("ada", RED))
-            # VideoQuality: 0 low, 1 medium, 2 high.
-            for quality, width in ((0, 320), (2, 1280), (1, 640)):
-                await bob.evaluate(f"lk.drawn.get('ada').publication.setVideoQuality({quality})")
-                await holds(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
-
-            await ada.evaluate("lk.own.mute().then(() => 0)")
-            await holds(bob, "lk.events.includes('trackMuted')")
-            await asyncio.sleep(0.5)
-            still = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
-            await asyncio.sleep(0.5)
-            assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
-            await ada.evaluate("lk.own.unmute().then(() => 0)")
-            await holds(bob, shows("ada", RED, still + 10))
-
-            before = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
-            wire.cut()
-            await holds(bob, "lk.events.includes('signalReconnecting') || lk.events.includes('reconnecting')")
-            await holds(bob, "lk.room.state === 'connected'")
-            await holds(bob, shows("ada", RED, before + 10))
-            assert "disconnected" not in json.loads(await bob.evaluate("JSON.stringify(lk.events)"))
-            # And what comes later.
-            await bob.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await holds(ada, shows("bob", GREEN))
-
-    asyncio.run(run())
 
 
 async def messages(url):
@@ -176,30 +127,3 @@ def test_a_page_and_a_python_client_exchange_data_text_a_file_and_calls(server):
     content = bytes((i * 31 + (i >> 9)) & 255 for i in range(size))
     assert texts == [("ada", "Hallo " * 6_000)] and answer == "42"
     assert files == [("ada", size, hashlib.sha256(content).hexdigest())]
-
-
-def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_is_paused(server):
-    async def run():
-        async with chromium() as browser:
-            ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
-            await join(ada, server, token("ada", "r"), {"dynacast": True})
-            await join(bob, server, token("bob", "r"), {"adaptiveStream": True})
-            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
-            await holds(bob, "lk.drawn.has('ada')")
-            style = "lk.drawn.get('ada').element.style.cssText = "
-            for shown, width in (("width:300px;height:170px", 320), ("width:1200px;height:675px", 1280)):
-                await bob.evaluate(f"{style}'{shown}', 0")
-                await holds(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
-            # Dynacast: with nobody who wants more, the publisher stops its larger layers.
-            await bob.evaluate(f"{style}'width:300px;height:170px', 0")
-            await holds(bob, "lk.sees('ada').then(({ size }) => size[0] === 320)")
-            await holds(ada, "lk.own.track.sender.getParameters().encodings.map((one) => one.active).join() === 'true,false,false'", 30)
-            await bob.evaluate(f"{style}'display:none', 0")
-            await asyncio.sleep(1.5)
-            still = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
-            await asyncio.sleep(1)
-            assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
-            await bob.evaluate(f"{style}'width:1200px;height:675px', 0")
-            await holds(bob, "lk.sees('ada').then(({ size }) => size[0] === 1280)", 30)
-
-    asyncio.run(run())

@@ -12,9 +12,11 @@ extension ControlAPIEdge {
     func startPlayback(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try request.parameter("room")
         let claims = try authorize(request, room: room) { $0.roomAdmin }
-        guard let player else { throw Self.noPlayer }
         let model = try body(PlaybackRequestModel.self, of: request)
         let source = try model.source()
+        // What is wrong with the request is told before what the server lacks.
+        _ = try await asking { () async throws(RoomError) in try await context.rooms.rules(ofRoom: room) }
+        guard let player else { throw Self.noPlayer }
         if case .recording(let sid, _) = source {
             // Its files are read only by who may read the recording.
             guard let summary = recorder?[sid], Self.covers(claims.video, summary.room) else {
