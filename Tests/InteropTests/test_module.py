@@ -239,6 +239,8 @@ def test_the_example_of_40_lines_works_as_it_stands_on_the_page_and_so_do_the_ot
             copy = await browser.new_page(bypass_csp=True)
             copy.on("pageerror", lambda error: problems.append(str(error)))
             await copy.goto(server.url + "/examples")
+            # Not while the page's own script is under way.
+            await until(copy, "document.querySelector('#example-code').textContent !== ''")
             await copy.evaluate("document.body.replaceChildren()")
             await copy.add_script_tag(content=code, type="module")
             await page.click("#example-run")
