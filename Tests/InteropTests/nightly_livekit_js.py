@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from support.chromium import chromium
+from support.chromium import chromium, until
 from support.firefox import firefox
 from support.livekit_js import ChromiumPage, FirefoxPage, join
 from support.livekit_sdk import GREEN, RED
 from support.tokens import token
 from support.wire import Wire
-from test_livekit_js import holds, shows
+from test_livekit_js import shows
 
 
 @contextlib.asynccontextmanager
@@ -31,30 +31,30 @@ def test_a_page_chooses_layers_mutes_and_resumes_its_killed_socket_while_media_g
             await join(ada, server, token("ada", "r"))
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
             await bob.evaluate(f"lk.join({json.dumps(wire.url)}, {json.dumps(token('bob', 'r'))}, {{}})")
-            await holds(bob, shows("ada", RED))
+            await until(bob, shows("ada", RED))
             # VideoQuality: 0 low, 1 medium, 2 high.
             for quality, width in ((0, 320), (2, 1280), (1, 640)):
                 await bob.evaluate(f"lk.drawn.get('ada').publication.setVideoQuality({quality})")
-                await holds(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
+                await until(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
 
             await ada.evaluate("lk.own.mute().then(() => 0)")
-            await holds(bob, "lk.events.includes('trackMuted')")
+            await until(bob, "lk.events.includes('trackMuted')")
             await asyncio.sleep(0.5)
             still = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
             await asyncio.sleep(0.5)
             assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
             await ada.evaluate("lk.own.unmute().then(() => 0)")
-            await holds(bob, shows("ada", RED, still + 10))
+            await until(bob, shows("ada", RED, still + 10))
 
             before = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
             wire.cut()
-            await holds(bob, "lk.events.includes('signalReconnecting') || lk.events.includes('reconnecting')")
-            await holds(bob, "lk.room.state === 'connected'")
-            await holds(bob, shows("ada", RED, before + 10))
+            await until(bob, "lk.events.includes('signalReconnecting') || lk.events.includes('reconnecting')")
+            await until(bob, "lk.room.state === 'connected'")
+            await until(bob, shows("ada", RED, before + 10))
             assert "disconnected" not in json.loads(await bob.evaluate("JSON.stringify(lk.events)"))
             # And what comes later.
             await bob.evaluate(f"lk.publish({json.dumps(GREEN)}, 640, 360)")
-            await holds(ada, shows("bob", GREEN))
+            await until(ada, shows("bob", GREEN))
 
     asyncio.run(run())
 
@@ -66,21 +66,21 @@ def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_
             await join(ada, server, token("ada", "r"), {"dynacast": True})
             await join(bob, server, token("bob", "r"), {"adaptiveStream": True})
             await ada.evaluate(f"lk.publish({json.dumps(RED)}, 1280, 720)")
-            await holds(bob, "lk.drawn.has('ada')")
+            await until(bob, "lk.drawn.has('ada')")
             style = "lk.drawn.get('ada').element.style.cssText = "
             for shown, width in (("width:300px;height:170px", 320), ("width:1200px;height:675px", 1280)):
                 await bob.evaluate(f"{style}'{shown}', 0")
-                await holds(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
+                await until(bob, f"lk.sees('ada').then(({{ size }}) => size[0] === {width})")
             # Dynacast: with nobody who wants more, the publisher stops its larger layers.
             await bob.evaluate(f"{style}'width:300px;height:170px', 0")
-            await holds(bob, "lk.sees('ada').then(({ size }) => size[0] === 320)")
-            await holds(ada, "lk.own.track.sender.getParameters().encodings.map((one) => one.active).join() === 'true,false,false'", 30)
+            await until(bob, "lk.sees('ada').then(({ size }) => size[0] === 320)")
+            await until(ada, "lk.own.track.sender.getParameters().encodings.map((one) => one.active).join() === 'true,false,false'", 30)
             await bob.evaluate(f"{style}'display:none', 0")
             await asyncio.sleep(1.5)
             still = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
             await asyncio.sleep(1)
             assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
             await bob.evaluate(f"{style}'width:1200px;height:675px', 0")
-            await holds(bob, "lk.sees('ada').then(({ size }) => size[0] === 1280)", 30)
+            await until(bob, "lk.sees('ada').then(({ size }) => size[0] === 1280)", 30)
 
     asyncio.run(run())

@@ -11,13 +11,8 @@ from support.livekit_sdk import BLUE, GREEN, RED, Client
 from support.tokens import token
 
 
-async def holds(page, expression, seconds=20):
-    """Waits until an expression, which may be a promise, is true in the page."""
-    for _ in range(seconds * 10):
-        if await page.evaluate(expression):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"not within {seconds} s: {expression}; {await page.evaluate('JSON.stringify(lk.events)')}")
+#: Four encoders on the machine of the test: seconds until a picture is there. No speed is judged here.
+PATIENCE = 30
 
 
 def shows(identity, colour, frames=10):
@@ -52,13 +47,13 @@ def test_pages_with_the_sdk_in_chromium_and_firefox_a_python_client_and_martlets
             watching = asyncio.create_task(asyncio.to_thread(
                 livekit_sdk.run, companion, server.url, {"ada": RED, "bob": GREEN}))
             carl = await open_room(browser, server, "js", "carl", send="generated", token=token("carl", "js"))
-            await holds(ada, shows("bob", GREEN))
-            await holds(bob, shows("ada", RED))
+            await until(ada, shows("bob", GREEN), PATIENCE)
+            await until(bob, shows("ada", RED), PATIENCE)
             for page, other in ((ada, "bob"), (bob, "ada")):
-                await holds(page, shows("py", BLUE))
-                await holds(page, f"lk.packets('{other}').then((count) => count > 50)")
-                await holds(page, "lk.packets('py').then((count) => count > 50)")
-                await holds(page, "lk.sees('carl').then(({ frames }) => frames >= 10)")
+                await until(page, shows("py", BLUE), PATIENCE)
+                await until(page, f"lk.packets('{other}').then((count) => count > 50)", PATIENCE)
+                await until(page, "lk.packets('py').then((count) => count > 50)", PATIENCE)
+                await until(page, "lk.sees('carl').then(({ frames }) => frames >= 10)", PATIENCE)
             await wait_for_video(carl, 3)
             assert carl.problems == []
             await ada.evaluate("lk.room.localParticipant.publishData(new Uint8Array([1]), { reliable: true, topic: 'end' })")
@@ -110,7 +105,7 @@ def test_a_page_and_a_python_client_exchange_data_text_a_file_and_calls(server):
             ada = await ChromiumPage.open(browser, server)
             await join(ada, server, token("ada", "data"))
             other = asyncio.create_task(asyncio.to_thread(livekit_sdk.run, messages, server.url))
-            await holds(ada, "lk.data.length === 2 && lk.texts.length === 1", 30)
+            await until(ada, "lk.data.length === 2 && lk.texts.length === 1", 30)
             got = {one["topic"]: one for one in await ada.evaluate("lk.data")}
             assert (got["reliable"]["size"], got["reliable"]["sum"], got["reliable"]["from"]) == (1_000, 7_000, "py")
             assert (got["lossy"]["size"], got["lossy"]["sum"]) == (900, 900)

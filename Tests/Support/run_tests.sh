@@ -2,7 +2,7 @@
 # Runs every test: Swift (unit, architecture, simulation, integration), then interop with real clients. Installs what is missing first.
 #
 # Whatever happens, the last line says "N passed, M failed, K skipped". The exit status is 0 only when M is 0 and both runners ran something.
-#   MARTLET_TEST_MINUTES=44   the whole run ends by then, and says which phase was cut off
+#   MARTLET_TEST_MINUTES=44   the whole run ends by then, and says which phase was cut off; CI ends it after 45
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 

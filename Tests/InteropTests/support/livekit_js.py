@@ -23,9 +23,8 @@ window.lk = {
             this.data.push({ from: participant?.identity, topic, kind, size: payload.length, sum: payload.reduce((a, b) => (a + b) % 65521, 0) });
         });
         room.registerTextStreamHandler("notes", async (reader, { identity }) => this.texts.push({ identity, text: await reader.readAll() }));
-        room.registerRpcMethod?.("double", async ({ payload }) => String(2 * Number(payload)));
+        room.registerRpcMethod("double", async ({ payload }) => String(2 * Number(payload)));
         await room.connect(url, token);
-        room.localParticipant.registerRpcMethod?.("double", async ({ payload }) => String(2 * Number(payload)));
     },
     async publish(colour, width, height, options = {}) {
         const canvas = Object.assign(document.createElement("canvas"), { width, height });
