@@ -70,7 +70,7 @@ final class FrontIndexer: Sendable {
             while !(try pass.advance()) {
                 guard books.hasRoom(beside: 0) else { return "disk_full" }
                 // An ended process waits no longer than that.
-                while books.statistics.lag > Self.longestLag, !mustStop { usleep(Self.pause) }
+                while books.lag > Self.longestLag, !mustStop { usleep(Self.pause) }
                 if mustStop {
                     FrontIndexPass.abandon(path)
                     return nil

@@ -48,6 +48,9 @@ final class RecordingBooks: Sendable {
         }
     }
 
+    /// The longest that a record waited in a ring within the last second.
+    var lag: TimeInterval { state.withLock(\.statistics.lag) }
+
     /// Recordings whose files' tables an earlier life of the server was to move.
     var awaitingIndex: [String] { all.filter(\.awaitsIndex).map(\.sid).reversed() }
 

@@ -9,8 +9,8 @@ public struct MovingMember: Sendable {
     /// The rules of the room that it leaves.
     let policy: RoomPolicy
 
-    /// What it is called.
     public var session: SessionID { member.session }
+    /// As it was shown in the room that it leaves, without tracks.
     public var info: ParticipantInfo { member.info }
     /// The numbers that go on, which were made by the first room that the member was in.
     public var numbers: [UInt64] { member.connections.map(\.peer.rawValue) + tracks.map(\.id.rawValue) }
@@ -29,10 +29,12 @@ extension Room {
         guard policy.topology == .routed else { throw Self.cannotMove }
         guard try member(session).options.follow == nil else {
             throw RoomError(
-                .invalidRequest, "a WHEP session follows somebody in its room and cannot be moved: it joins the other")
+                .invalidRequest,
+                "a WHEP session, which follows somebody, cannot be moved: its client joins the other room")
         }
         guard !playbacks.has(session) else {
-            throw RoomError(.invalidRequest, "a playback is one of its room: end it, and begin it in the other")
+            throw RoomError(
+                .invalidRequest, "a playback cannot be moved: end it, and begin another in the other room")
         }
         let tracks = routing.tracks(of: session).compactMap { routing[$0] }
         waitingTracks.remove(session)

@@ -33,14 +33,15 @@ struct EgressCalls: Sendable {
     // MARK: Who may
 
     /// A missing grant is "unauthenticated" in LiveKit's API.
-    private func check(_ room: String) throws(TwirpError) {
-        guard covers(room) else { throw TwirpError(.unauthenticated, "permissions denied: the token lacks the grant") }
+    private static func check(_ permits: Bool) throws(TwirpError) {
+        guard permits else { throw TwirpError(.unauthenticated, "permissions denied: the token lacks the grant") }
     }
 
-    private func covers(_ room: String) -> Bool {
+    private var mayRecord: Bool { claims.video.roomRecord || claims.video.roomAdmin || claims.video.recorder }
+
+    private func mayRecord(in room: String) -> Bool {
         let granted = claims.video.room ?? ""
-        return (claims.video.roomRecord || claims.video.roomAdmin || claims.video.recorder)
-            && (granted.isEmpty || granted == room)
+        return mayRecord && (granted.isEmpty || granted == room)
     }
 
     // MARK: Starting
@@ -54,7 +55,7 @@ struct EgressCalls: Sendable {
                     && $0.file.pointee.output_case != LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT__NOT_SET,
                 hasWebhooks: $0.n_webhooks > 0)
         }
-        try check(wanted.room)
+        try Self.check(mayRecord(in: wanted.room))
         guard !wanted.track.isEmpty else { throw TwirpError(.invalidArgument, "track_id is missing") }
         if wanted.isStreamed { throw Self.unavailable("a track sent to a WebSocket") }
         if wanted.isUploaded { throw Self.unavailable("an upload") }
@@ -66,7 +67,7 @@ struct EgressCalls: Sendable {
         let wanted = try body.read(
             livekit__participant_egress_request__init, livekit__participant_egress_request__unpack
         ) { ParticipantWish($0) }
-        try check(wanted.room)
+        try Self.check(mayRecord(in: wanted.room))
         guard !wanted.identity.isEmpty else { throw TwirpError(.invalidArgument, "identity is missing") }
         if let refused = wanted.refused { throw Self.unavailable(refused) }
         let sources: Set<TrackSource> = wanted.isScreen ? [.screen, .screenAudio] : [.microphone, .camera]
@@ -97,9 +98,9 @@ struct EgressCalls: Sendable {
         let (room, egress, isActive) = try body.read(
             livekit__list_egress_request__init, livekit__list_egress_request__unpack
         ) { (String($0.room_name), String($0.egress_id), $0.active != 0) }
-        guard claims.video.roomRecord || claims.video.roomAdmin || claims.video.recorder else { return try denied() }
+        try Self.check(mayRecord)
         let found = recorder.recordings.filter { summary in
-            covers(summary.room) && (room.isEmpty || summary.room == room)
+            mayRecord(in: summary.room) && (room.isEmpty || summary.room == room)
                 && (egress.isEmpty || EgressModel.id(of: summary) == egress)
                 && (!isActive || summary.state == .recording)
         }
@@ -113,15 +114,12 @@ struct EgressCalls: Sendable {
             })
     }
 
-    private func denied() throws(TwirpError) -> HTTPResponse {
-        throw TwirpError(.unauthenticated, "permissions denied: the token lacks the grant")
-    }
-
     private func stop() async throws(TwirpError) -> HTTPResponse {
         let egress = try body.read(livekit__stop_egress_request__init, livekit__stop_egress_request__unpack) {
             String($0.egress_id)
         }
-        guard let summary = EgressModel.recording(of: egress).flatMap({ recorder[$0] }), covers(summary.room) else {
+        guard let summary = EgressModel.recording(of: egress).flatMap({ recorder[$0] }), mayRecord(in: summary.room)
+        else {
             throw Self.noSuchEgress
         }
         guard summary.state == .recording else {
