@@ -5,7 +5,7 @@
  *
  * - `lost`: the connection to the server was lost before the answer; after a fresh join, what was published is published again by itself.
  * - `unreachable`: the server does not answer.
- * - `left`: the room was left before the work was done.
+ * - `left`, `moved`: the room was left, or one was moved to another, before the work was done.
  * - `no_devices`: the page may not use cameras and microphones: it is not served over HTTPS, or a person denied it.
  * - `file_not_accepted`, `file_cancelled`, `file_incomplete`: section 11, "Files".
  *
