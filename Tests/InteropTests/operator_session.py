@@ -113,12 +113,14 @@ async def capture(s, ada):
     s.server.api("DELETE", place)
 
 
-async def move(s):
-    """Where this server can."""
-    if "/move" not in s.server.request("GET", "/openapi.json")[2]:
-        return print("            move: this server has no such call")
-    status, _ = s.server.api("POST", "/v1/rooms/all-hands/participants/bob/move", {"room": "side-room"})
-    await s.step("move", f"bob to side-room: {status}")
+async def move(s, bob):
+    status, problem = s.server.api("POST", "/v1/rooms", {"name": "side-room", "beside": "all-hands"})
+    assert status == 201, problem
+    status, problem = s.server.api("POST", "/v1/rooms/all-hands/participants/bob/move", {"room": "side-room"})
+    assert status == 200, problem
+    await until(bob, "document.title.includes('side-room')")
+    await s.expect("document.querySelectorAll('#members tbody tr').length === 1")
+    await s.step("move", f"bob's page says “{await bob.title()}”")
 
 
 async def drain(s, ada):
@@ -139,12 +141,12 @@ async def main(folder, pace):
             session = Session(browser, server, folder, pace)
             await session.open()
             await create(session)
-            ada, _, carol = await watch(session)
+            ada, bob, carol = await watch(session)
             await edit(session)
             await lock(session)
             await kick(session, carol)
             await capture(session, ada)
-            await move(session)
+            await move(session, bob)
             await drain(session, ada)
             await session.page.set_viewport_size({"width": 390, "height": 800})
             await session.page.click("text=Rooms")
