@@ -26,7 +26,7 @@ struct RecordingRun {
             configuration, rings: [ring],
             codec: RecordingCodec(
                 encode: { Self.json($0) }, decode: { try? JSONDecoder().decode(RecordingSummary.self, from: Data($0)) },
-                encodeLine: { Self.json($0) }), logger: .quiet)
+                encodeLine: { Self.json($0) }, decodeLine: { _ in nil }), logger: .quiet)
         recorder.apply(
             .started(RecordingInfo(sid: "RC_1", scope: RecordingScope(), startedAt: MonotonicClock.wallMilliseconds())),
             room: "bench", roomSID: "RM_1")

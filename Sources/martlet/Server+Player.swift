@@ -41,6 +41,10 @@ extension Server {
             }
             return [RecordedFile(path: path, start: .zero)]
         }
+        let stored = summary.storedFiles
+        if stored.count == 1, let path = recorder.path(of: stored[0].name, in: sid) {
+            return [RecordedFile(path: path, start: .zero)]
+        }
         let tracks = summary.tracks.filter { !$0.files.isEmpty }
         guard !tracks.isEmpty else { throw RoomError(.fileNotFound, "the recording has no files") }
         guard Set(tracks.map(\.participant)).count == 1, Set(tracks.map(\.kind)).count == tracks.count,

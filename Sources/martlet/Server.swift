@@ -170,7 +170,8 @@ struct Server {
                 codec: RecordingCodec(
                     encode: { JSONCoding.encode($0) },
                     decode: { try? JSONCoding.decode(RecordingSummary.self, from: $0) },
-                    encodeLine: { JSONCoding.encode($0) }),
+                    encodeLine: { JSONCoding.encode($0) },
+                    decodeLine: { try? JSONCoding.decode(LogLine.self, from: $0) }),
                 logger: logger.named("recorder"))
         } catch {
             throw CommandError(

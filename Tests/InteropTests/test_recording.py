@@ -176,6 +176,91 @@ def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreame
     assert not list(server.recordings.rglob("*.mp4"))
 
 
+def movie_times(path):
+    """Of each track in a file: (kind, [seconds at which its packets are shown]), as ffmpeg reads it."""
+    done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-v", "error", "-i", str(path), "-map", "0", "-c", "copy", "-copyts",
+                           "-f", "framecrc", "-"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    units = {int(track): int(a) / int(b) for track, a, b in re.findall(r"#tb (\d+): (\d+)/(\d+)", done.stdout)}
+    kinds = dict(re.findall(r"#media_type (\d+): (\w+)", done.stdout))
+    lines = [line.split(",") for line in done.stdout.splitlines() if not line.startswith("#")]
+    return [(kinds[str(track)], [int(line[2]) * unit for line in lines if int(line[0]) == track]) for track, unit in sorted(units.items())]
+
+
+def checked_movie(server, found, file):
+    """A joined file, whole and in order for ffmpeg and GStreamer: (the movie's tracks as movie_times has them, frames of its first video)."""
+    path = path_of(server, found, file)
+    assert boxes(path) == ["ftyp", "moov", "mdat"] and path.stat().st_size == file["bytes"]
+    frames, _, errors = ffmpeg(path)
+    assert not errors, errors
+    tracks = movie_times(path)
+    for _, times in tracks:
+        assert all(a < b for a, b in zip(times, times[1:]))
+    video = next(times for kind, times in tracks if kind == "video")
+    read = gstreamer(path, "--pad", "video_0")
+    print(f"figures: {file['name']} {file['durationMilliseconds']} ms, tracks {[(kind, len(times), round(times[0], 3)) for kind, times in tracks]}, "
+          f"ffmpeg {frames} frames, GStreamer {read}")
+    assert read["buffers"] == len(video) and abs(read["start"] - video[0]) < 0.02
+    return tracks
+
+
+async def joined(server, sid):
+    deadline = time.monotonic() + 20
+    while (found := recording(server, sid))["state"] == "recording" or any(file["state"] == "pending" for file in found.get("joined", [])):
+        assert time.monotonic() < deadline, found
+        await asyncio.sleep(0.2)
+    assert all(file["state"] == "ready" for file in found["joined"]), found["joined"]
+    return found
+
+
+def test_tracks_of_a_participant_or_of_a_room_become_one_file_in_which_they_are_together(recording_server):
+    """H.264 with the parameter sets of a real simulcast sender that change, by participant; VP8 by room, where one joins three seconds late."""
+    server = recording_server
+
+    async def call():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "talk", "ada", codec="H264")
+            await open_room(browser, server, "class", "eve", codec="VP8")
+            for room, identity in (("talk", "bob"), ("class", "viewer")):
+                await wait_for_video(await open_room(browser, server, room, identity, send="nothing"))
+            sids = {}
+            for room, files, name in (("talk", "participant", "{room}-{participant}"), ("class", "room", "{room}")):
+                status, begun = server.api("POST", f"/v1/rooms/{room}/recordings", {"files": files, "fileName": name})
+                assert status == 201 and begun["files"] == files, begun
+                sids[room] = begun["sid"]
+            await asyncio.sleep(3)
+            await open_room(browser, server, "class", "late", codec="VP8")
+            await asyncio.sleep(6)
+            assert not ada.problems
+            for sid in sids.values():
+                assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
+            found = [await joined(server, sids[room]) for room in ("talk", "class")]
+            for one in found:
+                await plays_before_it_is_whole(browser, server, one, one["joined"][0])
+            return found
+
+    talk, lesson = asyncio.run(call())
+    (file,) = talk["joined"]
+    assert file["name"] == "talk-ada.mp4" and file["identity"] == "ada"
+    tracks = checked_movie(server, talk, file)
+    assert [kind for kind, _ in tracks] == ["video", "audio"]
+    sources = {track["kind"]: track["files"] for track in talk["tracks"]}
+    assert len(tracks[0][1]) == sum(one["samples"] for one in sources["video"]) and all(one["joined"] == file["name"] for one in sources["video"])
+    # As the publisher's clock has it, from the first frame to the last.
+    wanted = (sources["video"][0]["senderMicroseconds"] - sources["audio"][0]["senderMicroseconds"]) / 1e6
+    begin = tracks[0][1][0] - tracks[1][1][0]
+    end = tracks[0][1][-1] - tracks[1][1][-1]
+    print(f"figures: {len(sources['video'])} files of video; it begins {begin * 1000:.0f} ms after the audio, by the sender's clock {wanted * 1000:.0f}; the end {end * 1000:.0f}")
+    assert abs(begin - wanted) < 0.02 and abs(end) < 0.15
+    (file,) = lesson["joined"]
+    assert file["name"] == "class.mp4" and "identity" not in file
+    tracks = checked_movie(server, lesson, file)
+    assert sorted(kind for kind, _ in tracks) == ["audio", "audio", "video", "video"]
+    late = [times[0] for _, times in tracks if times[0] > 2]
+    assert len(late) == 2 and all(2 < start < 6 for start in late), tracks
+    assert {one.name for one in (server.recordings / lesson["roomSid"] / lesson["sid"]).glob("*.mp4")} == {"class.mp4"}
+
+
 def packets(path):
     """(video packets, seconds) of a file, read but not decoded: the bench's frames are no pictures."""
     done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", str(path), "-c", "copy", "-f", "null", "-"],

@@ -1,122 +1,16 @@
 import Glibc
 import Logging
-import MediaControl
-import NetworkIO
 import Primitives
-import Rooms
-import Synchronization
 import Testing
 
 @testable import MediaWorkers
 @testable import Recorder
 
-/// A recorder's desk without its thread: what it does is done when the call returns.
-private final class Bench {
-    let folder = "/tmp/martlet-desk-\(UInt64.random(in: 0..<UInt64.max))"
-    let rings = [RecordRing(bytes: 1), RecordRing(bytes: 1)]
-    let books: RecordingBooks
-    /// The last summary that was written to the disk.
-    let written = Written()
-    var desk: RecorderDesk
-    var now = MonotonicClock.now()
-    private static let track = TrackInfo(
-        sid: "TR_camera", participant: "PA_ada", identity: "ada", name: "", kind: .audio, source: .microphone, mid: "0")
-
-    final class Written: Sendable {
-        private let state = Mutex<[String: RecordingSummary]>([:])
-        func put(_ summary: RecordingSummary) { state.withLock { $0[summary.sid] = summary } }
-        subscript(sid: String) -> RecordingSummary? { state.withLock { $0[sid] } }
-    }
-
-    init(_ change: (inout RecorderConfiguration) -> Void = { _ in }) throws {
-        var configuration = RecorderConfiguration(directory: folder)
-        configuration.reserveBytes = 0
-        change(&configuration)
-        let written = written
-        books = try RecordingBooks(
-            configuration,
-            RecordingCodec(
-                encode: {
-                    written.put($0)
-                    return Array($0.sid.utf8)
-                }, decode: { written[String(decoding: $0, as: UTF8.self)] }, encodeLine: { Array($0.type.utf8) }),
-            logger: .quiet)
-        let (_, news) = AsyncStream<RecorderThread.News>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        desk = RecorderDesk(books: books, indexer: nil, news: news)
-    }
-
-    deinit {
-        let place = RecordingFolder(folder)
-        for (room, recording) in place.recordings() { place.delete(room: room, recording: recording) }
-        rmdir(folder)
-    }
-
-    var summary: RecordingSummary? { books["RC_1"] }
-    var path: String { "\(folder)/RM_1/RC_1/TR_camera.000.mp4" }
-
-    func begin() {
-        let summary = RecordingSummary(
-            sid: "RC_1", state: .recording, room: "lecture", roomSid: "RM_1",
-            startedAt: MonotonicClock.wallMilliseconds())
-        books.add(summary)
-        _ = desk.carryOut(.begin(summary), at: now)
-        record(5)
-    }
-
-    func record(_ stream: UInt64) {
-        _ = desk.carryOut(
-            .track(recording: "RC_1", stream: SubscriptionID(stream), track: TrackID(5), Self.track), at: now)
-    }
-
-    /// Packets of Opus, 20 ms each, into the ring of a worker.
-    func audio(_ packets: Range<Int>, stream: UInt64 = 5, ring: Int = 0, then kinds: [RecordBatch.Kind] = []) {
-        var batch = RecordBatch(capacity: 1 << 20)
-        for index in packets {
-            let timestamp = UInt32(index * 960)
-            let bytes: [UInt8] = [
-                0x80, RecordedStreamFormat.payloadType(of: .opus), UInt8(index >> 8), UInt8(index & 255),
-                UInt8(timestamp >> 24), UInt8(timestamp >> 16 & 255), UInt8(timestamp >> 8 & 255),
-                UInt8(timestamp & 255), 0, 0, 0, 1, 0xfc, UInt8(index & 255), 2, 3,
-            ]
-            guard let slot = batch.reserve(bytes.count) else { return }
-            slot.copyBytes(from: bytes)
-            batch.commit(
-                RecordBatch.Header(
-                    kind: .packet, length: bytes.count, stream: stream, arrival: now + .milliseconds(Int64(20 * index)))
-            )
-        }
-        for kind in kinds {
-            var header = RecordBatch.Header(
-                kind: kind, stream: stream, arrival: now + .milliseconds(Int64(20 * packets.upperBound)))
-            if kind == .anchor {
-                header.timestamp = UInt32(packets.upperBound * 960)
-                header.ntp = 3_900_000_000 << 32
-            }
-            _ = batch.append(header)
-        }
-        rings[ring].push(batch.bytes)
-    }
-
-    func read() { desk.read(rings, upTo: rings.map(\.waiting)) }
-
-    /// A second passes.
-    func pass() {
-        now = now + .seconds(1)
-        desk.advance(to: now)
-    }
-
-    func end(stream: UInt64 = 5) {
-        audio(0..<0, stream: stream, then: [.ended])
-        read()
-        _ = desk.carryOut(.end(recording: "RC_1"), at: now)
-    }
-}
-
 @Suite("The recorder's desk")
 struct RecorderDeskTests {
     @Test("E14: gaps, frames, bytes and the publisher's clock show while a recording goes on, and a crash loses no gap")
     func live() throws {
-        let bench = try Bench()
+        let bench = try RecorderBench()
         bench.begin()
         bench.pass()
         bench.audio(0..<100, then: [.anchor, .gap])
@@ -135,7 +29,7 @@ struct RecorderDeskTests {
 
     @Test("What waits is the sum of all workers' rings")
     func queue() throws {
-        let bench = try Bench()
+        let bench = try RecorderBench()
         bench.begin()
         bench.audio(0..<10, ring: 0)
         bench.audio(0..<20, stream: 6, ring: 1)
@@ -149,7 +43,7 @@ struct RecorderDeskTests {
 
     @Test("A track that is recorded again within a recording goes on in another file")
     func again() throws {
-        let bench = try Bench()
+        let bench = try RecorderBench()
         bench.begin()
         bench.audio(0..<50, then: [.ended])
         bench.read()
@@ -186,7 +80,7 @@ struct RecorderDeskTests {
             (0, [1, 2, 3, 4]), (1_000, [1, 2, 3, 4]), (999, [1, 3, 4]), (700, [1, 3, 4]), (699, [1, 4]), (1, [4]),
         ] as [(Int64, [Int])])
     func space(most: Int64, kept: [Int]) throws {
-        let bench = try Bench { $0.maximumBytes = most }
+        let bench = try RecorderBench { $0.maximumBytes = most }
         bench.books.add(summary(1, bytes: 100, endedAt: 30))
         bench.books.add(summary(2, bytes: 300, endedAt: 10))
         bench.books.add(summary(3, bytes: 200, endedAt: 20))
@@ -199,7 +93,7 @@ struct RecorderDeskTests {
 
     // MARK: - The index in front
 
-    private func finished(_ bench: Bench) throws -> [UInt8] {
+    private func finished(_ bench: RecorderBench) throws -> [UInt8] {
         bench.begin()
         bench.audio(0..<300)
         bench.read()
@@ -234,7 +128,7 @@ struct RecorderDeskTests {
 
     @Test("A finished file gets its table in front: as long as before, every chunk the same, and once only")
     func frontIndex() throws {
-        let bench = try Bench()
+        let bench = try RecorderBench()
         let before = try finished(bench)
         try move(bench.path)
         let after = try #require(RecordingFolder(bench.folder).contents(bench.path))
@@ -248,7 +142,7 @@ struct RecorderDeskTests {
 
     @Test("A pass that a crash ended leaves the file as it was, and the next start removes the rest of it")
     func crash() throws {
-        let bench = try Bench()
+        let bench = try RecorderBench()
         let before = try finished(bench)
         #expect(try begin(bench.path))
         let place = RecordingFolder(bench.folder)
@@ -261,23 +155,23 @@ struct RecorderDeskTests {
             RecorderConfiguration(directory: bench.folder),
             RecordingCodec(
                 encode: { Array($0.sid.utf8) }, decode: { written[String(decoding: $0, as: UTF8.self)] },
-                encodeLine: { _ in [] }), logger: .quiet)
+                encodeLine: { _ in [] }, decodeLine: { _ in nil }), logger: .quiet)
         #expect(place.contents(bench.path + FrontIndexPass.suffix) == nil)
         #expect(place.contents(bench.path) == before)
-        #expect(books.awaitingIndex == ["RC_1"])
+        #expect(books.awaitingWork == ["RC_1"])
     }
 
     @Test("A recorder moves the tables of what has ended; without room beside its reserve it says so in the summary")
     func indexer() throws {
         for (reserve, expected) in [(Int64(0), RecordingSummary.Index.front), (.max / 2, .end)] {
-            let bench = try Bench { $0.reserveBytes = reserve }
+            let bench = try RecorderBench { $0.reserveBytes = reserve }
             let before = try finished(bench)
             var summary = try #require(bench.summary)
             summary.markForIndex()
             bench.books.save(summary)
-            let indexer = try FrontIndexer(bench.books)
-            indexer.post("RC_1")
-            indexer.workOff()
+            let finisher = try FileFinisher(bench.books)
+            finisher.post("RC_1")
+            finisher.workOff()
             let file = try #require(bench.summary?.tracks.first?.files.first)
             #expect(file.index == expected && file.indexFault == (expected == .end ? "disk_full" : nil))
             #expect(bench.written["RC_1"] == bench.summary)

@@ -81,13 +81,11 @@ struct RecordingFolderTests {
     @Test("No name that leads out of the folder is taken for a name")
     func traversal() {
         for name in [
-            "..", ".", "a/b", "../x", "", "a\0b", ".hidden", "a b", "%2e%2e", String(repeating: "a", count: 65),
+            "..", ".", "a/b", "../x", "", "a\0b", ".hidden", "a b", "%2e%2e", String(repeating: "a", count: 241),
         ] {
             #expect(!RecordingFolder.isSafe(name), "\(name)")
         }
         #expect(RecordingFolder.isSafe("RC_abcDEF123456"))
-        #expect(RecordingFolder.fileName(track: "TR_1", segment: 7) == "TR_1.007.mp4")
-        #expect(RecordingFolder.fileName(track: "TR_1", segment: 1_234) == "TR_1.1234.mp4")
     }
 }
 
@@ -127,7 +125,7 @@ struct RecorderTests {
             configuration, rings: [ring],
             codec: RecordingCodec(
                 encode: { [shelf] in shelf.put($0) }, decode: { [shelf] in shelf.get($0) },
-                encodeLine: { Array($0.type.utf8) }), logger: .quiet)
+                encodeLine: { Array($0.type.utf8) }, decodeLine: { _ in nil }), logger: .quiet)
     }
 
     /// `packets` packets of Opus, 20 ms each, and the end where `ends`.

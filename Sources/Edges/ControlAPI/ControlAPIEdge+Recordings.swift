@@ -11,9 +11,10 @@ import Rooms
 extension ControlAPIEdge {
     func startRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try recordedRoom(request)
-        let scope = try body(RecordingRequestModel.self, of: request).scope()
+        let wanted = try body(RecordingRequestModel.self, of: request)
+        let (scope, options) = (try wanted.scope(), try wanted.options())
         let info = try await asking { () async throws(RoomError) in
-            try await context.rooms.startRecording(scope, in: room)
+            try await context.rooms.startRecording(scope, options: options, in: room)
         }
         guard let summary = recorder?[info.sid] else { throw Self.noSuchRecording }
         var response = HTTPResponse.json(summary, status: 201)
@@ -52,7 +53,7 @@ extension ControlAPIEdge {
     /// A file of a recording, or a part of it (RFC 9110 section 14).
     func readRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let summary = try recording(request)
-        let names = summary.tracks.flatMap(\.files).map(\.name)
+        let names = summary.storedFiles.map(\.name)
         guard let name = request.query["name"] ?? (names.count == 1 ? names[0] : nil) else {
             throw Problem(400, "invalid_request", "The recording has several files: the query's name must say which.")
         }
@@ -76,38 +77,4 @@ extension ControlAPIEdge {
     }
 
     private static let noSuchRecording = Problem(404, "recording_not_found", "There is no such recording.")
-}
-
-/// What is to be recorded; everything where nothing is said.
-private struct RecordingRequestModel: Decodable {
-    var participant: String?
-    var track: String?
-    var sources: [String]?
-
-    private enum CodingKeys: String, CodingKey, CaseIterable { case participant, track, sources }
-
-    init(from decoder: any Decoder) throws {
-        try StrictKeys.check(decoder, CodingKeys.self)
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        participant = try container.decodeIfPresent(String.self, forKey: .participant)
-        track = try container.decodeIfPresent(String.self, forKey: .track)
-        sources = try container.decodeIfPresent([String].self, forKey: .sources)
-    }
-
-    func scope() throws(Problem) -> RecordingScope {
-        var scope = RecordingScope(participant: participant, track: track)
-        guard let sources else { return scope }
-        var wanted = Set<TrackSource>()
-        for word in sources {
-            guard let source = TrackSource(rawValue: word) else {
-                throw Problem(400, "invalid_request", "\(word) is no source of a track.")
-            }
-            wanted.insert(source)
-        }
-        guard !wanted.isEmpty else {
-            throw Problem(400, "invalid_request", "A recording of no source at all would be empty.")
-        }
-        scope.sources = wanted
-        return scope
-    }
 }

@@ -21,6 +21,13 @@ extension MetricsPage {
                 ([("index", "end")], Double(recorder.filesNotIndexed)),
             ])
         add(
+            "recording_files_joined_total", .counter,
+            "Files that were to be made of those of several tracks, by whether they could be.",
+            [
+                ([("result", "joined")], Double(recorder.filesJoined)),
+                ([("result", "failed")], Double(recorder.filesNotJoined)),
+            ])
+        add(
             "recordings_deleted_total", .counter, "Finished recordings that were deleted, by what for.",
             [
                 ([("reason", "age")], Double(recorder.deletedByAge)),

@@ -54,8 +54,23 @@ public struct FileWrite: Sendable, Hashable {
     }
 }
 
-/// The parts of a movie with one track.
+/// The parts of a movie.
 enum Movie {
+    /// What a `trak` says beside its sample tables.
+    struct Track {
+        var id: UInt32 = 1
+        /// nil: it is audio.
+        var size: VideoSize?
+        var rotation = Rotation.none
+        /// Units of time per second.
+        var timescale: UInt32
+        /// Length of its samples, in these units.
+        var duration: UInt64 = 0
+        /// When its first sample is shown, and its length, in units of the movie.
+        var start: UInt64 = 0
+        var movieDuration: UInt64 = 0
+    }
+
     /// Where the header lies that turns the fragments into the data of an ordinary file.
     static let placeholderOffset: Int64 = 28
     /// A header with a 64-bit size.
@@ -72,8 +87,10 @@ enum Movie {
         }
         writer.box("free") { $0.zeros(8) }
         writer.box("moov") {
-            movieHeader(duration: 0, timescale: format.entry.timescale, &$0)
-            track(format, duration: 0, &$0) {
+            movieHeader(duration: 0, timescale: format.entry.timescale, nextTrack: trackID + 1, &$0)
+            track(
+                Track(size: format.entry.size, rotation: format.rotation, timescale: format.entry.timescale), &$0
+            ) {
                 $0.box("stts", version: 0) { $0.zeros(4) }
                 $0.box("stsc", version: 0) { $0.zeros(4) }
                 $0.box("stsz", version: 0) { $0.zeros(8) }
@@ -99,13 +116,17 @@ enum Movie {
     ) -> [UInt8] {
         var writer = BoxWriter()
         writer.box("moov") {
-            movieHeader(duration: duration, timescale: timescale, &$0)
-            track(size, rotation, timescale, duration: duration, &$0, tables: tables) { $0.write(bytes: description) }
+            movieHeader(duration: duration, timescale: timescale, nextTrack: trackID + 1, &$0)
+            track(
+                Track(
+                    size: size, rotation: rotation, timescale: timescale, duration: duration, movieDuration: duration),
+                &$0, tables: tables
+            ) { $0.write(bytes: description) }
         }
         return writer.bytes
     }
 
-    private static func movieHeader(duration: UInt64, timescale: UInt32, _ writer: inout BoxWriter) {
+    static func movieHeader(duration: UInt64, timescale: UInt32, nextTrack: UInt32, _ writer: inout BoxWriter) {
         writer.box("mvhd", version: 1) {
             $0.zeros(16)  // No dates: the log beside the file has them.
             $0.write(timescale)
@@ -115,41 +136,35 @@ enum Movie {
             $0.zeros(10)
             matrix(.none, &$0)
             $0.zeros(24)
-            $0.write(trackID + 1)
+            $0.write(nextTrack)
         }
     }
 
-    private static func track(
-        _ format: TrackFormat, duration: UInt64, _ writer: inout BoxWriter, tables: (inout BoxWriter) -> Void,
+    /// A `trak`; `tables` writes the boxes of the sample table behind `stsd`, and `description` the sample entry.
+    static func track(
+        _ track: Track, _ writer: inout BoxWriter, tables: (inout BoxWriter) -> Void,
         description: (inout BoxWriter) -> Void
     ) {
-        track(
-            format.entry.size, format.rotation, format.entry.timescale, duration: duration, &writer, tables: tables,
-            description: description)
-    }
-
-    private static func track(
-        _ size: VideoSize?, _ rotation: Rotation, _ timescale: UInt32, duration: UInt64, _ writer: inout BoxWriter,
-        tables: (inout BoxWriter) -> Void, description: (inout BoxWriter) -> Void
-    ) {
+        let size = track.size
         writer.box("trak") {
             $0.box("tkhd", version: 1, flags: 3) {
                 $0.zeros(16)
-                $0.write(trackID)
+                $0.write(track.id)
                 $0.zeros(4)
-                $0.write(duration)
+                $0.write(track.start + track.movieDuration)
                 $0.zeros(12)
                 $0.write(UInt16(size == nil ? 0x100 : 0))  // volume
                 $0.zeros(2)
-                matrix(rotation, &$0)
+                matrix(track.rotation, &$0)
                 $0.write(UInt32(clamping: size?.width ?? 0) << 16)
                 $0.write(UInt32(clamping: size?.height ?? 0) << 16)
             }
+            if track.start > 0 { edits(track, &$0) }
             $0.box("mdia") {
                 $0.box("mdhd", version: 1) {
                     $0.zeros(16)
-                    $0.write(timescale)
-                    $0.write(duration)
+                    $0.write(track.timescale)
+                    $0.write(track.duration)
                     $0.write(UInt32(0x55c4_0000))  // Language "und".
                 }
                 $0.box("hdlr", version: 0) {
@@ -177,6 +192,21 @@ enum Movie {
                         tables(&$0)
                     }
                 }
+            }
+        }
+    }
+
+    /// An edit list (ISO/IEC 14496-12 section 8.6.6): nothing for as long as the track begins later than the movie, then all of it.
+    private static func edits(_ track: Track, _ writer: inout BoxWriter) {
+        writer.box("edts") {
+            $0.box("elst", version: 1) {
+                $0.write(UInt32(2))
+                $0.write(track.start)
+                $0.write(Int64(-1))
+                $0.write(UInt32(0x1_0000))
+                $0.write(track.movieDuration)
+                $0.write(Int64(0))
+                $0.write(UInt32(0x1_0000))
             }
         }
     }

@@ -13,7 +13,11 @@ struct AudioTrack {
     /// What is missing since the last packet.
     private var lost: (sequences: ClosedRange<Int64>?, packets: Int, reason: GapReason)?
 
+    private let limit: SegmentLimit
+
     private static let format = TrackFormat(entry: .opus)
+
+    init(limit: SegmentLimit) { self.limit = limit }
 
     /// The RTP time of a timestamp; nil before the first packet.
     func time(of timestamp: UInt32) -> Int64? { timeline.peek(timestamp) }
@@ -53,7 +57,7 @@ struct AudioTrack {
         steps.append(
             .log(.began(segment: segment, codec: .opus, clockRate: 48_000, timestamp: time, arrival: arrival)))
         segment += 1
-        builder = SegmentBuilder(Self.format, usualDuration: 960, &steps)
+        builder = SegmentBuilder(Self.format, usualDuration: 960, limit: limit, &steps)
     }
 
     /// Packets are missing. Whether that leaves a gap shows with the next, which may have them as redundancy.
@@ -123,6 +127,9 @@ struct AudioTrack {
         totals.segments += 1
         self.builder = nil
     }
+
+    /// Another file begins with the next packet.
+    mutating func cut() { builder?.cut() }
 
     /// Bytes of the open segment.
     var openBytes: Int64 { builder?.bytes ?? 0 }

@@ -1,15 +1,31 @@
 import MP4
-import Primitives
+public import Primitives
+
+/// When a file of a track is long or large enough: the next goes on with the next keyframe, or packet of audio.
+public struct SegmentLimit: Sendable, Hashable {
+    /// Length of a file.
+    public var length: TimeInterval
+    /// Bytes of a file.
+    public var bytes: Int64
+
+    /// An hour, and what fits every file system and every player's 32-bit arithmetic.
+    public static let usual = SegmentLimit(length: .seconds(3_600), bytes: 2 << 30)
+
+    /// Files of `length` and `bytes` at most, but for what comes before the next keyframe.
+    public init(length: TimeInterval, bytes: Int64) {
+        self.length = length
+        self.bytes = bytes
+    }
+}
 
 /// Samples to fragments of one file. A sample is written when the next is known, so that every duration is exact.
 struct SegmentBuilder {
     /// A fragment ends after this at the latest: what a crash costs at most.
     static let longestFragment = TimeInterval.seconds(1)
-    /// Fits every file system and every player's 32-bit arithmetic.
-    static let maximumBytes: Int64 = 2 << 30
-    static let maximumLength = TimeInterval.seconds(3_600)
 
     private let rate: Int64
+    private let limit: SegmentLimit
+    private var isCut = false
     private var writer = FragmentWriter()
     private var samples: [Sample] = []
     private var data: [UInt8] = []
@@ -27,16 +43,20 @@ struct SegmentBuilder {
     private(set) var end: Int64 = 0
 
     /// Begins a file; `usualDuration` is what a last sample takes when nothing else is known.
-    init(_ format: TrackFormat, usualDuration: UInt32, _ steps: inout [RecordingStep]) {
+    init(_ format: TrackFormat, usualDuration: UInt32, limit: SegmentLimit, _ steps: inout [RecordingStep]) {
         rate = Int64(format.entry.timescale)
+        self.limit = limit
         lastDuration = usualDuration
         steps.append(.write(writer.begin(format)))
     }
 
-    /// Whether the file is so large that another should begin with the next sync sample.
+    /// Whether another file should begin with the next sync sample.
     var isFull: Bool {
-        writer.length >= Self.maximumBytes || end / rate >= Self.maximumLength.nanoseconds / 1_000_000_000
+        isCut || writer.length >= limit.bytes || earliest * 1_000 / rate >= limit.length.nanoseconds / 1_000_000
     }
+
+    /// Another file shall begin, however small this one is.
+    mutating func cut() { isCut = true }
 
     /// Adds a sample with the decode time `time`, which is moved behind the last one where it is not. `duration`: of audio, which is known.
     mutating func append(

@@ -36,7 +36,13 @@ public struct SenderClockFit: Sendable, Hashable {
     /// Whether the publisher's wall clock has jumped between the last report and this one. The second report of some publishers contradicts the
     /// first: that is no jump yet.
     public func jumps(to time: Int64, ntp: UInt64, clockRate: Int) -> Bool {
-        guard anchors.count > 1, let last = anchors.last, clockRate > 0 else { return false }
+        anchors.count > 1 && isApart(from: (time, ntp), clockRate: clockRate)
+    }
+
+    /// Whether the publisher's wall clock has moved otherwise than its media clock since the last report.
+    func isApart(from report: (time: Int64, ntp: UInt64), clockRate: Int) -> Bool {
+        guard let last = anchors.last, clockRate > 0 else { return false }
+        let (time, ntp) = report
         let media = Double(time - last.time) * 1e6 / Double(clockRate)
         return abs(Double(Self.microseconds(ntp) - last.microseconds) - media) > Double(Self.jump)
     }

@@ -46,15 +46,17 @@ public struct TrackRecorder: Sendable {
     /// A sender report that came before the first packet.
     private var earlyAnchor: ClockAnchor?
     private var hasFailed = false
+    private let limit: SegmentLimit
     /// What was recorded.
     public private(set) var totals = RecordingTotals()
 
     /// Nothing came for so long: what is there goes to the disk.
     private static let idle = TimeInterval.seconds(1)
 
-    /// A recorder whose first file has the number `segment`.
-    public init(firstSegment segment: Int = 0) {
+    /// A recorder whose first file has the number `segment`, and whose files are as long as `limit` says.
+    public init(firstSegment segment: Int = 0, limit: SegmentLimit = .usual) {
         self.segment = segment
+        self.limit = limit
         totals.segments = segment
     }
 
@@ -123,6 +125,19 @@ public struct TrackRecorder: Sendable {
         order.restart()
         lose(nil, .disk, at: now, &steps)
         endGap(at: now, &steps)
+    }
+
+    /// Another file shall begin as soon as it can: with the next packet of audio, or keyframe of video.
+    public mutating func cut() {
+        switch media {
+        case .none: break
+        case .video(var track):
+            track.cut()
+            media = .video(track)
+        case .audio(var track):
+            track.cut()
+            media = .audio(track)
+        }
     }
 
     /// The open file cannot be written any more: what follows goes into another.
@@ -196,8 +211,8 @@ public struct TrackRecorder: Sendable {
         switch media {
         case .none:
             if codec.kind == .audio {
-                media = .audio(AudioTrack())
-            } else if let track = VideoTrack(codec) {
+                media = .audio(AudioTrack(limit: limit))
+            } else if let track = VideoTrack(codec, limit: limit) {
                 media = .video(track)
             }
         case .video(var track):

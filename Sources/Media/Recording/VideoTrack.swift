@@ -20,6 +20,7 @@ struct VideoTrack {
     private var lastRequest: MonotonicTime?
     private var reordering = ReorderingWatch()
     private var flagged: SampleEntry?
+    private let limit: SegmentLimit
 
     /// Requests that are not answered are repeated after this.
     private static let requestInterval = TimeInterval.seconds(1)
@@ -27,9 +28,10 @@ struct VideoTrack {
     private static let usualDuration: UInt32 = 3_000
 
     /// nil for a codec that is no video or has no form in a file.
-    init?(_ codec: Codec) {
+    init?(_ codec: Codec, limit: SegmentLimit) {
         guard let assembler = FrameAssembler(codec) else { return nil }
         self.assembler = assembler
+        self.limit = limit
     }
 
     /// The RTP time of a timestamp; nil before the first frame.
@@ -83,6 +85,8 @@ struct VideoTrack {
         last = max(place.time, last ?? place.time)
         lastArrival = frame.arrival
         totals.framesWritten += 1
+        // Another file begins with a keyframe, which a browser sends on request only.
+        if builder?.isFull == true { request(at: frame.arrival, &steps) }
     }
 
     /// Opens a segment for a keyframe, where the open one cannot take it.
@@ -109,7 +113,7 @@ struct VideoTrack {
         if let size = entry.size, former?.entry.size != size { steps.append(.log(.size(size, timestamp: time))) }
         if former?.rotation ?? .none != rotation { steps.append(.log(.rotation(rotation, timestamp: time))) }
         flagLevel(of: entry, &steps)
-        builder = SegmentBuilder(new, usualDuration: Self.usualDuration, &steps)
+        builder = SegmentBuilder(new, usualDuration: Self.usualDuration, limit: limit, &steps)
     }
 
     private mutating func flagLevel(of entry: SampleEntry, _ steps: inout [RecordingStep]) {
@@ -189,6 +193,9 @@ struct VideoTrack {
         self.builder = nil
         format = nil
     }
+
+    /// Another file begins with the next keyframe.
+    mutating func cut() { builder?.cut() }
 
     /// Bytes of the open segment.
     var openBytes: Int64 { builder?.bytes ?? 0 }

@@ -13,18 +13,27 @@ final class RecordedTrack {
         case gap(GapReason, milliseconds: Int64)
         case requestKeyframe
         case failed(String)
-        /// A file has begun or is finished: the summary on the disk must have it.
-        case changed
+        /// A file has begun: the summary on the disk must have it.
+        case began
+        /// A file is finished: the summary on the disk must have that, too.
+        case finished
     }
 
     let recording: String
     let track: TrackID
     private let folder: String
+    private let fields: FileNameFields
+    private let movesIndexes: Bool
+    /// The part to which its next file belongs, where tracks are joined, and how long and large a part is.
+    private var part: Int?
+    let groupLimit: SegmentLimit?
     private let started: Int64
     /// Wall clock minus monotonic clock, in milliseconds.
     private let clockOffset: Int64
     private var recorder: TrackRecorder
     private var file: OutputFile?
+    /// The name of the file that was opened last.
+    private var fileName = ""
     private var log: OutputFile?
     /// The disk refused a write; another file is tried then.
     private var brokenUntil: MonotonicTime?
@@ -34,14 +43,17 @@ final class RecordedTrack {
     /// What the summary shows.
     private(set) var summary: RecordingSummary.Track
     private var bytesWritten: UInt64 = 0
+    private var framesSeen = 0
     private let encode: @Sendable (LogLine) -> [UInt8]
 
+    /// Files of one name, for which a template leaves no other: each beyond the first gets a number.
+    private static let mostOfOneName = 10_000
     /// After a failure of the disk.
     private static let retryInterval = TimeInterval.seconds(10)
 
     init(
         _ info: TrackInfo, track: TrackID, recording: RecordingSummary, folder: String, clockOffset: Int64,
-        encode: @escaping @Sendable (LogLine) -> [UInt8]
+        movesIndexes: Bool, part: Int?, encode: @escaping @Sendable (LogLine) -> [UInt8]
     ) {
         self.recording = recording.sid
         self.track = track
@@ -49,10 +61,21 @@ final class RecordedTrack {
         started = recording.startedAt
         self.clockOffset = clockOffset
         self.encode = encode
+        self.movesIndexes = movesIndexes && part == nil
+        self.part = part
+        groupLimit = part.map { _ in recording.segments }
+        // Files that are joined have their names for a while only.
+        fields = FileNameFields(
+            recording, template: part == nil ? nil : .usual, participant: info.identity, track: info.sid,
+            source: info.source.rawValue)
         summary = RecordingSummary.Track(info)
         // A track that is recorded again has files already.
         recorder = TrackRecorder(
-            firstSegment: recording.tracks.filter { $0.sid == info.sid }.reduce(0) { $0 + $1.files.count })
+            firstSegment: recording.tracks.filter { $0.sid == info.sid }.reduce(0) { $0 + $1.files.count },
+            limit: part == nil
+                ? recording.segments
+                : SegmentLimit(
+                    length: recording.segments.length + recording.segments.length, bytes: recording.segments.bytes))
         log = try? OutputFile("\(folder)/\(info.sid).jsonl", isNew: false, appends: true)
     }
 
@@ -100,6 +123,35 @@ final class RecordedTrack {
         return true
     }
 
+    // MARK: - Parts
+
+    /// Whether it writes a file.
+    var isOpen: Bool { file != nil }
+
+    /// Bytes of its files of a part.
+    func bytes(ofPart part: Int) -> Int64 {
+        summary.files.reduce(0) { $0 + ($1.part == part ? $1.bytes ?? 0 : 0) }
+    }
+
+    /// Frames that were written since this was last asked.
+    func consumeFrames() -> Int {
+        defer { framesSeen = summary.framesWritten }
+        return summary.framesWritten - framesSeen
+    }
+
+    /// Another file shall begin as soon as it can.
+    func cut() { recorder.cut() }
+
+    /// What follows belongs to another part, and what it writes now too (`isThere`).
+    func move(toPart next: Int, isThere: Bool) {
+        part = next
+        if isThere, let last = summary.files.indices.last {
+            summary.files[last].part = next
+        } else {
+            recorder.cut()
+        }
+    }
+
     // MARK: - Steps
 
     private func carryOut(_ steps: [RecordingStep], at now: MonotonicTime) -> [News] {
@@ -120,9 +172,7 @@ final class RecordedTrack {
 
     private func carryOut(_ step: RecordingStep, _ news: inout [News]) throws(SystemError) {
         switch step {
-        case .open(let segment):
-            let name = RecordingFolder.fileName(track: summary.sid, segment: segment)
-            file = try OutputFile("\(folder)/\(name)", isNew: true)
+        case .open(let segment): try openFile(segment)
         case .write(let write):
             guard file != nil else { return }
             try file?.write(write.bytes, at: write.offset)
@@ -140,14 +190,32 @@ final class RecordedTrack {
         }
     }
 
+    /// Opens a file under a name that no other has.
+    private func openFile(_ segment: Int) throws(SystemError) {
+        let wanted = fields.name(segment: segment, at: MonotonicClock.wallMilliseconds())
+        for number in 1...Self.mostOfOneName {
+            fileName = (number == 1 ? wanted : "\(wanted)-\(number)") + ".mp4"
+            do throws(SystemError) {
+                file = try OutputFile("\(folder)/\(fileName)", isNew: true)
+                return
+            } catch {
+                guard error.code == EEXIST else { throw error }
+            }
+        }
+        throw SystemError("open", code: EEXIST)
+    }
+
     private func finishFile(_ news: inout [News]) throws(SystemError) {
         guard file != nil else { return }
         defer { file = nil }
-        try file?.finish()
+        let content = try file?.finish()
         if let last = summary.files.indices.last {
             summary.files[last].bytes = file?.length
+            // A file that the disk cut short: what is in it is what is whole.
+            if summary.files[last].samples == nil, let content { summary.files[last].note(content) }
+            if movesIndexes, summary.files[last].isFinished { summary.files[last].index = .pending }
         }
-        news.append(.changed)
+        news.append(.finished)
     }
 
     /// Stops what the disk has no room for.
@@ -169,15 +237,15 @@ final class RecordedTrack {
     private func take(_ note: RecordingNote, _ news: inout [News]) throws(SystemError) {
         var line = LogLine(note, clockOffset: clockOffset)
         switch note {
-        case .began(let segment, let codec, let rate, let time, let arrival):
+        case .began(_, let codec, let rate, let time, let arrival):
             summary.files.append(
                 RecordingSummary.File(
-                    name: RecordingFolder.fileName(track: summary.sid, segment: segment), codec: codec.name,
+                    name: fileName, codec: codec.name,
                     startMilliseconds: wall(arrival) - started, rtpTime: time, clockRate: Int(rate),
-                    rotation: summary.files.last?.rotation ?? 0))
+                    rotation: summary.files.last?.rotation ?? 0, part: part))
             clockStart = SenderClockStart(at: time, clockRate: Int(rate), after: fit)
             showClockStart()
-            news.append(.changed)
+            news.append(.began)
         case .anchor(let time, let ntp, _):
             fit.add(time: time, ntp: ntp)
             if clockStart?.add(time: time, ntp: ntp) == true { showClockStart() }

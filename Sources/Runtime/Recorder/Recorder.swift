@@ -12,26 +12,30 @@ public struct RecordingCodec: Sendable {
     let encode: @Sendable (RecordingSummary) -> [UInt8]
     let decode: @Sendable ([UInt8]) -> RecordingSummary?
     let encodeLine: @Sendable (LogLine) -> [UInt8]
+    let decodeLine: @Sendable ([UInt8]) -> LogLine?
 
     /// A codec of these parts.
     public init(
         encode: @escaping @Sendable (RecordingSummary) -> [UInt8],
         decode: @escaping @Sendable ([UInt8]) -> RecordingSummary?,
-        encodeLine: @escaping @Sendable (LogLine) -> [UInt8]
+        encodeLine: @escaping @Sendable (LogLine) -> [UInt8],
+        decodeLine: @escaping @Sendable ([UInt8]) -> LogLine?
     ) {
         self.encode = encode
         self.decode = decode
         self.encodeLine = encodeLine
+        self.decodeLine = decodeLine
     }
 }
 
 /// Writes what rooms record into files, on a thread of its own, and keeps the books.
 public final class Recorder: RecordingPlane {
+    private let configuration: RecorderConfiguration
     private let books: RecordingBooks
     private let thread: RecorderThread
     private let loop: Mutex<LoopThread?>
-    private let indexer: FrontIndexer?
-    private let indexLoop: Mutex<LoopThread?>
+    private let finisher: FileFinisher
+    private let finisherLoop: Mutex<LoopThread?>
     private let news: AsyncStream<RecorderThread.News>
     private let endNews: @Sendable () -> Void
     /// Recordings that are to be deleted are looked for this often.
@@ -43,19 +47,16 @@ public final class Recorder: RecordingPlane {
     ) throws(SystemError) {
         let (stream, continuation) = AsyncStream<RecorderThread.News>.makeStream(
             bufferingPolicy: .bufferingOldest(100_000))
+        self.configuration = configuration
         books = try RecordingBooks(configuration, codec, logger: logger)
-        let indexer = configuration.movesIndexes ? try FrontIndexer(books) : nil
-        self.indexer = indexer
-        let thread = try RecorderThread(rings: rings, books: books, indexer: indexer, news: continuation)
+        let finisher = try FileFinisher(books)
+        self.finisher = finisher
+        let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
         news = stream
         endNews = { continuation.finish() }
-        if let indexer {
-            for recording in books.awaitingIndex { indexer.post(recording) }
-            indexLoop = Mutex(try LoopThread(name: "recording-index", cpu: nil) { indexer.run() })
-        } else {
-            indexLoop = Mutex(nil)
-        }
+        for recording in books.awaitingWork { finisher.post(recording) }
+        finisherLoop = Mutex(try LoopThread(name: "recording-files", cpu: nil) { finisher.run() })
         loop = Mutex(try LoopThread(name: "recorder", cpu: nil) { thread.run() })
     }
 
@@ -70,11 +71,7 @@ public final class Recorder: RecordingPlane {
     public func apply(_ effect: RecordingEffect, room: String, roomSID: String) {
         switch effect {
         case .started(let info):
-            let summary = RecordingSummary(
-                sid: info.sid, state: .recording, room: room, roomSid: roomSID, participant: info.scope.participant,
-                track: info.scope.track, sources: info.scope.sources.map { $0.map(\.rawValue).sorted() },
-                participants: info.scope.participants.map { $0.sorted() }, byPolicy: info.isByPolicy ? true : nil,
-                startedAt: info.startedAt)
+            let summary = RecordingSummary(info, room: room, roomSID: roomSID, configuration)
             books.add(summary)
             thread.post(.begin(summary))
         case .track(let recording, let stream, let track, let info):
@@ -111,12 +108,12 @@ public final class Recorder: RecordingPlane {
             return loop
         }
         running?.join()
-        indexer?.stop()
-        let indexing = indexLoop.withLock { loop in
+        finisher.stop()
+        let finishing = finisherLoop.withLock { loop in
             defer { loop = nil }
             return loop
         }
-        indexing?.join()
+        finishing?.join()
         endNews()
     }
 
@@ -141,15 +138,14 @@ public final class Recorder: RecordingPlane {
 
     /// Where a file of a recording lies; nil when it has none of this name.
     public func path(of name: String, in sid: String) -> String? {
-        guard let summary = books[sid], summary.tracks.contains(where: { $0.files.contains { $0.name == name } })
-        else { return nil }
+        guard let summary = books[sid], summary.storedFiles.contains(where: { $0.name == name }) else { return nil }
         return "\(books.folder(of: summary))/\(name)"
     }
 }
 
 /// A file of a recording that is read.
 public final class RecordingFile: Sendable {
-    /// Open for as long as it is read: its table may be moved to the front meanwhile, which makes another file of its name.
+    /// Open for as long as it is read: its table may be moved to the front meanwhile, which makes another file of its name, or it may be joined with others.
     private let file: OutputFile
     /// Bytes of it when it was opened.
     public let length: Int64

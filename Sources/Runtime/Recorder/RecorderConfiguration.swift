@@ -1,4 +1,5 @@
 public import Primitives
+public import Rooms
 
 /// Where recordings go and how many there may be.
 public struct RecorderConfiguration: Sendable, Hashable {
@@ -14,6 +15,13 @@ public struct RecorderConfiguration: Sendable, Hashable {
     public var maximumBytes: Int64 = 0
     /// Whether tables of samples are moved to the front of finished files.
     public var movesIndexes = true
+    /// When another file of a track begins, where a recording says nothing else.
+    public var segmentLength = TimeInterval.seconds(3_600)
+    public var segmentBytes: Int64 = 2 << 30
+    /// What is recorded into one file, where a recording says nothing else.
+    public var files = RecordingOptions.Files.tracks
+    /// How files are named, where a recording says nothing else.
+    public var fileName = FileNameTemplate.usual
 
     /// Recordings in `directory`.
     public init(directory: String) { self.directory = directory }
@@ -29,6 +37,9 @@ public struct RecorderStatistics: Sendable, Hashable {
     public var filesFinished: UInt64 = 0
     public var gaps: UInt64 = 0
     public var failures: UInt64 = 0
+    /// Files into which those of tracks were joined, and that could not be made.
+    public var filesJoined: UInt64 = 0
+    public var filesNotJoined: UInt64 = 0
     /// Files whose table of samples was moved to the front, and whose stays at the end for want of disk.
     public var filesIndexed: UInt64 = 0
     public var filesNotIndexed: UInt64 = 0

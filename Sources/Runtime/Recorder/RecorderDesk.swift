@@ -9,13 +9,14 @@ import Rooms
 struct RecorderDesk {
     private let books: RecordingBooks
     private let news: AsyncStream<RecorderThread.News>.Continuation
-    private let indexer: FrontIndexer?
+    private let finisher: FileFinisher?
     private var tracks: [UInt64: RecordedTrack] = [:]
     /// Where each stands in its summary.
     private var places: [UInt64: Int] = [:]
     /// Recordings to which no further track comes.
     private var ending: Set<String> = []
     private var summaries: [String: RecordingSummary] = [:]
+    private var parts = RecordingParts()
     private var content: [UInt8] = []
     private var lag = TimeInterval.zero
     private var nextLook = MonotonicTime.zero
@@ -23,9 +24,9 @@ struct RecorderDesk {
     /// How often the disk is looked at.
     static let lookInterval = TimeInterval.seconds(1)
 
-    init(books: RecordingBooks, indexer: FrontIndexer?, news: AsyncStream<RecorderThread.News>.Continuation) {
+    init(books: RecordingBooks, finisher: FileFinisher?, news: AsyncStream<RecorderThread.News>.Continuation) {
         self.books = books
-        self.indexer = indexer
+        self.finisher = finisher
         self.news = news
     }
 
@@ -39,9 +40,11 @@ struct RecorderDesk {
         case .begin(let summary): begin(summary)
         case .track(let recording, let stream, let track, let info):
             guard let summary = summaries[recording] else { break }
+            let part = key(recording, RecordingSummary.Track(info)).map { parts.part(of: $0, at: now) }
             tracks[stream.rawValue] = RecordedTrack(
                 info, track: track, recording: summary, folder: books.folder(of: summary),
-                clockOffset: MonotonicClock.wallMilliseconds() - now.milliseconds, encode: books.encodeLine)
+                clockOffset: MonotonicClock.wallMilliseconds() - now.milliseconds, movesIndexes: movesIndexes,
+                part: part, encode: books.encodeLine)
             note(stream.rawValue)
         case .refused(let recording, let info, let reason):
             var track = RecordingSummary.Track(info)
@@ -99,6 +102,7 @@ struct RecorderDesk {
         guard now >= nextLook else { return }
         nextLook = now + Self.lookInterval
         showProgress()
+        advanceParts(to: now)
         books.sawLag(lag, tracks: tracks.count, recordings: summaries.count)
         lag = .zero
         guard !books.hasRoom() else { return }
@@ -153,8 +157,55 @@ struct RecorderDesk {
                     summary,
                     RecordingEvent(.failed, recording: summary.sid, track: track.summary.sid, reason: reason))
                 note(stream)
-            case .changed: note(stream)
+            case .began:
+                followParts(track)
+                note(stream)
+            case .finished:
+                note(stream)
+                books.countFinished(1)
+                finisher?.post(summary.sid)
             }
+        }
+    }
+
+    private var movesIndexes: Bool { finisher != nil && books.movesIndexes }
+
+    // MARK: - Parts
+
+    private func key(_ recording: String, _ track: RecordingSummary.Track) -> RecordingParts.Key? {
+        summaries[recording]?.group(of: track).map { RecordingParts.Key(recording: recording, group: $0) }
+    }
+
+    /// Tracks that are joined, in the order in which they began.
+    private var members: [RecordingParts.Key: [RecordedTrack]] {
+        var members: [RecordingParts.Key: [RecordedTrack]] = [:]
+        for (_, track) in tracks.sorted(by: { $0.key < $1.key }) {
+            if let key = key(track.recording, track.summary) { members[key, default: []].append(track) }
+        }
+        return members
+    }
+
+    /// A track has gone on in another file. Of one participant, a video of another codec or rotation begins another part: players take one per file.
+    private mutating func followParts(_ track: RecordedTrack) {
+        let files = track.summary.files.suffix(2)
+        guard files.count == 2, let former = files.first, let file = files.last, former.part == file.part,
+            let key = key(track.recording, track.summary)
+        else { return }
+        let isOther = key.group.participant != nil && (former.codec != file.codec || former.rotation != file.rotation)
+        parts.opened(track, isOtherFormat: isOther, key, members[key] ?? [], at: MonotonicClock.now())
+    }
+
+    /// Begins parts that are due, and has those joined of which everything is there.
+    private mutating func advanceParts(to now: MonotonicTime) {
+        parts.advance(members, to: now)
+        for (recording, var summary) in summaries where summary.joinsTracks {
+            let isNew = summary.addJoins { group, part in
+                part < parts.current(RecordingParts.Key(recording: recording, group: group))
+            }
+            guard isNew else { continue }
+            summaries[recording] = summary
+            save(recording)
+            finisher?.post(recording)
         }
     }
 
@@ -197,13 +248,17 @@ struct RecorderDesk {
         summary.endedAt = MonotonicClock.wallMilliseconds()
         summary.ended = "stopped"
         summary.state = summary.tracks.contains { !$0.files.isEmpty } ? .ready : .empty
-        if indexer != nil { summary.markForIndex() }
+        if summary.joinsTracks {
+            _ = summary.addJoins { _, _ in true }
+        } else if movesIndexes {
+            summary.markForIndex()
+        }
+        parts.forget(recording)
         summaries[recording] = summary
         save(recording)
         ending.remove(recording)
         summaries[recording] = nil
-        books.countFinished(summary.tracks.reduce(0) { $0 + $1.files.count })
-        indexer?.post(recording)
+        finisher?.post(recording)
         if summary.state == .ready { tell(summary, RecordingEvent(.ready, recording: recording)) }
     }
 

@@ -34,16 +34,16 @@ final class RecorderThread: Sendable {
     private let rings: [RecordRing]
     private let books: RecordingBooks
     private let news: AsyncStream<News>.Continuation
-    private let indexer: FrontIndexer?
+    private let finisher: FileFinisher?
 
     init(
-        rings: [RecordRing], books: RecordingBooks, indexer: FrontIndexer?, news: AsyncStream<News>.Continuation
+        rings: [RecordRing], books: RecordingBooks, finisher: FileFinisher?, news: AsyncStream<News>.Continuation
     ) throws(SystemError) {
         wake = try WakeSignal()
         orders = Mailbox(wake: wake)
         self.rings = rings
         self.books = books
-        self.indexer = indexer
+        self.finisher = finisher
         self.news = news
     }
 
@@ -55,7 +55,7 @@ final class RecorderThread: Sendable {
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
             preconditionFailure("the recorder cannot wait for what it is told")
         }
-        var desk = RecorderDesk(books: books, indexer: indexer, news: news)
+        var desk = RecorderDesk(books: books, finisher: finisher, news: news)
         var taken: [Order] = []
         var waiting = [Int](repeating: 0, count: rings.count)
         var nextAdvance = MonotonicTime.zero

@@ -11,16 +11,20 @@ final class RecordingBooks: Sendable {
     }
 
     private let state = Mutex(State())
+    /// The recorder's thread and the one that moves tables both write summaries down.
+    private let writing = Mutex(())
     private let place: RecordingFolder
     private let configuration: RecorderConfiguration
     private let encode: @Sendable (RecordingSummary) -> [UInt8]
     let encodeLine: @Sendable (LogLine) -> [UInt8]
+    let decodeLine: @Sendable ([UInt8]) -> LogLine?
     private let logger: Logger
 
     init(_ configuration: RecorderConfiguration, _ codec: RecordingCodec, logger: Logger) throws(SystemError) {
         self.configuration = configuration
         encode = codec.encode
         encodeLine = codec.encodeLine
+        decodeLine = codec.decodeLine
         self.logger = logger
         place = RecordingFolder(configuration.directory)
         try place.make(configuration.directory)
@@ -51,8 +55,11 @@ final class RecordingBooks: Sendable {
     /// The longest that a record waited in a ring within the last second.
     var lag: TimeInterval { state.withLock(\.statistics.lag) }
 
-    /// Recordings whose files' tables an earlier life of the server was to move.
-    var awaitingIndex: [String] { all.filter(\.awaitsIndex).map(\.sid).reversed() }
+    /// Recordings with files on which an earlier life of the server was to work.
+    var awaitingWork: [String] { all.filter(\.awaitsWork).map(\.sid).reversed() }
+
+    /// Whether tables of finished files are moved to the front.
+    var movesIndexes: Bool { configuration.movesIndexes }
 
     func folder(of summary: RecordingSummary) -> String { place.folder(room: summary.roomSid, recording: summary.sid) }
 
@@ -62,11 +69,17 @@ final class RecordingBooks: Sendable {
     func add(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
 
     /// How a recording in progress stands, in memory alone.
-    func show(_ summary: RecordingSummary) { state.withLock { $0.summaries[summary.sid] = summary } }
+    func show(_ summary: RecordingSummary) {
+        var summary = summary
+        state.withLock { state in
+            if let known = state.summaries[summary.sid] { summary.keepFinished(of: known) }
+            state.summaries[summary.sid] = summary
+        }
+    }
 
     func save(_ summary: RecordingSummary) {
-        state.withLock { $0.summaries[summary.sid] = summary }
-        write(summary)
+        show(summary)
+        write(summary.sid)
     }
 
     /// The table of a file was moved, or (`fault`) stays where it is. False: the recording was deleted meanwhile.
@@ -88,20 +101,53 @@ final class RecordingBooks: Sendable {
                 "the table of a recorded file stays at its end",
                 ["recording": .text(recording.sid), "file": .text(name), "reason": .text(fault)])
         }
-        if let changed { write(changed) }
+        if changed != nil { write(recording.sid) }
+        return stays(recording)
+    }
+
+    /// A part has become one file, which replaces those of its tracks, or (the fault) they stay. False: the recording was deleted meanwhile.
+    func joined(
+        _ name: String, of recording: RecordingSummary, _ result: Result<JoinedContent, JoinFault>
+    ) -> Bool {
+        let isThere = state.withLock { state in
+            guard state.summaries[recording.sid] != nil else { return false }
+            state.summaries[recording.sid]?.join(name, result)
+            if case .success = result {
+                state.statistics.filesJoined += 1
+            } else {
+                state.statistics.filesNotJoined += 1
+            }
+            return true
+        }
+        if isThere { write(recording.sid) }
+        switch result {
+        case .success(let content): for name in content.names { place.remove("\(folder(of: recording))/\(name)") }
+        case .failure(let fault):
+            logger.warning(
+                "files of a recording stay apart: they cannot be joined",
+                ["recording": .text(recording.sid), "file": .text(name), "reason": .text(fault.rawValue)])
+        }
+        return stays(recording)
+    }
+
+    private func stays(_ recording: RecordingSummary) -> Bool {
         // Whoever deletes does not wait for a file that is being written: what came after it goes, too.
         guard self[recording.sid] == nil else { return true }
         place.delete(room: recording.roomSid, recording: recording.sid)
         return false
     }
 
-    private func write(_ summary: RecordingSummary) {
-        do throws(SystemError) {
-            try place.replace("\(folder(of: summary))/recording.json", with: encode(summary))
-        } catch {
-            logger.error(
-                "the summary of a recording cannot be written",
-                ["recording": .text(summary.sid), "error": .text(error.description)])
+    /// Writes down how a recording stands: the last state, whoever comes last.
+    private func write(_ sid: String) {
+        writing.withLock { _ in
+            guard let summary = self[sid] else { return }
+            do throws(SystemError) {
+                try place.replace("\(folder(of: summary))/recording.json", with: encode(summary))
+            } catch {
+                logger.error(
+                    "the summary of a recording cannot be written",
+                    ["recording": .text(sid), "error": .text(error.description)])
+            }
         }
     }
 
@@ -162,6 +208,10 @@ final class RecordingBooks: Sendable {
                 place.remove("\(folder)/\(name)")
             }
             if summary.endedAt == nil { finish(&summary, in: folder) }
+            // Files that were joined when the process ended, and are there twice.
+            for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
+                place.remove("\(folder)/\(file.name)")
+            }
             found[recording] = summary
         }
         return found
@@ -171,13 +221,10 @@ final class RecordingBooks: Sendable {
         var files = 0
         for track in summary.tracks.indices {
             for index in summary.tracks[track].files.indices {
-                let path = "\(folder)/\(summary.tracks[track].files[index].name)"
-                guard let file = try? OutputFile(path, isNew: false) else { continue }
-                if let content = try? file.finish() {
-                    summary.tracks[track].files[index].samples = content.samples
-                    summary.tracks[track].files[index].durationMilliseconds = Int64(
-                        content.duration * 1_000 / UInt64(content.timescale))
-                }
+                let name = summary.tracks[track].files[index].name
+                guard RecordingFolder.isSafe(name), let file = try? OutputFile("\(folder)/\(name)", isNew: false)
+                else { continue }
+                if let content = try? file.finish() { summary.tracks[track].files[index].note(content) }
                 summary.tracks[track].files[index].bytes = file.length
                 files += 1
             }
@@ -185,8 +232,12 @@ final class RecordingBooks: Sendable {
         }
         summary.endedAt = MonotonicClock.wallMilliseconds()
         summary.ended = "crash"
-        summary.state = files > 0 ? .ready : .empty
-        if configuration.movesIndexes { summary.markForIndex() }
+        summary.state = files > 0 || summary.joined?.isEmpty == false ? .ready : .empty
+        if summary.joinsTracks {
+            _ = summary.addJoins { _, _ in true }
+        } else if configuration.movesIndexes {
+            summary.markForIndex()
+        }
         try? place.replace("\(folder)/recording.json", with: encode(summary))
         logger.info(
             "a recording was finished that an earlier process left open",

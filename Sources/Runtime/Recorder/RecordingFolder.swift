@@ -5,10 +5,10 @@ import NetworkIO
 ///
 /// ```text
 /// <root>/<room sid>/<recording sid>/recording.json         what there is (RecordingSummary), replaced as a whole
-///                                   <track sid>.000.mp4    files of a track, counted
-///                                   <track sid>.jsonl      its log: a line for each sender report, gap, size …
+///                                   <track sid>.000.mp4    files, named by a template (FileNameTemplate)
+///                                   <track sid>.jsonl      a track's log: a line for each sender report, gap, size …
 /// ```
-/// Names are ids that the server made; nothing that a client chose is part of a path.
+/// Folders are ids that the server made; what a client chose is part of a file's name only, and only its letters, digits, `_` and `-`.
 struct RecordingFolder: Sendable {
     let root: String
 
@@ -16,10 +16,10 @@ struct RecordingFolder: Sendable {
 
     /// Whether `name` is an id of the server's, or a file name made of one: never a path.
     static func isSafe(_ name: String) -> Bool {
-        !name.isEmpty && name.utf8.count <= 64 && !name.hasPrefix(".")
+        !name.isEmpty && name.utf8.count <= 240 && !name.hasPrefix(".")
             && name.utf8.allSatisfy {
                 (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0)
-                    || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".")
+                    || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-")
             }
     }
 
@@ -27,12 +27,6 @@ struct RecordingFolder: Sendable {
     func folder(room: String, recording: String) -> String {
         precondition(Self.isSafe(room) && Self.isSafe(recording), "ids of the server's are names")
         return "\(root)/\(room)/\(recording)"
-    }
-
-    /// The name of a track's file.
-    static func fileName(track: String, segment: Int) -> String {
-        let number = String(segment)
-        return "\(track).\(String(repeating: "0", count: max(0, 3 - number.count)))\(number).mp4"
     }
 
     func make(_ folder: String) throws(SystemError) {

@@ -1,3 +1,5 @@
+public import Rooms
+
 /// What is known of one recording: the sidecar `recording.json` beside its files, and what the API shows.
 public struct RecordingSummary: Codable, Sendable, Hashable {
     /// How far a recording has come.
@@ -46,10 +48,46 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         /// While it grows: as of a second ago.
         public var bytes: Int64?
         public var samples: Int?
-        /// Where its table of samples lies; nil while it grows, and where nothing was said about it.
+        /// Where its table of samples lies; nil while it grows, and where the server moves none.
         public var index: Index?
         /// Why the table stays behind the data: `disk_full` or `disk_error`.
         public var indexFault: String?
+
+        /// The part of the recording to which it belongs, where tracks are joined.
+        public var part: Int?
+        /// The name of the joined file in which it is now; the file itself is no more.
+        public var joined: String?
+
+        /// Whether it is whole and has something in it.
+        var isFinished: Bool { samples ?? 0 > 0 }
+    }
+
+    /// A file into which files of several tracks are joined.
+    public struct JoinedFile: Codable, Sendable, Hashable {
+        /// How far that has come.
+        public enum State: String, Codable, Sendable, Hashable, CaseIterable {
+            /// It is to be made; until then there are the files of its tracks.
+            case pending
+            /// It is there instead of them.
+            case ready
+            /// It cannot be made: the files of its tracks stay.
+            case failed
+        }
+
+        /// Its name in the recording's folder.
+        public var name: String
+        public var state = State.pending
+        /// Whose tracks are in it, `PA_…`; nil: everybody's.
+        public var participant: String?
+        public var identity: String?
+        /// Its number among those of the participant or recording.
+        public var part: Int
+        /// When it begins, after the recording's first moment.
+        public var startMilliseconds: Int64?
+        public var durationMilliseconds: Int64?
+        public var bytes: Int64?
+        /// Why it cannot be made: `disk_full`, `disk_error`, `too_large` or `unreadable_file`.
+        public var fault: String?
     }
 
     /// Where the table of a finished file lies.
@@ -115,25 +153,31 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var participants: [String]?
     /// Whether the room's policy began it; nil: it did not.
     public var byPolicy: Bool?
+    /// What is recorded into one file; nil: each track has files of its own.
+    public var files: RecordingOptions.Files?
+    /// The template of its files' names.
+    public var fileName: String?
+    /// When another file of a track begins.
+    public var segmentSeconds: Int?
+    public var segmentBytes: Int64?
     /// Milliseconds since 1970.
     public var startedAt: Int64
     public var endedAt: Int64?
     /// `stopped`; `crash`: the server ended without finishing the files, which was done at its next start.
     public var ended: String?
     public var tracks: [Track] = []
+    /// Files into which those of tracks are joined.
+    public var joined: [JoinedFile]?
 
-    /// Its files are finished: their tables are to be moved.
+    /// Its files are finished: the tables of those that a crash left open are to be moved, too.
     mutating func markForIndex() {
         for track in tracks.indices {
-            for file in tracks[track].files.indices where tracks[track].files[file].samples ?? 0 > 0 {
-                tracks[track].files[file].index = .pending
+            for file in tracks[track].files.indices where tracks[track].files[file].isFinished {
+                tracks[track].files[file].index = tracks[track].files[file].index ?? .pending
             }
         }
     }
 
-    /// Whether tables of its files are still to be moved.
-    var awaitsIndex: Bool { state != .recording && tracks.contains { $0.files.contains { $0.index == .pending } } }
-
     /// Bytes of its files.
-    public var bytes: Int64 { tracks.flatMap(\.files).reduce(0) { $0 + ($1.bytes ?? 0) } }
+    public var bytes: Int64 { storedFiles.reduce(0) { $0 + $1.bytes } }
 }

@@ -6,11 +6,13 @@ public import Rooms
 
 extension RoomService {
     /// Begins a recording of a room, or of a participant or a track in it.
-    public func startRecording(_ scope: RecordingScope, in name: String) async throws(RoomError) -> RecordingInfo {
+    public func startRecording(
+        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), in name: String
+    ) async throws(RoomError) -> RecordingInfo {
         let hosted = try hosted(named: name)
         if let refusal = recordingRefusal { throw counted(refusal.error) }
         return try await step(hosted) { (room, turn) throws(RoomError) -> RecordingInfo in
-            try room.startRecording(scope, turn: &turn)
+            try room.startRecording(scope, options: options, turn: &turn)
         }
     }
 

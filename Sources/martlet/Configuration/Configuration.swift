@@ -6,6 +6,7 @@ import NetworkIO
 import Primitives
 import Recorder
 import RoomService
+import Rooms
 
 /// Everything that an operator can say about one server.
 struct Configuration: Sendable {
@@ -61,6 +62,11 @@ struct Configuration: Sendable {
     var recordingReserve = 1_024
     /// How long finished recordings are kept; zero: until somebody deletes them.
     var recordingsKept = TimeInterval.zero
+    /// When another file of a recorded track begins: after this, or so many megabytes.
+    var recordingSegmentLength = TimeInterval.seconds(3_600)
+    var recordingSegmentSize = 2_048
+    var recordingFiles = RecordingOptions.Files.tracks
+    var recordingFileName = FileNameTemplate.usual
     /// Megabytes of recordings that are kept; zero: no limit.
     var recordingMaximum = 0
     /// Whether tables of samples are moved to the front of finished files.
@@ -166,6 +172,10 @@ struct Configuration: Sendable {
         recorder.keptFor = recordingsKept
         recorder.maximumBytes = Int64(recordingMaximum) << 20
         recorder.movesIndexes = recordingFrontIndex
+        recorder.segmentLength = recordingSegmentLength
+        recorder.segmentBytes = Int64(recordingSegmentSize) << 20
+        recorder.files = recordingFiles
+        recorder.fileName = recordingFileName
         return recorder
     }
 

@@ -5,6 +5,7 @@ import MediaEngine
 import MediaWorkers
 import NetworkIO
 import Primitives
+import Recorder
 import RoomService
 import Rooms
 
@@ -231,6 +232,24 @@ extension Setting {
             "recording.front_index",
             "rewrite finished files with their index in front, so that players start before they have the whole file",
             \.recordingFrontIndex),
+        seconds(
+            "recording.segment_length",
+            "begin another file of a track after, with its next keyframe; a recording may say something else",
+            10...86_400, \.recordingSegmentLength),
+        number(
+            "recording.segment_size",
+            "megabytes after which another file of a track begins; a recording may say something else", 1...2_048,
+            \.recordingSegmentSize),
+        word(
+            "recording.files",
+            "what is recorded into one file: each track, the tracks of a participant, or all; a recording may say something else",
+            RecordingOptions.Files.allCases.map { ($0.rawValue, $0) }, \.recordingFiles),
+        value(
+            "recording.file_name",
+            "names of recorded files, without .mp4; a recording may say something else",
+            wants:
+                "letters, digits, '_', '-' and '.' with {room}, {recording}, {participant}, {track}, {source}, {time} and {segment}",
+            \.recordingFileName, parse: { FileNameTemplate($0) }, show: { $0.text }),
         number(
             "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
             \.recordingBuffer),

@@ -1,6 +1,8 @@
 """Run by the system's Python: decodes a file with GStreamer's own demuxer and decoder.
 
-    /usr/bin/python3 gst_read.py FILE [--packets]     prints {"buffers": 60, "end": 2.0, "kinds": ["video/x-raw"]}
+    /usr/bin/python3 gst_read.py FILE [--packets] [--pad video_0]     prints {"buffers": 60, "start": 0.0, "end": 2.0, "kinds": ["video/x-raw"]}
+
+--pad: the track of a file that has several. Times are those of the movie, after its edit list.
 
 --packets: demultiplex only. For each fragment of an unfinished file GStreamer 1.22 derives another frame rate, and its VP8 decoder restarts when that
 changes, so it drops everything up to the next keyframe (measured). ffmpeg decodes the same packets.
@@ -17,21 +19,23 @@ from gi.repository import Gst, GstApp  # noqa: E402, F401
 
 def main(path, *options):
     Gst.init(None)
-    pipeline = Gst.parse_launch("filesrc name=file ! qtdemux ! "
+    pad = f"demux.{options[options.index('--pad') + 1]} " if "--pad" in options else ""
+    pipeline = Gst.parse_launch(f"filesrc name=file ! qtdemux name=demux {pad}! "
                                 + ("" if "--packets" in options else "decodebin ! ") + "appsink name=out sync=false")
     pipeline.get_by_name("file").set_property("location", path)
     pipeline.set_state(Gst.State.PLAYING)
-    buffers, end, kinds = 0, 0, []
+    buffers, start, end, kinds = 0, None, 0, []
     while sample := pipeline.get_by_name("out").emit("try-pull-sample", 10 * Gst.SECOND):
         kind = sample.get_caps().get_structure(0).get_name()
         buffers += 1
-        end = sample.get_buffer().pts / Gst.SECOND
+        end = sample.get_segment().to_running_time(Gst.Format.TIME, sample.get_buffer().pts) / Gst.SECOND
+        start = end if start is None else start
         if kind not in kinds:
             kinds.append(kind)
     message = pipeline.get_bus().pop_filtered(Gst.MessageType.ERROR)
     assert message is None, message.parse_error()
     pipeline.set_state(Gst.State.NULL)
-    print(json.dumps({"buffers": buffers, "end": end, "kinds": kinds}))
+    print(json.dumps({"buffers": buffers, "start": start, "end": end, "kinds": kinds}))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ extension Room {
     /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
     /// recorded twice.
     public mutating func startRecording(
-        _ scope: RecordingScope, turn: inout RoomTurn
+        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), turn: inout RoomTurn
     ) throws(RoomError) -> RecordingInfo {
         guard policy.topology == .routed else {
             throw RoomError(.notRouted, "the room is peer to peer: its media does not pass the server")
@@ -49,14 +49,15 @@ extension Room {
         guard !recordings.infos.contains(where: { $0.scope == scope }) else {
             throw RoomError(.alreadyRecorded, "the same is recorded already")
         }
-        return begin(scope, isByPolicy: false, &turn)
+        return begin(scope, isByPolicy: false, options, &turn)
     }
 
     private mutating func begin(
-        _ scope: RecordingScope, isByPolicy: Bool, _ turn: inout RoomTurn
+        _ scope: RecordingScope, isByPolicy: Bool, _ options: RecordingOptions, _ turn: inout RoomTurn
     ) -> RecordingInfo {
         let info = RecordingInfo(
-            sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock, isByPolicy: isByPolicy)
+            sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock, isByPolicy: isByPolicy,
+            options: options)
         recordings.add(info)
         var shown = info
         shown.scope = scope.bounded(by: policy)
@@ -139,7 +140,7 @@ extension Room {
         guard let track = routing[id] else { return }
         endUnwanted(id, &turn)
         if recordings.byPolicy == nil, isWantedByPolicy(track) {
-            _ = begin(RecordingScope(), isByPolicy: true, &turn)
+            _ = begin(RecordingScope(), isByPolicy: true, RecordingOptions(), &turn)
         } else {
             recordIfWanted(id, &turn)
         }
@@ -152,7 +153,7 @@ extension Room {
         for id in recordings.tracks { endUnwanted(id, &turn) }
         let tracks = roster.sessions.flatMap { routing.tracks(of: $0) }
         if recordings.byPolicy == nil, tracks.contains(where: { routing[$0].map(isWantedByPolicy) ?? false }) {
-            _ = begin(RecordingScope(), isByPolicy: true, &turn)
+            _ = begin(RecordingScope(), isByPolicy: true, RecordingOptions(), &turn)
         } else {
             recordWanted(&turn)
         }

@@ -39,6 +39,31 @@ public struct RecordingScope: Sendable, Hashable {
     }
 }
 
+/// How a recording lies on the disk. nil: as the server's settings have it.
+public struct RecordingOptions: Sendable, Hashable {
+    /// What is recorded into one file. `rawValue` is the stable word.
+    public enum Files: String, Codable, Sendable, Hashable, CaseIterable {
+        /// Each track has files of its own.
+        case tracks
+        /// The tracks of a participant are joined.
+        case participant
+        /// All tracks are joined.
+        case room
+    }
+
+    /// What is recorded into one file.
+    public var files: Files?
+    /// Another file begins after this.
+    public var segmentLength: TimeInterval?
+    /// Another file begins after so many bytes.
+    public var segmentBytes: Int64?
+    /// A template of the files' names, which whoever asks has checked.
+    public var fileName: String?
+
+    /// As the server's settings have it.
+    public init() {}
+}
+
 /// A recording in progress, as members are told.
 public struct RecordingInfo: Sendable, Hashable {
     /// `RC_…`.
@@ -48,9 +73,15 @@ public struct RecordingInfo: Sendable, Hashable {
     public var startedAt: Int64
     /// Whether the room's policy began it.
     public var isByPolicy: Bool
+    /// How it lies on the disk.
+    public var options: RecordingOptions
 
     /// A recording of `scope`.
-    public init(sid: String, scope: RecordingScope, startedAt: Int64, isByPolicy: Bool = false) {
+    public init(
+        sid: String, scope: RecordingScope, startedAt: Int64, isByPolicy: Bool = false,
+        options: RecordingOptions = RecordingOptions()
+    ) {
+        self.options = options
         self.sid = sid
         self.scope = scope
         self.startedAt = startedAt

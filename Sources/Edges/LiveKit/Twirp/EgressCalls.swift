@@ -53,14 +53,19 @@ struct EgressCalls: Sendable {
                 isStreamed: $0.output_case == LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_WEBSOCKET_URL,
                 isUploaded: $0.output_case == LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_FILE
                     && $0.file.pointee.output_case != LIVEKIT__DIRECT_FILE_OUTPUT__OUTPUT__NOT_SET,
-                hasWebhooks: $0.n_webhooks > 0)
+                hasWebhooks: $0.n_webhooks > 0,
+                fileName: $0.output_case == LIVEKIT__TRACK_EGRESS_REQUEST__OUTPUT_FILE
+                    ? EgressFileName.template($0.file.pointee.filepath) : nil)
         }
         try Self.check(mayRecord(in: wanted.room))
         guard !wanted.track.isEmpty else { throw TwirpError(.invalidArgument, "track_id is missing") }
         if wanted.isStreamed { throw Self.unavailable("a track sent to a WebSocket") }
         if wanted.isUploaded { throw Self.unavailable("an upload") }
         if wanted.hasWebhooks { throw Self.unavailable("a webhook of one egress") }
-        return try await start(RecordingScope(track: wanted.track), in: wanted.room)
+        var options = RecordingOptions()
+        options.files = .tracks
+        options.fileName = wanted.fileName
+        return try await start(RecordingScope(track: wanted.track), options, in: wanted.room)
     }
 
     private func startParticipant() async throws(TwirpError) -> HTTPResponse {
@@ -71,16 +76,21 @@ struct EgressCalls: Sendable {
         guard !wanted.identity.isEmpty else { throw TwirpError(.invalidArgument, "identity is missing") }
         if let refused = wanted.refused { throw Self.unavailable(refused) }
         let sources: Set<TrackSource> = wanted.isScreen ? [.screen, .screenAudio] : [.microphone, .camera]
+        var options = RecordingOptions()
+        // One file of what a participant sends together is what LiveKit's makes, too.
+        options.files = .participant
+        options.fileName = wanted.fileName
         return try await start(
-            RecordingScope(participant: wanted.identity, sources: sources), in: wanted.room, of: wanted.identity)
+            RecordingScope(participant: wanted.identity, sources: sources), options, in: wanted.room,
+            of: wanted.identity)
     }
 
     private func start(
-        _ scope: RecordingScope, in room: String, of identity: String? = nil
+        _ scope: RecordingScope, _ options: RecordingOptions, in room: String, of identity: String? = nil
     ) async throws(TwirpError) -> HTTPResponse {
         let info: RecordingInfo
         do throws(RoomError) {
-            info = try await context.rooms.startRecording(scope, in: room)
+            info = try await context.rooms.startRecording(scope, options: options, in: room)
         } catch {
             throw TwirpError(error)
         }
@@ -148,6 +158,7 @@ private struct TrackWish {
     var isStreamed: Bool
     var isUploaded: Bool
     var hasWebhooks: Bool
+    var fileName: String?
 }
 
 /// What a call to record a participant asks for.
@@ -155,6 +166,8 @@ private struct ParticipantWish {
     let room: String
     let identity: String
     let isScreen: Bool
+    /// The template of the files' names; nil: the server's.
+    let fileName: String?
     /// What of it this server does not do; nil: it does all.
     let refused: String?
 
@@ -162,6 +175,9 @@ private struct ParticipantWish {
         room = String(message.room_name)
         identity = String(message.identity)
         isScreen = message.screen_share != 0
+        fileName =
+            message.n_file_outputs > 0
+            ? message.file_outputs[0].flatMap { EgressFileName.template($0.pointee.filepath) } : nil
         refused = Self.refused(message)
     }
 

@@ -29,19 +29,21 @@ struct EgressModel {
         switch summary.state {
         case .recording:
             status = isEnding ? LIVEKIT__EGRESS_STATUS__EGRESS_ENDING : LIVEKIT__EGRESS_STATUS__EGRESS_ACTIVE
-        case .ready: status = LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE
+        case .ready:
+            let isJoining = (summary.joined ?? []).contains { $0.state == .pending }
+            status = isJoining ? LIVEKIT__EGRESS_STATUS__EGRESS_ENDING : LIVEKIT__EGRESS_STATUS__EGRESS_COMPLETE
         case .empty:
             // LiveKit calls an egress aborted that was stopped before anything came.
             status = fault == nil ? LIVEKIT__EGRESS_STATUS__EGRESS_ABORTED : LIVEKIT__EGRESS_STATUS__EGRESS_FAILED
         }
         error = summary.state == .empty ? fault ?? "" : ""
-        files = summary.tracks.flatMap(\.files).map { file in
+        files = summary.storedFiles.map { file in
             let started = summary.startedAt + file.startMilliseconds
             let duration = file.durationMilliseconds ?? 0
             return File(
                 name: file.name, location: "/v1/recordings/\(summary.sid)/file?name=\(file.name)",
                 startedAt: started * 1_000_000, endedAt: duration > 0 ? (started + duration) * 1_000_000 : 0,
-                duration: duration * 1_000_000, size: file.bytes ?? 0)
+                duration: duration * 1_000_000, size: file.bytes)
         }
     }
 

@@ -15,6 +15,10 @@ public struct MovieTrack: Sendable, Hashable {
     public let isVideo: Bool
     /// What a decoder needs before the first sample.
     public let format: MovieFormat
+    /// The same as it lies in the file: the sample entry's box.
+    var description: [UInt8] = []
+    /// How the video is to be turned.
+    var rotation = Rotation.none
     /// Units of time per second, at least 1.
     public let timescale: UInt32
     /// In the order of decoding, with times at which they are shown.

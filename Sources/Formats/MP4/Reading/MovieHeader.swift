@@ -73,10 +73,24 @@ struct MovieHeader {
         var list = BoxReader(in: descriptions, skipping: 8)
         guard let entry = list.next(in: moov), let format = MovieFormat(entry, in: moov) else { throw .malformed }
         let shift = Self.shift(box, moov, timescale: timescale, movieTimescale: movieTimescale)
-        var track = MovieTrack(id: id, isVideo: kind == "vide", format: format, timescale: timescale, shift: shift)
+        var track = MovieTrack(
+            id: id, isVideo: kind == "vide", format: format,
+            description: moov.extracting((entry.offset - 8)..<(entry.offset + entry.length)).withUnsafeBytes {
+                Array($0)
+            }, rotation: Self.rotation(header, moov), timescale: timescale, shift: shift)
         track.samples = try SampleTables(table, in: moov).samples(
             moov, fileLength: fileLength, shift: shift, limit: limit)
         return track
+    }
+
+    /// The rotation that the matrix of a `tkhd` says.
+    private static func rotation(_ header: BoxReader.Box, _ moov: RawSpan) -> Rotation {
+        // With 32-bit times it is twelve bytes shorter.
+        let matrix = Movie.matrixOffset - (moov.readUInt8(header.offset) == 1 ? 0 : 12)
+        guard header.length >= matrix + 8 else { return .none }
+        return Movie.rotation(
+            a: Int32(bitPattern: moov.readUInt32(header.offset + matrix)),
+            b: Int32(bitPattern: moov.readUInt32(header.offset + matrix + 4)))
     }
 
     /// What the edit list adds to each time: the length of an empty first edit, less where the first other one begins.

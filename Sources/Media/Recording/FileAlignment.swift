@@ -1,0 +1,145 @@
+/// A file of a participant, and what its publisher's clock showed meanwhile.
+public struct ClockedFile: Sendable {
+    /// What goes on from file to file: files of one track have the same.
+    public var stream: Int
+    /// Whether it is audio, which is played as it is.
+    public var isAudio: Bool
+    /// Units of the RTP clock per second.
+    public var clockRate: Int
+    /// RTP time of its first sample, and its length.
+    public var rtpTime: Int64
+    public var duration: Int64
+    /// When its first sample had arrived, in microseconds.
+    public var arrival: Int64
+    /// Sender reports of its track, in order; `time` is their RTP time.
+    public var reports: [(time: Int64, ntp: UInt64)]
+
+    /// A file.
+    public init(
+        stream: Int, isAudio: Bool, clockRate: Int, rtpTime: Int64, duration: Int64, arrival: Int64,
+        reports: [(time: Int64, ntp: UInt64)]
+    ) {
+        self.stream = stream
+        self.isAudio = isAudio
+        self.clockRate = clockRate
+        self.rtpTime = rtpTime
+        self.duration = duration
+        self.arrival = arrival
+        self.reports = reports
+    }
+}
+
+/// When each moment of a file is shown on a timeline that it shares with others.
+public struct FilePlace: Sendable, Hashable {
+    private struct Knot: Sendable, Hashable {
+        var time: Int64
+        var microseconds: Int64
+    }
+
+    private let knots: [Knot]
+    private let clockRate: Int64
+
+    /// A file of which no moment is moved: it begins at microsecond `start`.
+    init(start: Int64, clockRate: Int) {
+        knots = [Knot(time: 0, microseconds: start)]
+        self.clockRate = Int64(clockRate)
+    }
+
+    /// A file with these moments, the first of which is its beginning.
+    init(_ moments: [(time: Int64, microseconds: Int64)], clockRate: Int) {
+        precondition(!moments.isEmpty, "a file begins at some moment")
+        knots = moments.map { Knot(time: $0.time, microseconds: $0.microseconds) }
+        self.clockRate = Int64(clockRate)
+    }
+
+    /// When the sample is shown that lies `time` units behind the file's first.
+    public func microseconds(at time: Int64) -> Int64 {
+        var low = 0, high = knots.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if knots[middle].time <= time { low = middle } else { high = middle }
+        }
+        let knot = knots[low]
+        guard high < knots.count else { return knot.microseconds + (time - knot.time) * 1_000_000 / clockRate }
+        let next = knots[high]
+        return knot.microseconds + (time - knot.time) * (next.microseconds - knot.microseconds)
+            / (next.time - knot.time)
+    }
+}
+
+/// Puts the files of one participant on one timeline, by its sender reports.
+///
+/// One track is the reference: its files lie where they arrived and are played as they are. Of the others each moment is shown when the reference's media of the
+/// same moment of the publisher's clock is. A video follows the reference's clock so for as long as it is; audio is put in place at its beginning only, because it
+/// cannot be stretched.
+public enum FileAlignment {
+    /// Between moments that are looked at.
+    private static let step: Int64 = 5_000_000
+    /// What a video is bent by at most: nobody sees 5 ms in a second.
+    private static let slew: (numerator: Int64, denominator: Int64) = (5, 1_000)
+    /// A publisher's clock that puts a file so far from where it arrived says something else.
+    private static let longestDelay: Int64 = 5_000_000
+
+    /// The places of `files`, in their order.
+    public static func places(of files: [ClockedFile]) -> [FilePlace] {
+        let curves = files.map { SenderClockCurve($0) }
+        guard let reference = reference(files, curves) else { return [] }
+        let guides = files.indices.filter { files[$0].stream == reference }.compactMap { index in
+            curves[index].map { (file: files[index], curve: $0) }
+        }
+        return files.indices.map { index in
+            let file = files[index]
+            guard file.stream != reference, let curve = curves[index], !guides.isEmpty else {
+                return FilePlace(start: file.arrival, clockRate: file.clockRate)
+            }
+            return place(file, curve, guides)
+        }
+    }
+
+    /// Audio before video, and what has reports before what has none.
+    private static func reference(_ files: [ClockedFile], _ curves: [SenderClockCurve?]) -> Int? {
+        let indices = files.indices
+        let best =
+            indices.first { files[$0].isAudio && curves[$0] != nil } ?? indices.first { curves[$0] != nil }
+            ?? indices.first
+        return best.map { files[$0].stream }
+    }
+
+    private static func place(
+        _ file: ClockedFile, _ curve: SenderClockCurve, _ guides: [(file: ClockedFile, curve: SenderClockCurve)]
+    ) -> FilePlace {
+        let rate = Int64(file.clockRate)
+        var moments: [(time: Int64, microseconds: Int64)] = []
+        var time: Int64 = 0
+        while true {
+            let nominal = time * 1_000_000 / rate
+            // Where the guides say that it is, nearest to where it would be without them.
+            let expected = moments.last.map { $0.microseconds + (time - $0.time) * 1_000_000 / rate } ?? file.arrival
+            let sender = curve.microseconds(at: file.rtpTime + time)
+            let found = guides.map { moment(sender, near: expected, $0.file, $0.curve) }
+                .min { abs($0 - expected) < abs($1 - expected) }
+            guard let found else { break }
+            if let last = moments.last {
+                let most = (nominal - last.time * 1_000_000 / rate) * slew.numerator / slew.denominator
+                moments.append((time, min(max(found, expected - most), expected + most)))
+            } else {
+                guard abs(found - file.arrival) <= longestDelay else { break }
+                moments.append((time, found))
+            }
+            guard !file.isAudio, time < file.duration else { break }
+            time = min(time + step * rate / 1_000_000, file.duration)
+        }
+        return moments.isEmpty
+            ? FilePlace(start: file.arrival, clockRate: file.clockRate) : FilePlace(moments, clockRate: file.clockRate)
+    }
+
+    /// When media of the guide is shown that is as old as `sender` on the publisher's clock.
+    private static func moment(
+        _ sender: Int64, near expected: Int64, _ guide: ClockedFile, _ curve: SenderClockCurve
+    ) -> Int64 {
+        let rate = Int64(guide.clockRate)
+        let about = guide.rtpTime + (expected - guide.arrival) * rate / 1_000_000
+        let time = curve.time(of: sender, near: about)
+        return guide.arrival + (time - guide.rtpTime) * 1_000_000 / rate
+    }
+}

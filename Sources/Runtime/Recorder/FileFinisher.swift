@@ -1,0 +1,162 @@
+import Glibc
+import MP4
+import NetworkIO
+import Primitives
+import Synchronization
+
+/// The thread that works on finished files, one at a time and behind everything else: it moves their tables to the front, or joins those that belong together. It
+/// waits while the recorder lags.
+final class FileFinisher: Sendable {
+    private let wake: WakeSignal
+    private let orders: Mailbox<String>
+    private let books: RecordingBooks
+    private let isStopping = Mutex(false)
+    /// The recorder is behind when packets waited so long: its disk is busy.
+    private static let longestLag = TimeInterval.milliseconds(500)
+    /// In microseconds.
+    private static let pause: useconds_t = 200_000
+
+    init(_ books: RecordingBooks) throws(SystemError) {
+        wake = try WakeSignal()
+        orders = Mailbox(wake: wake)
+        self.books = books
+    }
+
+    /// A file of a recording is finished, or its parts are.
+    func post(_ recording: String) { _ = orders.post(recording) }
+
+    /// What is not done stays pending until the next start.
+    func stop() {
+        isStopping.withLock { $0 = true }
+        wake.signal()
+    }
+
+    private var mustStop: Bool { isStopping.withLock { $0 } }
+
+    /// Runs until it is to stop.
+    func run() {
+        Scheduling.idleCurrentThread()
+        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
+            preconditionFailure("the thread that finishes files cannot wait for what it is told")
+        }
+        while !mustStop {
+            let now = MonotonicClock.now()
+            let ready = poller.wait(until: now + .seconds(60), now: now)
+            if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
+            workOff()
+        }
+    }
+
+    /// Does what was posted.
+    func workOff() {
+        var taken: [String] = []
+        orders.drain(into: &taken)
+        for recording in taken where !mustStop {
+            guard let summary = books[recording] else { continue }
+            index(summary)
+            join(summary)
+        }
+    }
+
+    // MARK: - Tables
+
+    private func index(_ summary: RecordingSummary) {
+        for file in summary.tracks.flatMap(\.files) where file.index == .pending {
+            let path = "\(books.folder(of: summary))/\(file.name)"
+            guard let fault = move(path, length: file.bytes ?? 0) else { return }
+            guard books.indexed(file.name, of: summary, fault: fault.isEmpty ? nil : fault) else { return }
+        }
+    }
+
+    /// Why the file keeps its table behind its data; empty: it does not. nil: this has to stop.
+    private func move(_ path: String, length: Int64) -> String? {
+        do throws(SystemError) {
+            guard books.hasRoom(beside: length) else { return JoinFault.diskFull.rawValue }
+            guard var pass = try FrontIndexPass(path) else { return "" }
+            return inSlices(path) { () throws(SystemError) in try pass.advance() }.map { $0?.rawValue ?? "" }
+        } catch {
+            return JoinFault(error).rawValue
+        }
+    }
+
+    /// Does the work of a pass on the file at `path` until it is done; what has stopped it, if anything has. The outer nil: this has to stop.
+    private func inSlices(_ path: String, _ advance: () throws(SystemError) -> Bool) -> JoinFault?? {
+        do throws(SystemError) {
+            while !(try advance()) {
+                guard books.hasRoom(beside: 0) else {
+                    FrontIndexPass.abandon(path)
+                    return .some(.diskFull)
+                }
+                // An ended process waits no longer than that.
+                while books.lag > Self.longestLag, !mustStop { usleep(Self.pause) }
+                if mustStop {
+                    FrontIndexPass.abandon(path)
+                    return nil
+                }
+            }
+            return .some(nil)
+        } catch {
+            FrontIndexPass.abandon(path)
+            return .some(JoinFault(error))
+        }
+    }
+
+    // MARK: - Parts
+
+    private func join(_ summary: RecordingSummary) {
+        for joined in summary.joined ?? [] where joined.state == .pending {
+            guard let result = write(joined, of: summary),
+                books.joined(joined.name, of: summary, result)
+            else { return }
+        }
+    }
+
+    /// What the file has, or why there is none. nil: this has to stop.
+    private func write(
+        _ joined: RecordingSummary.JoinedFile, of summary: RecordingSummary
+    ) -> Result<JoinedContent, JoinFault>? {
+        let folder = books.folder(of: summary)
+        let path = "\(folder)/\(joined.name)"
+        do throws(JoinFault) {
+            let (files, names, plan) = try JoinPlanner(summary, folder: folder, decodeLine: books.decodeLine).plan(
+                joined)
+            guard books.hasRoom(beside: plan.length) else { throw .diskFull }
+            guard let fault = try run(path, plan, files) else { return nil }
+            if let fault { throw fault }
+            return .success(
+                JoinedContent(
+                    startMilliseconds: plan.start / 1_000, durationMilliseconds: plan.duration / 1_000,
+                    bytes: plan.length, names: Set(names)))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func run(
+        _ path: String, _ plan: JoinedMovie.Plan, _ files: [RecordingFile]
+    ) throws(JoinFault) -> JoinFault?? {
+        do throws(SystemError) {
+            var pass = try JoinPass(path, plan, from: files)
+            return inSlices(path) { () throws(SystemError) in try pass.advance() }
+        } catch {
+            throw JoinFault(error)
+        }
+    }
+}
+
+extension JoinFault {
+    /// What the disk said.
+    init(_ error: SystemError) { self = error.code == ENOSPC ? .diskFull : .diskError }
+}
+
+extension RecordingFile {
+    /// Its track and samples; nil when it is no movie.
+    func movie() -> MovieFile? {
+        var reader = MovieFileReader(fileLength: length)
+        while !reader.isDone {
+            let bytes = read(reader.wanted.length, at: reader.wanted.offset)
+            reader.receive(bytes.span.bytes)
+        }
+        return try? reader.movie()
+    }
+}

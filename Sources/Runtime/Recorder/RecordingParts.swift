@@ -1,0 +1,87 @@
+import Primitives
+import Recording
+import Rooms
+
+/// Which part of its group each track records into: tracks that are joined begin another file together.
+///
+/// A group's next part begins where its leading video goes on in another file, because that needs a keyframe; audio follows at once, other videos with their next
+/// keyframe. Without a video it begins at once.
+struct RecordingParts {
+    /// Tracks of a recording that are joined.
+    struct Key: Hashable {
+        var recording: String
+        var group: RecordingSummary.Group
+    }
+
+    private struct State {
+        var part = 0
+        /// Frames and packets of audio in it.
+        var frames = 0
+        var began: MonotonicTime
+        /// The leading video was told to go on in another file.
+        var cut: MonotonicTime?
+    }
+
+    /// A video that cannot begin another file for so long holds up nobody.
+    private static let patience = TimeInterval.seconds(5)
+
+    /// A joined file has four million samples at most, and silence and what comes before the next keyframe are among them.
+    private static let mostFrames = 3_500_000
+
+    private var states: [Key: State] = [:]
+
+    /// The part into which a track of the group records now.
+    mutating func part(of key: Key, at now: MonotonicTime) -> Int {
+        if let state = states[key] { return state.part }
+        states[key] = State(began: now)
+        return 0
+    }
+
+    /// Parts before this one get no further file.
+    func current(_ key: Key) -> Int { states[key]?.part ?? 0 }
+
+    mutating func forget(_ recording: String) { states = states.filter { $0.key.recording != recording } }
+
+    /// Looks at the groups: those whose part is as long or large as it may be go on in another.
+    mutating func advance(_ tracks: [Key: [RecordedTrack]], to now: MonotonicTime) {
+        for (key, members) in tracks {
+            states[key]?.frames += members.reduce(0) { $0 + $1.consumeFrames() }
+            guard let state = states[key], let limit = members.first?.groupLimit else { continue }
+            if let cut = state.cut {
+                if now - cut >= Self.patience { begin(key, members, at: now) }
+            } else if now - state.began >= limit.length || state.frames >= Self.mostFrames
+                || members.reduce(0, { $0 + $1.bytes(ofPart: state.part) }) >= limit.bytes
+            {
+                if let leader = Self.leader(of: members) {
+                    states[key]?.cut = now
+                    leader.cut()
+                } else {
+                    begin(key, members, at: now)
+                }
+            }
+        }
+    }
+
+    /// A track has gone on in another file: the others follow, where that was wanted, or where players take no other way (`isOtherFormat`).
+    mutating func opened(
+        _ track: RecordedTrack, isOtherFormat: Bool, _ key: Key, _ members: [RecordedTrack], at now: MonotonicTime
+    ) {
+        guard let state = states[key], isOtherFormat || (state.cut != nil && track === Self.leader(of: members)) else {
+            return
+        }
+        begin(key, members, at: now, with: track)
+    }
+
+    private mutating func begin(
+        _ key: Key, _ members: [RecordedTrack], at now: MonotonicTime, with first: RecordedTrack? = nil
+    ) {
+        guard let part = states[key]?.part else { return }
+        states[key] = State(part: part + 1, began: now)
+        for member in members { member.move(toPart: part + 1, isThere: member === first) }
+    }
+
+    private static func leader(of members: [RecordedTrack]) -> RecordedTrack? {
+        let videos = members.filter { $0.isOpen && $0.summary.kind == "video" }
+        return videos.first { $0.summary.source == "camera" } ?? videos.first
+    }
+}

@@ -1,0 +1,48 @@
+import MediaWorkers
+import Testing
+
+@testable import Recorder
+
+@Suite("Files of a recording in progress")
+struct SegmentFileTests {
+    @Test(
+        "A finished file gets its index in front while the recording goes on, and what is recorded later does not undo that"
+    )
+    func indexOfEachFile() throws {
+        let bench = try RecorderBench(indexes: true)
+        bench.begin { $0.segmentSeconds = 2 }
+        bench.audio(0..<250)
+        bench.read()
+        bench.finisher?.workOff()
+        let files = try #require(bench.summary?.tracks.first?.files)
+        #expect(bench.summary?.state == .recording)
+        #expect(files.map(\.index) == [.front, .front, nil])
+        #expect(files.map(\.durationMilliseconds) == [2_000, 2_000, nil])
+        bench.pass()
+        #expect(bench.summary?.tracks.first?.files.map(\.index) == [.front, .front, nil])
+        bench.end()
+        #expect(bench.summary?.tracks.first?.files.map(\.index) == [.front, .front, .pending])
+        bench.finisher?.workOff()
+        #expect(bench.summary?.tracks.first?.files.map(\.index) == [.front, .front, .front])
+        #expect(bench.written["RC_1"] == bench.summary)
+        #expect(bench.books.statistics.filesFinished == 3)
+    }
+
+    @Test("Files are named by the recording's template; those for which it leaves no other name get a number")
+    func names() throws {
+        let bench = try RecorderBench()
+        bench.begin {
+            $0.segmentSeconds = 2
+            $0.fileName = "{room}-{participant}-{source}"
+        }
+        bench.audio(0..<250)
+        bench.read()
+        bench.end()
+        let expected = ["lecture-ada-microphone.mp4", "lecture-ada-microphone-2.mp4", "lecture-ada-microphone-3.mp4"]
+        #expect(bench.summary?.tracks.first?.files.map(\.name) == expected)
+        let names = RecordingFolder(bench.folder).names(in: "\(bench.folder)/RM_1/RC_1")
+        #expect(Set(names) == Set(expected + ["TR_camera.jsonl", "recording.json"]))
+        #expect(bench.books.delete("RC_1"))
+        #expect(RecordingFolder(bench.folder).recordings().isEmpty)
+    }
+}

@@ -1,0 +1,76 @@
+import MP4
+import MediaControl
+import Primitives
+import Testing
+
+@testable import Recording
+
+@Suite("Files of a track by time and size")
+struct SegmentTests {
+    private func recorded(_ limit: SegmentLimit) -> Recorded {
+        var recorded = Recorded()
+        recorded.recorder = TrackRecorder(limit: limit)
+        return recorded
+    }
+
+    /// Frames at 30 per second, a keyframe with each of `keys`.
+    private func video(_ recorded: inout Recorded, frames: Range<Int>, keys: Set<Int>) {
+        for frame in frames {
+            recorded.packet(
+                .vp8, sequence: frame, timestamp: UInt32(frame * 3_000), marker: true,
+                MadeFrame.vp8(key: keys.contains(frame), tag: UInt8(truncatingIfNeeded: frame)),
+                at: .seconds(Double(frame) / 30))
+        }
+    }
+
+    private func audio(_ recorded: inout Recorded, packets: Range<Int>) {
+        for packet in packets {
+            recorded.packet(
+                .opus, sequence: packet, timestamp: UInt32(packet * 960), marker: false, [0xfc, 1, 2, 3],
+                at: .seconds(Double(packet) / 50))
+        }
+    }
+
+    @Test(
+        "A video goes on in another file with the first keyframe after the limit, which is asked for; no frame is lost between the two"
+    )
+    func videoByTime() {
+        var recorded = recorded(SegmentLimit(length: .seconds(2), bytes: 1 << 30))
+        video(&recorded, frames: 0..<200, keys: [0, 30, 75, 150])
+        recorded.finish()
+        #expect(recorded.segments.indices.map { recorded.samples($0).count } == [75, 75, 50])
+        #expect(
+            recorded.segments.indices.allSatisfy { recorded.samples($0)[0].isSync && recorded.samples($0)[0].time == 0 }
+        )
+        // Asked for once a second while it is due: at 2 s, 4.5 s and 5.5 s; the third file begins before another second is over.
+        #expect(recorded.requests > 0 && recorded.gaps.isEmpty && recorded.closed == 3)
+    }
+
+    @Test("Audio goes on in another file at once; the two together have every packet")
+    func audioByTime() {
+        var recorded = recorded(SegmentLimit(length: .seconds(1), bytes: 1 << 30))
+        audio(&recorded, packets: 0..<120)
+        recorded.finish()
+        #expect(recorded.segments.indices.map { recorded.samples($0).count } == [50, 50, 20])
+    }
+
+    @Test("So many bytes are a limit, too")
+    func bySize() {
+        var recorded = recorded(SegmentLimit(length: .seconds(3_600), bytes: 2_000))
+        audio(&recorded, packets: 0..<400)
+        recorded.finish()
+        #expect(recorded.segments.count > 1)
+        #expect(recorded.segments.dropLast().allSatisfy { $0.count >= 2_000 && $0.count < 3_500 })
+        #expect(recorded.segments.indices.reduce(0) { $0 + recorded.samples($1).count } == 400)
+    }
+
+    @Test("Told to, a track goes on in another file whatever its length, once")
+    func cut() {
+        var recorded = recorded(.usual)
+        audio(&recorded, packets: 0..<10)
+        recorded.with { recorder, _ in recorder.cut() }
+        audio(&recorded, packets: 10..<60)
+        recorded.finish()
+        #expect(recorded.segments.indices.map { recorded.samples($0).count } == [10, 50])
+    }
+}
