@@ -98,12 +98,16 @@ let modules: [Target] = [
         ]),
     module("Runtime", "Storage", ["CSQLite"]),
     module("Runtime", "HTTPClient", ["CHTTPClient"]),
+    module("Runtime", "ObjectStorage", ["HTTPClient", "Cryptography", "COpenSSL"]),
     module(
         "Runtime", "Webhooks",
         ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
     module(
         "Runtime", "Recorder",
-        ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
+        [
+            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "ObjectStorage", "NetworkIO",
+            "Logging",
+        ]),
     module(
         "Runtime", "Player",
         ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),
@@ -162,7 +166,8 @@ let martlet: [Target] = [
             "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
-            "Storage", "SessionStore", "RuleStore", "Recorder", "Player", "HTTPClient", "Webhooks", "Tracing",
+            "Storage", "SessionStore", "RuleStore", "Recorder", "Player", "ObjectStorage", "HTTPClient", "Webhooks",
+            "Tracing",
             "HTTPServing",
             "EdgeSupport",
             "Signalling",
@@ -243,10 +248,14 @@ let testTargets: [Target] = [
         of: "RoomService",
         also: ["Rooms", "SDP", "AccessTokens", "MediaControl", "MediaWorkers", "Cryptography", "Logging"]),
     tests(of: "Storage"),
+    tests(of: "ObjectStorage"),
     tests(of: "HTTPClient", also: ["HTTPServing", "NetworkIO", "Logging"]),
     tests(
         of: "Recorder",
-        also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "NetworkIO", "Logging"]),
+        also: [
+            "RoomService", "Rooms", "MediaControl", "MediaWorkers", "Recording", "MP4", "ObjectStorage", "NetworkIO",
+            "Logging",
+        ]),
     tests(
         of: "Player",
         also: ["RoomService", "Rooms", "MediaControl", "MediaWorkers", "Playback", "MP4", "NetworkIO", "Logging"]),

@@ -163,7 +163,12 @@ struct Server {
     private static func openRecorder(
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
     ) throws(CommandError) -> Recorder? {
-        guard let settings = configuration.recorder else { return nil }
+        guard var settings = configuration.recorder else { return nil }
+        do throws(FileError) {
+            settings.storage = try configuration.recordingStorage()
+        } catch {
+            throw CommandError(message: "martlet: recordings cannot be uploaded: \(error.problem)", exitCode: 1)
+        }
         do throws(SystemError) {
             return try Recorder(
                 settings, rings: workers.recordRings,

@@ -11,7 +11,7 @@ from conftest import running
 from support.chromium import chromium, open_room, stands_still, until, wait_for_video
 from support.waiting import until_true
 from support.tokens import admin_token, token
-from test_recording import finished
+from test_recording import decodes_from_each_sync_point, ffmpeg, finished, gstreamer
 
 RECEIVED = """(async () => {
     const all = {};
@@ -156,6 +156,34 @@ def test_A17_E3_a_file_of_60_frames_per_second_at_1080p_arrives_frame_for_frame(
     assert [(event["type"], event.get("reason")) for event in events] == [("playbackStarted", None), ("playbackEnded", "finished")]
     metrics = server.get_private("/metrics")[1]
     assert "martlet_playbacks 0" in metrics
+
+
+def test_E15_each_sync_point_of_a_recorded_file_is_one_from_which_a_decoder_starts(films, tmp_path):
+    """Films of real encoders with a keyframe each second are played into rooms and recorded: a decoder starts at each, and two readers find every frame."""
+    server = films
+    make(server.films / "h264.mp4", *video(24, "320x240", 5), *H264, "-g", "24")
+    vp8_movie(server.films / "vp8.mp4", 24, "320x240", 5)
+
+    async def record():
+        begun = {}
+        for codec in ("h264", "vp8"):
+            assert server.api("POST", "/v1/rooms", {"name": codec})[0] == 201
+            playback = start(server, codec, file=f"{codec}.mp4", paused=True)
+            status, one = server.api("POST", f"/v1/rooms/{codec}/recordings", {})
+            assert status == 201, one
+            change(server, playback, paused=False)
+            begun[codec] = one["sid"]
+        for codec, sid in begun.items():
+            await until_true(lambda: not server.api("GET", f"/v1/rooms/{codec}/playbacks")[1]["playbacks"], 20, "the film ends")
+            assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
+        return [await finished(server, sid) for sid in begun.values()]
+
+    for found in asyncio.run(record()):
+        (file,) = [file for track in found["tracks"] for file in track["files"]]
+        path = tmp_path / "recordings" / found["roomSid"] / found["sid"] / file["name"]
+        points, (frames, _, errors) = decodes_from_each_sync_point(path), ffmpeg(path)
+        print(f"figures: {file['codec']}: {file['samples']} frames, decodes from each of {points} sync points")
+        assert points >= 4 and frames == file["samples"] == gstreamer(path)["buffers"] and not errors
 
 
 def encode(path, codec):

@@ -155,6 +155,7 @@ def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreame
             assert not errors, errors
             print(f"figures: {codec} {kind} {file['samples']} samples, ffmpeg {frames} frames {seconds} s, GStreamer {read}")
             if kind == "video":
+                print(f"figures: {codec}: decodes from each of {decodes_from_each_sync_point(path)} sync points")
                 assert file["codec"] == codec.lower() and frames == file["samples"] == read["buffers"]
             assert abs(seconds - file["durationMilliseconds"] / 1000) < 0.1
         assert sum(file["durationMilliseconds"] for file in track["files"]) > 6_000
@@ -174,6 +175,62 @@ def test_E1_E2_a_call_is_recorded_as_it_was_sent_and_read_by_ffmpeg_and_gstreame
     assert server.request("GET", f"/v1/recordings/{found['sid']}", None, {"Authorization": f"Bearer {token('bob', 'lecture')}"})[0] == 403
     assert server.api("DELETE", f"/v1/recordings/{found['sid']}")[0] == 204
     assert not list(server.recordings.rglob("*.mp4"))
+
+
+def sync_points(path):
+    """Seconds at which a decoder may start, by the first video's index: the time of each entry of stss."""
+    data = path.read_bytes()
+
+    def boxes_in(start, end):
+        while start < end:
+            size = int.from_bytes(data[start:start + 4])
+            size = size if size != 1 else int.from_bytes(data[start + 8:start + 16])
+            yield data[start + 4:start + 8], start + 8, start + size
+            start += size
+
+    def inner(box, *kinds):
+        for kind in kinds:
+            box = next((found[1:] for found in boxes_in(*box) if found[0] == kind), None)
+            if not box:
+                return None
+        return box
+
+    def numbers(box, each):
+        count = int.from_bytes(data[box[0] + 4:box[0] + 8])
+        return [[int.from_bytes(data[place + 4 * one:place + 4 * one + 4]) for one in range(each)]
+                for place in range(box[0] + 8, box[0] + 8 + 4 * each * count, 4 * each)]
+
+    movie = inner((0, len(data)), b"moov")
+    for kind, *track in boxes_in(*movie):
+        tables = kind == b"trak" and inner(track, b"mdia", b"minf", b"stbl")
+        if not tables or not inner(track, b"mdia", b"minf", b"vmhd"):
+            continue
+        header = inner(track, b"mdia", b"mdhd")
+        rate = int.from_bytes(data[header[0] + 20:header[0] + 24])
+        times, now = [], 0
+        for count, duration in numbers(inner(tables, b"stts"), 2):
+            for _ in range(count):
+                times.append(now / rate)
+                now += duration
+        syncs = inner(tables, b"stss")
+        edits = inner(track, b"edts", b"elst")
+        movie_header = inner(movie, b"mvhd")
+        delay = int.from_bytes(data[edits[0] + 8:edits[0] + 16]) / int.from_bytes(data[movie_header[0] + 20:movie_header[0] + 24]) if edits else 0
+        return [times[sample - 1] + delay for (sample,) in numbers(syncs, 1)] if syncs else [time + delay for time in times]
+    raise AssertionError(f"{path} has no video")
+
+
+def decodes_from_each_sync_point(path):
+    """How many there are: a real decoder that starts there shows that frame first, without an error."""
+    points = sync_points(path)
+    for point in points:
+        done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-v", "error", "-noaccurate_seek", "-ss", f"{point + 0.001:.6f}", "-copyts",
+                               "-i", str(path), "-map", "0:v:0", "-frames:v", "2", "-enc_time_base:v", "demux", "-fps_mode", "passthrough", "-f", "framecrc", "-"],
+                              capture_output=True, text=True, timeout=60)
+        unit = [int(a) / int(b) for a, b in re.findall(r"#tb 0: (\d+)/(\d+)", done.stdout)][0]
+        first = next(int(line.split(",")[2]) * unit for line in done.stdout.splitlines() if not line.startswith("#"))
+        assert done.returncode == 0 and not done.stderr and abs(first - point) < 0.002, (point, first, done.stderr)
+    return len(points)
 
 
 def movie_times(path):
@@ -200,6 +257,7 @@ def checked_movie(server, found, file):
     read = gstreamer(path, "--pad", "video_0")
     print(f"figures: {file['name']} {file['durationMilliseconds']} ms, tracks {[(kind, len(times), round(times[0], 3)) for kind, times in tracks]}, "
           f"ffmpeg {frames} frames, GStreamer {read}")
+    print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
     assert read["buffers"] == len(video) and abs(read["start"] - video[0]) < 0.02
     return tracks
 

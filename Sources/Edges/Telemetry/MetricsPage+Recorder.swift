@@ -28,6 +28,13 @@ extension MetricsPage {
                 ([("result", "failed")], Double(recorder.filesNotJoined)),
             ])
         add(
+            "recording_files_uploaded_total", .counter, "Files that the storage has proved to have.",
+            recorder.filesUploaded)
+        add("recording_bytes_uploaded_total", .counter, "Bytes of these files.", recorder.bytesUploaded)
+        add(
+            "recording_upload_failures_total", .counter, "Tries to upload a file that failed.", recorder.uploadFailures)
+        add("recording_uploads_pending", .gauge, "Files that are to be uploaded.", recorder.uploadsPending)
+        add(
             "recordings_deleted_total", .counter, "Finished recordings that were deleted, by what for.",
             [
                 ([("reason", "age")], Double(recorder.deletedByAge)),

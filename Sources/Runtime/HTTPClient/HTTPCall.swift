@@ -19,6 +19,8 @@ public struct HTTPCall: Sendable, Hashable {
     public var timeout: TimeInterval? = .seconds(10)
     /// Certificates to trust, PEM; nil: the system's.
     public var certificatesPath: String?
+    /// Signs it as AWS wants it (Signature Version 4); nil: not at all.
+    public var signature: Signature?
     /// Opens no socket to an address that is not public, judged after names were resolved.
     public var isPublicOnly = false
 
@@ -26,6 +28,18 @@ public struct HTTPCall: Sendable, Hashable {
     public init(_ method: String, _ url: String) {
         self.method = method
         self.url = url
+    }
+
+    /// Who signs a request, and for what.
+    public struct Signature: Sendable, Hashable {
+        let scope: String
+        let user: String
+
+        /// `scope` is libcurl's: `aws:amz:REGION:SERVICE`.
+        public init(scope: String, user: String, secret: String) {
+            self.scope = scope
+            self.user = "\(user):\(secret)"
+        }
     }
 
     /// What became of a request.
@@ -41,21 +55,33 @@ public struct HTTPCall: Sendable, Hashable {
     private final class Response {
         var body: [UInt8] = []
         let take: ((Int, UnsafeBufferPointer<UInt8>) -> Bool)?
+        let onHeader: ((String, String) -> Void)?
+        let isStopped: (() -> Bool)?
 
-        init(take: ((Int, UnsafeBufferPointer<UInt8>) -> Bool)?) { self.take = take }
+        init(
+            take: ((Int, UnsafeBufferPointer<UInt8>) -> Bool)?, onHeader: ((String, String) -> Void)?,
+            isStopped: (() -> Bool)?
+        ) {
+            self.take = take
+            self.onHeader = onHeader
+            self.isStopped = isStopped
+        }
     }
 
     /// Makes the request on the calling thread, which waits. `take` is given the response's status and body piece by piece as it arrives, and ends the request
-    /// with false; without it the body is in the outcome.
-    public func perform(take: ((_ status: Int, UnsafeBufferPointer<UInt8>) -> Bool)? = nil) -> Outcome {
-        let response = Response(take: take)
+    /// with false; without it the body is in the outcome. `onHeader` is given the fields of the response's header, and `isStopped` asked several times a second.
+    public func perform(
+        take: ((_ status: Int, UnsafeBufferPointer<UInt8>) -> Bool)? = nil,
+        onHeader: ((_ name: String, _ value: String) -> Void)? = nil, isStopped: (() -> Bool)? = nil
+    ) -> Outcome {
+        let response = Response(take: take, onHeader: onHeader, isStopped: isStopped)
         var status = 0
         var error = [CChar](repeating: 0, count: 256)
         let lines = headers.map { strdup($0) }
         defer { for line in lines { free(line) } }
         let result = withExtendedLifetime(response) {
             lines.map { UnsafePointer($0) }.withUnsafeBufferPointer { lines in
-                withCStrings { method, url, certificates in
+                withCStrings { method, url, certificates, scope, user in
                     (body ?? []).withUnsafeBufferPointer { bytes in
                         // An empty array may have no address; what has a body without bytes is given one.
                         let nothing: [UInt8] = [0]
@@ -69,6 +95,19 @@ public struct HTTPCall: Sendable, Hashable {
                             request.header_count = lines.count
                             request.timeout_ms = Int(timeout?.milliseconds ?? 0)
                             request.ca_file = certificates
+                            request.signature_scope = scope
+                            request.signature_user = user
+                            if onHeader != nil {
+                                request.on_header = { bytes, count, context in
+                                    guard let bytes, let context else { return }
+                                    Self.receiveHeader(bytes, count, context)
+                                }
+                            }
+                            if isStopped != nil {
+                                request.is_stopped = { context in
+                                    context.map { Self.response($0).isStopped?() == true } == true ? 1 : 0
+                                }
+                            }
                             if isPublicOnly {
                                 request.may_connect = { address, _ in
                                     address.flatMap { SocketAddress(system: $0) }?.isPublic == true ? 1 : 0
@@ -105,20 +144,45 @@ public struct HTTPCall: Sendable, Hashable {
     private static let queue = DispatchQueue(label: "http-client", qos: .utility, attributes: .concurrent)
 
     private func withCStrings<Value>(
-        _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>?) -> Value
+        _ body: (
+            UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafePointer<CChar>?, UnsafePointer<CChar>?,
+            UnsafePointer<CChar>?
+        ) -> Value
     ) -> Value {
         method.withCString { method in
             url.withCString { url in
-                guard let certificatesPath else { return body(method, url, nil) }
-                return certificatesPath.withCString { body(method, url, $0) }
+                Self.withCString(certificatesPath) { certificates in
+                    Self.withCString(signature?.scope) { scope in
+                        Self.withCString(signature?.user) { body(method, url, certificates, scope, $0) }
+                    }
+                }
             }
         }
+    }
+
+    private static func withCString<Value>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Value) -> Value {
+        guard let text else { return body(nil) }
+        return text.withCString { body($0) }
+    }
+
+    private static func response(_ context: UnsafeMutableRawPointer) -> Response {
+        Unmanaged<Response>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private static func receiveHeader(
+        _ bytes: UnsafePointer<CChar>, _ count: Int, _ context: UnsafeMutableRawPointer
+    ) {
+        let line = String(
+            decoding: UnsafeRawBufferPointer(start: bytes, count: count).drop { $0 == 0x20 }, as: UTF8.self)
+        guard let colon = line.firstIndex(of: ":") else { return }
+        let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        response(context).onHeader?(String(line[..<colon]), String(value.prefix { !$0.isNewline }))
     }
 
     private static func receive(
         _ bytes: UnsafePointer<UInt8>, _ count: Int, _ status: Int, _ context: UnsafeMutableRawPointer
     ) -> Bool {
-        let response = Unmanaged<Response>.fromOpaque(context).takeUnretainedValue()
+        let response = response(context)
         let piece = UnsafeBufferPointer(start: bytes, count: count)
         if let take = response.take { return take(status, piece) }
         guard response.body.count + count <= maxResponseBytes else { return false }

@@ -10,13 +10,16 @@ final class FileFinisher: Sendable {
     private let wake: WakeSignal
     private let orders: Mailbox<String>
     private let books: RecordingBooks
+    private let uploader: Uploader?
     private let isStopping = Mutex(false)
     /// The recorder is behind when packets waited so long: its disk is busy.
     private static let longestLag = TimeInterval.milliseconds(500)
     /// In microseconds.
     private static let pause: useconds_t = 200_000
 
-    init(_ books: RecordingBooks) throws(SystemError) {
+    /// `uploader`: who is told of what is done.
+    init(_ books: RecordingBooks, uploader: Uploader? = nil) throws(SystemError) {
+        self.uploader = uploader
         wake = try WakeSignal()
         orders = Mailbox(wake: wake)
         self.books = books
@@ -55,6 +58,7 @@ final class FileFinisher: Sendable {
             guard let summary = books[recording] else { continue }
             index(summary)
             join(summary)
+            uploader?.post(recording)
         }
     }
 

@@ -2,6 +2,7 @@ public import Logging
 import MediaControl
 public import MediaWorkers
 public import NetworkIO
+import ObjectStorage
 import Primitives
 public import RoomService
 public import Rooms
@@ -35,6 +36,8 @@ public final class Recorder: RecordingPlane {
     private let thread: RecorderThread
     private let loop: Mutex<LoopThread?>
     private let finisher: FileFinisher
+    private let uploader: Uploader?
+    private let uploaderLoop: Mutex<LoopThread?>
     private let finisherLoop: Mutex<LoopThread?>
     private let news: AsyncStream<RecorderThread.News>
     private let endNews: @Sendable () -> Void
@@ -49,7 +52,14 @@ public final class Recorder: RecordingPlane {
             bufferingPolicy: .bufferingOldest(100_000))
         self.configuration = configuration
         books = try RecordingBooks(configuration, codec, logger: logger)
-        let finisher = try FileFinisher(books)
+        let uploader: Uploader? =
+            if let storage = configuration.storage {
+                try Uploader(books, ObjectStore(storage), partLength: configuration.uploadPartLength)
+            } else {
+                nil
+            }
+        self.uploader = uploader
+        let finisher = try FileFinisher(books, uploader: uploader)
         self.finisher = finisher
         let thread = try RecorderThread(rings: rings, books: books, finisher: finisher, news: continuation)
         self.thread = thread
@@ -57,6 +67,12 @@ public final class Recorder: RecordingPlane {
         endNews = { continuation.finish() }
         for recording in books.awaitingWork { finisher.post(recording) }
         finisherLoop = Mutex(try LoopThread(name: "recording-files", cpu: nil) { finisher.run() })
+        if let uploader {
+            for recording in books.awaitingUpload { uploader.post(recording) }
+            uploaderLoop = Mutex(try LoopThread(name: "recording-upload", cpu: nil) { uploader.run() })
+        } else {
+            uploaderLoop = Mutex(nil)
+        }
         loop = Mutex(try LoopThread(name: "recorder", cpu: nil) { thread.run() })
     }
 
@@ -114,6 +130,12 @@ public final class Recorder: RecordingPlane {
             return loop
         }
         finishing?.join()
+        uploader?.stop()
+        let uploading = uploaderLoop.withLock { loop in
+            defer { loop = nil }
+            return loop
+        }
+        uploading?.join()
         endNews()
     }
 

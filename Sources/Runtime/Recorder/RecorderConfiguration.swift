@@ -1,3 +1,4 @@
+public import ObjectStorage
 public import Primitives
 public import Rooms
 
@@ -20,6 +21,12 @@ public struct RecorderConfiguration: Sendable, Hashable {
     public var segmentBytes: Int64 = 2 << 30
     /// What is recorded into one file, where a recording says nothing else.
     public var files = RecordingOptions.Files.tracks
+    /// Where finished files are uploaded to; nil: nowhere.
+    public var storage: ObjectStore.Configuration?
+    /// Whether files stay here when the storage has them.
+    public var keepsUploaded = true
+    /// Parts in which large files are uploaded; nil: as is usual.
+    var uploadPartLength: Int?
     /// How files are named, where a recording says nothing else.
     public var fileName = FileNameTemplate.usual
 
@@ -40,6 +47,12 @@ public struct RecorderStatistics: Sendable, Hashable {
     /// Files into which those of tracks were joined, and that could not be made.
     public var filesJoined: UInt64 = 0
     public var filesNotJoined: UInt64 = 0
+    /// Files that a storage has proved to have, their bytes, and tries that failed.
+    public var filesUploaded: UInt64 = 0
+    public var bytesUploaded: UInt64 = 0
+    public var uploadFailures: UInt64 = 0
+    /// Files that are to be uploaded.
+    public var uploadsPending = 0
     /// Files whose table of samples was moved to the front, and whose stays at the end for want of disk.
     public var filesIndexed: UInt64 = 0
     public var filesNotIndexed: UInt64 = 0

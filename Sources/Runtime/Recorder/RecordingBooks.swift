@@ -47,6 +47,9 @@ final class RecordingBooks: Sendable {
     var statistics: RecorderStatistics {
         state.withLock { state in
             var statistics = state.statistics
+            statistics.uploadsPending = state.summaries.values.reduce(0) { sum, summary in
+                sum + (summary.uploads ?? []).count { $0.state == .pending }
+            }
             statistics.storedBytes = state.summaries.values.reduce(0) { $0 + $1.bytes }
             return statistics
         }
@@ -57,6 +60,9 @@ final class RecordingBooks: Sendable {
 
     /// Recordings with files on which an earlier life of the server was to work.
     var awaitingWork: [String] { all.filter(\.awaitsWork).map(\.sid).reversed() }
+
+    /// Recordings of which a storage may not have everything.
+    var awaitingUpload: [String] { all.filter { !$0.isUploaded }.map(\.sid).reversed() }
 
     /// Whether tables of finished files are moved to the front.
     var movesIndexes: Bool { configuration.movesIndexes }
@@ -163,11 +169,14 @@ final class RecordingBooks: Sendable {
         return true
     }
 
+    /// Whether a recording may be deleted without anybody's request: not before the storage has it.
+    private func mayGo(_ summary: RecordingSummary) -> Bool { configuration.storage == nil || summary.isUploaded }
+
     /// Deletes what has been kept for long enough.
     func deleteExpired(now: Int64) {
         let kept = configuration.keptFor.nanoseconds / 1_000_000
         guard kept > 0 else { return }
-        for summary in all where summary.endedAt.map({ $0 + kept <= now }) ?? false {
+        for summary in all where mayGo(summary) && summary.endedAt.map({ $0 + kept <= now }) ?? false {
             guard delete(summary.sid) else { continue }
             state.withLock { $0.statistics.deletedByAge += 1 }
             logger.info("a recording has expired", ["recording": .text(summary.sid)])
@@ -179,7 +188,9 @@ final class RecordingBooks: Sendable {
         let most = configuration.maximumBytes
         guard most > 0 else { return }
         var excess = statistics.storedBytes - most
-        let finished = all.filter { $0.endedAt != nil }.sorted { ($0.endedAt ?? 0, $0.sid) < ($1.endedAt ?? 0, $1.sid) }
+        let finished = all.filter { $0.endedAt != nil && mayGo($0) }.sorted {
+            ($0.endedAt ?? 0, $0.sid) < ($1.endedAt ?? 0, $1.sid)
+        }
         for summary in finished where excess > 0 && summary.bytes > 0 {
             guard delete(summary.sid) else { continue }
             excess -= summary.bytes
@@ -188,6 +199,72 @@ final class RecordingBooks: Sendable {
                 "a recording was deleted because recordings take more space than recording.max_size",
                 ["recording": .text(summary.sid), "bytes": .number(Int(summary.bytes))])
         }
+    }
+
+    // MARK: - Uploads
+
+    /// Notes what of a recording is to be uploaded; `key` is what a name is called in the storage.
+    func addUploads(_ sid: String, key: (String) -> String) {
+        guard let summary = self[sid] else { return }
+        let names = place.names(in: folder(of: summary))
+        let isNew = state.withLock {
+            $0.summaries[sid]?.addUploads(names) { key("\(summary.roomSid)/\(sid)/\($0)") } ?? false
+        }
+        if isNew { write(sid) }
+    }
+
+    /// A storage has proved that it has a file.
+    func uploaded(_ name: String, of recording: RecordingSummary, bytes: Int64) {
+        change(name, of: recording) { upload in
+            upload.state = .done
+            upload.fault = nil
+            upload.bytes = bytes
+            upload.uploadedAt = MonotonicClock.wallMilliseconds()
+        }
+        state.withLock {
+            $0.statistics.filesUploaded += 1
+            $0.statistics.bytesUploaded += UInt64(bytes)
+        }
+        guard !configuration.keepsUploaded, let summary = self[recording.sid], summary.isUploaded else { return }
+        let media = Set(summary.storedFiles.map(\.name))
+        for upload in summary.uploads ?? [] where media.contains(upload.name) && upload.state == .done {
+            place.remove("\(folder(of: summary))/\(upload.name)")
+            change(upload.name, of: recording) { $0.isRemoved = true }
+        }
+    }
+
+    /// A try has failed; `words` have no credentials in them.
+    func uploadFailed(_ name: String, of recording: RecordingSummary, _ words: String) {
+        change(name, of: recording) { upload in
+            upload.failures += 1
+            upload.fault = words
+        }
+        state.withLock { $0.statistics.uploadFailures += 1 }
+        logger.warning(
+            "a file of a recording is not uploaded yet; it will be tried again",
+            ["recording": .text(recording.sid), "file": .text(name), "reason": .text(words)])
+    }
+
+    private func change(_ name: String, of recording: RecordingSummary, _ body: (inout RecordingSummary.Upload) -> Void)
+    {
+        let isThere = state.withLock { state in
+            guard var summary = state.summaries[recording.sid], var uploads = summary.uploads,
+                let index = uploads.firstIndex(where: { $0.name == name })
+            else { return false }
+            body(&uploads[index])
+            summary.uploads = uploads
+            state.summaries[recording.sid] = summary
+            return true
+        }
+        if isThere { write(recording.sid) }
+        _ = stays(recording)
+    }
+
+    /// Keeps how far an upload has come, or (nil) forgets it.
+    func keep(_ progress: String?, at path: String) {
+        guard let progress else { return place.remove(path) }
+        // What cannot be kept is uploaded anew after a restart.
+        try? place.replace(path, with: Array(progress.utf8))
     }
 
     // MARK: - After a crash

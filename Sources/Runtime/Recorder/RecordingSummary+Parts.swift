@@ -109,7 +109,8 @@ extension RecordingSummary {
                 name: $0.name, startMilliseconds: $0.startMilliseconds ?? 0,
                 durationMilliseconds: $0.durationMilliseconds, bytes: $0.bytes ?? 0)
         }
-        return joint + own
+        let removed = Set((uploads ?? []).filter { $0.isRemoved == true }.map(\.name))
+        return (joint + own).filter { !removed.contains($0.name) }
     }
 
     /// A file of a recording.
@@ -133,6 +134,7 @@ extension RecordingSummary {
                 tracks[track].files[file].indexFault = knownFile.indexFault
             }
         }
+        uploads = known.uploads
         for (index, knownFile) in zip((joined ?? []).indices, known.joined ?? []) where knownFile.state != .pending {
             joined?[index] = knownFile
         }

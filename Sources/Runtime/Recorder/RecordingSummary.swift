@@ -90,6 +90,37 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
         public var fault: String?
     }
 
+    /// A file that is brought to a storage elsewhere.
+    public struct Upload: Codable, Sendable, Hashable {
+        /// How far that has come.
+        public enum State: String, Codable, Sendable, Hashable, CaseIterable {
+            /// It is tried until it succeeds.
+            case pending
+            /// The storage has proved by the file's checksum that it has it.
+            case done
+        }
+
+        /// Its name in the recording's folder.
+        public var name: String
+        /// What it is called in the storage.
+        public var key: String
+        public var state = State.pending
+        /// Tries that have failed, and why the last of them did.
+        public var failures = 0
+        public var fault: String?
+        /// Once the storage has it.
+        public var bytes: Int64?
+        /// Milliseconds since 1970.
+        public var uploadedAt: Int64?
+        /// It is no more in the recording's folder.
+        public var isRemoved: Bool?
+
+        init(name: String, key: String) {
+            self.name = name
+            self.key = key
+        }
+    }
+
     /// Where the table of a finished file lies.
     public enum Index: String, Codable, Sendable, Hashable, CaseIterable {
         /// Behind the data; it is to be moved.
@@ -168,6 +199,8 @@ public struct RecordingSummary: Codable, Sendable, Hashable {
     public var tracks: [Track] = []
     /// Files into which those of tracks are joined.
     public var joined: [JoinedFile]?
+    /// Files that are brought to a storage elsewhere, where the server has one.
+    public var uploads: [Upload]?
 
     /// Its files are finished: the tables of those that a crash left open are to be moved, too.
     mutating func markForIndex() {

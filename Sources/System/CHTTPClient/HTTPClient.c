@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 struct call {
@@ -22,6 +23,18 @@ static size_t write_bytes(char *bytes, size_t size, size_t count, void *context)
     return 0;
 }
 
+static size_t read_header(char *bytes, size_t size, size_t count, void *context) {
+    struct call *call = context;
+    call->request->on_header(bytes, size * count, call->request->context);
+    return size * count;
+}
+
+static int progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
+    (void)a, (void)b, (void)c, (void)d;
+    struct call *call = context;
+    return call->request->is_stopped(call->request->context);
+}
+
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
     (void)purpose;
     struct call *call = context;
@@ -36,9 +49,10 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void initialise(void) { curl_global_init(CURL_GLOBAL_DEFAULT); }
 
-// "Expect:" without a value: no round trip before a body.
+// "Expect:" without a value: no round trip before a body. libcurl 7.88 would sign that line and not send it, so what is signed has it not.
 static struct curl_slist *header_list(const struct http_request *request) {
-    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    const char *first = request->signature_scope ? "Accept: */*" : "Expect:";
+    struct curl_slist *list = curl_slist_append(NULL, first);
     for (size_t index = 0; list && index < request->header_count; index++) {
         struct curl_slist *longer = curl_slist_append(list, request->headers[index]);
         if (!longer) curl_slist_free_all(list);
@@ -73,6 +87,21 @@ enum http_result http_perform(const struct http_request *request, long *status, 
     } else {
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 45L);
+    }
+    // With the method alone libcurl would wait for the body of a HEAD.
+    if (!strcmp(request->method, "HEAD")) curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    if (request->signature_scope) {
+        curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request->signature_scope);
+        curl_easy_setopt(curl, CURLOPT_USERPWD, request->signature_user);
+    }
+    if (request->on_header) {
+        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, read_header);
+        curl_easy_setopt(curl, CURLOPT_HEADERDATA, &call);
+    }
+    if (request->is_stopped) {
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &call);
     }
     if (request->ca_file) curl_easy_setopt(curl, CURLOPT_CAINFO, request->ca_file);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, list);

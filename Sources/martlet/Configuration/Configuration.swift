@@ -65,6 +65,14 @@ struct Configuration: Sendable {
     /// When another file of a recorded track begins: after this, or so many megabytes.
     var recordingSegmentLength = TimeInterval.seconds(3_600)
     var recordingSegmentSize = 2_048
+    /// Where finished files are uploaded to; nil: nowhere.
+    var uploadEndpoint: String?
+    var uploadBucket: String?
+    var uploadRegion = "us-east-1"
+    var uploadPrefix: String?
+    /// The file with the storage's access key and secret key.
+    var uploadCredentials: String?
+    var uploadKeeps = true
     var recordingFiles = RecordingOptions.Files.tracks
     var recordingFileName = FileNameTemplate.usual
     /// Megabytes of recordings that are kept; zero: no limit.
@@ -175,6 +183,7 @@ struct Configuration: Sendable {
         recorder.segmentLength = recordingSegmentLength
         recorder.segmentBytes = Int64(recordingSegmentSize) << 20
         recorder.files = recordingFiles
+        recorder.keepsUploaded = uploadKeeps
         recorder.fileName = recordingFileName
         return recorder
     }

@@ -250,6 +250,29 @@ extension Setting {
             wants:
                 "letters, digits, '_', '-' and '.' with {room}, {recording}, {participant}, {track}, {source}, {time} and {segment}",
             \.recordingFileName, parse: { FileNameTemplate($0) }, show: { $0.text }),
+        value(
+            "recording.upload_endpoint",
+            "S3-compatible storage to which finished files are uploaded, in path style; unset: nowhere",
+            wants: "an http or https URL without a path, such as https://s3.eu-central-1.amazonaws.com",
+            \.uploadEndpoint,
+            parse: {
+                CollectorAddress.isGood($0) && $0.split(separator: "/").count == 2 && !$0.hasSuffix("/")
+                    ? .some($0) : nil
+            },
+            show: { $0 ?? "" }),
+        value(
+            "recording.upload_bucket", "bucket of the storage, which must be there", wants: "a bucket's name",
+            \.uploadBucket, parse: { $0.isEmpty || $0.contains("/") ? nil : .some($0) }, show: { $0 ?? "" }),
+        text("recording.upload_region", "region of the storage, for which requests are signed", \.uploadRegion),
+        value(
+            "recording.upload_prefix", "what stands before the keys of uploaded files: PREFIX/ROOM/RECORDING/FILE",
+            wants: "a key's beginning", \.uploadPrefix, parse: { .some($0) }, show: { $0 ?? "" }),
+        file(
+            "recording.upload_credentials",
+            "file with the storage's access key in its first line and the secret key in its second", \.uploadCredentials
+        ),
+        flag(
+            "recording.upload_keep", "keep recorded files here when the storage has the whole recording", \.uploadKeeps),
         number(
             "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
             \.recordingBuffer),

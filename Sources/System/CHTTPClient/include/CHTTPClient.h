@@ -18,10 +18,17 @@ struct http_request {
     long timeout_ms;
     /// Certificates to trust in place of the system's.
     const char *ca_file;
+    /// Signs the request as AWS wants it, for "provider1:provider2:region:service", by "id:secret".
+    const char *signature_scope;
+    const char *signature_user;
     /// Asked about each `struct sockaddr` before a socket is opened to it, after names were resolved.
     int (*may_connect)(const void *, void *);
     /// Given the response's body in pieces; 0 ends the request.
     int (*on_bytes)(const uint8_t *, size_t, long status, void *);
+    /// Given each line of the response's header.
+    void (*on_header)(const char *, size_t, void *);
+    /// Asked several times a second; other than 0 ends the request.
+    int (*is_stopped)(void *);
     void *context;
 };
 

@@ -1,0 +1,171 @@
+import Cryptography
+import HTTPClient
+import Primitives
+
+/// A bucket of an S3-compatible storage.
+public struct ObjectStore: Sendable {
+    /// Where it is, and who may write there.
+    public struct Configuration: Sendable, Hashable {
+        /// `http` or `https`, host and port, without a path: `https://s3.eu-central-1.amazonaws.com`.
+        public var endpoint: String
+        public var bucket: String
+        public var region: String
+        /// Stands before every key; empty or ending with `/`.
+        public var prefix: String
+        /// The two lines of the file with credentials.
+        public var accessKey: String
+        public var secretKey: String
+
+        /// A bucket.
+        public init(
+            endpoint: String, bucket: String, region: String, prefix: String, accessKey: String, secretKey: String
+        ) {
+            self.endpoint = endpoint
+            self.bucket = bucket
+            self.region = region
+            self.prefix = prefix
+            self.accessKey = accessKey
+            self.secretKey = secretKey
+        }
+    }
+
+    /// Why a request did not do what it was to. `words` are for logs and operators: no credentials are in them.
+    public struct Failure: Error, Sendable, Hashable {
+        public var words: String
+        /// The storage has forgotten the upload, or never knew it.
+        let isUnknownUpload: Bool
+
+        /// A failure that is no answer of the storage's.
+        public init(words: String) { self.init(words: words, isUnknownUpload: false) }
+
+        init(words: String, isUnknownUpload: Bool) {
+            self.words = words
+            self.isUnknownUpload = isUnknownUpload
+        }
+    }
+
+    /// What a response said.
+    struct Answer {
+        var status: Int
+        var body: [UInt8]
+        /// Names in lower case.
+        var headers: [String: String]
+    }
+
+    private let configuration: Configuration
+    /// A part of 16 MB has to be through by then, over a line of 1 Mbit/s.
+    private static let timeout = TimeInterval.seconds(180)
+
+    /// A bucket; nothing is asked of it yet.
+    public init(_ configuration: Configuration) { self.configuration = configuration }
+
+    /// The key of an object named `name` in this bucket.
+    public func key(_ name: String) -> String { configuration.prefix + name }
+
+    /// Makes a request about the object `key`. `query` has its names in the order of the alphabet, each with `=`: libcurl signs it as it stands.
+    func request(
+        _ method: String, _ key: String, query: String = "", headers: [String] = [], body: [UInt8]? = nil,
+        isStopped: @escaping () -> Bool
+    ) throws(Failure) -> Answer {
+        let path = "/" + Self.encoded(configuration.bucket) + "/" + Self.encoded(key)
+        var call = HTTPCall(method, configuration.endpoint + path + (query.isEmpty ? "" : "?" + query))
+        call.headers = ["x-amz-content-sha256: \(Self.hexadecimal(Digest.sha256(body ?? [])))"] + headers
+        // libcurl would call a body a form.
+        if body != nil { call.headers.append("Content-Type: \(Self.mediaType(of: key))") }
+        call.body = body
+        call.timeout = Self.timeout
+        call.signature = HTTPCall.Signature(
+            scope: "aws:amz:\(configuration.region):s3", user: configuration.accessKey, secret: configuration.secretKey)
+        var fields: [String: String] = [:]
+        let outcome = call.perform(
+            onHeader: { name, value in fields[name.lowercased()] = value }, isStopped: isStopped)
+        switch outcome {
+        case .answered(let status, let body):
+            guard (200..<300).contains(status) else { throw Self.failure(status, body, method) }
+            return Answer(status: status, body: body, headers: fields)
+        case .failed(let words): throw Failure(words: words)
+        case .addressRefused: throw Failure(words: "the address is refused")
+        }
+    }
+
+    private static func failure(_ status: Int, _ body: [UInt8], _ method: String) -> Failure {
+        // The storage's own code, such as NoSuchBucket; nothing else of what it says is passed on.
+        let code = element("Code", in: body).flatMap { code in
+            code.utf8.count <= 64 && code.utf8.allSatisfy { isPlain($0) } ? code : nil
+        }
+        return Failure(
+            words: "the storage answered \(method) with \(status)\(code.map { " (\($0))" } ?? "")",
+            isUnknownUpload: status == 404 && (code == nil || code == "NoSuchUpload"))
+    }
+
+    /// The text of the first XML element `name`.
+    static func element(_ name: String, in body: [UInt8]) -> String? {
+        let open = Array("<\(name)>".utf8), close = Array("</\(name)>".utf8)
+        guard body.count <= 1 << 20, let start = body.firstRange(of: open)?.upperBound,
+            let end = body[start...].firstRange(of: close)?.lowerBound
+        else { return nil }
+        return String(decoding: body[start..<end], as: UTF8.self)
+    }
+
+    private static func mediaType(of key: String) -> String {
+        if key.hasSuffix(".mp4") { return "video/mp4" }
+        return key.hasSuffix(".json") ? "application/json" : "application/octet-stream"
+    }
+
+    // MARK: - Text
+
+    /// What stands in a path as it is (RFC 3986 section 2.3); S3 wants everything else encoded, in capitals.
+    private static func encoded(_ text: String) -> String {
+        var out = ""
+        for byte in text.utf8 {
+            if isPlain(byte)
+                || [UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/")]
+                    .contains(byte)
+            {
+                out.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                out += "%" + hexadecimal([byte]).uppercased()
+            }
+        }
+        return out
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+    }
+
+    static func hexadecimal(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".unicodeScalars)
+        var text = ""
+        for byte in bytes {
+            text.unicodeScalars.append(digits[Int(byte >> 4)])
+            text.unicodeScalars.append(digits[Int(byte & 15)])
+        }
+        return text
+    }
+
+    /// RFC 4648 section 4.
+    static func base64(_ bytes: [UInt8]) -> String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".unicodeScalars)
+        var text = ""
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            let value = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
+            for place in 0..<4 {
+                let digit: Unicode.Scalar =
+                    place <= group.count ? digits[Int(value >> UInt32(18 - 6 * place) & 63)] : "="
+                text.unicodeScalars.append(digit)
+            }
+        }
+        return text
+    }
+}
+
+extension Sequence<UInt8> where Self: RandomAccessCollection, Index == Int {
+    /// Where `part` stands first.
+    fileprivate func firstRange(of part: [UInt8]) -> Range<Int>? {
+        guard count >= part.count else { return nil }
+        return (startIndex...(endIndex - part.count)).first { self[$0..<($0 + part.count)].elementsEqual(part) }
+            .map { $0..<($0 + part.count) }
+    }
+}

@@ -1,0 +1,37 @@
+// Files that are brought to a storage elsewhere: each once nothing changes it any more.
+
+extension RecordingSummary {
+    /// The file that is uploaded last: with it the storage has everything.
+    static let sidecar = "recording.json"
+
+    /// The names of files that nothing changes any more, in the order in which they are uploaded.
+    var settledFiles: [String] {
+        var names: [String] = []
+        for track in tracks {
+            names += track.files.filter { isSettled($0, of: track) }.map(\.name)
+        }
+        names += (joined ?? []).filter { $0.state == .ready }.map(\.name)
+        guard state != .recording, !awaitsWork else { return names }
+        return names + Set(tracks.map { "\($0.sid).jsonl" }).sorted() + [Self.sidecar]
+    }
+
+    private func isSettled(_ file: File, of track: Track) -> Bool {
+        guard file.isFinished, file.joined == nil, file.index != .pending else { return false }
+        guard let group = group(of: track) else { return true }
+        return (joined ?? []).contains {
+            $0.participant == group.participant && $0.part == file.part && $0.state == .failed
+        }
+    }
+
+    /// Notes what is to be uploaded of the files `names`, which are there; `key` is what each is called in the storage. Returns whether there is any that was not noted.
+    mutating func addUploads(_ names: [String], key: (String) -> String) -> Bool {
+        let known = Set((uploads ?? []).map(\.name))
+        let new = settledFiles.filter { !known.contains($0) && names.contains($0) }
+        guard !new.isEmpty else { return false }
+        uploads = (uploads ?? []) + new.map { Upload(name: $0, key: key($0)) }
+        return true
+    }
+
+    /// Whether a storage has proved that it has everything.
+    var isUploaded: Bool { (uploads ?? []).contains { $0.name == Self.sidecar && $0.state == .done } }
+}

@@ -1,0 +1,109 @@
+import NetworkIO
+import ObjectStorage
+import Primitives
+import Synchronization
+
+/// The thread that brings finished files to a storage, one at a time, and tries again for as long as it takes. A file stays here until the storage has proved by its
+/// checksum that it has it; what a restart interrupts goes on where it was.
+final class Uploader: Sendable {
+    /// Between tries: doubled with each failure.
+    private static let firstPause = TimeInterval.seconds(1)
+    private static let longestPause = TimeInterval.seconds(300)
+    /// Behind the name of a file whose upload in parts has begun.
+    static let suffix = ".upload"
+    /// A state of 9,000 parts.
+    private static let longestState: Int64 = 4 << 20
+
+    private let store: ObjectStore
+    private let partLength: Int?
+    private let wake: WakeSignal
+    private let orders: Mailbox<String>
+    private let books: RecordingBooks
+    private let isStopping = Mutex(false)
+
+    /// `partLength`: for tests.
+    init(_ books: RecordingBooks, _ store: ObjectStore, partLength: Int? = nil) throws(SystemError) {
+        wake = try WakeSignal()
+        orders = Mailbox(wake: wake)
+        self.books = books
+        self.store = store
+        self.partLength = partLength
+    }
+
+    /// Something of a recording is settled.
+    func post(_ recording: String) { _ = orders.post(recording) }
+
+    /// What is not done is done after the next start.
+    func stop() {
+        isStopping.withLock { $0 = true }
+        wake.signal()
+    }
+
+    private var mustStop: Bool { isStopping.withLock { $0 } }
+
+    /// Runs until it is to stop.
+    func run() {
+        Scheduling.idleCurrentThread()
+        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
+            preconditionFailure("the thread that uploads files cannot wait for what it is told")
+        }
+        var waiting: [String] = []
+        var taken: [String] = []
+        var pause = Self.firstPause
+        var next = MonotonicTime.zero
+        while !mustStop {
+            let now = MonotonicClock.now()
+            let deadline = waiting.isEmpty ? now + .seconds(60) : max(next, now)
+            if poller.isReady(wake.descriptor, of: poller.wait(until: deadline, now: now)) { wake.clear() }
+            orders.drain(into: &taken)
+            for recording in taken where !waiting.contains(recording) { waiting.append(recording) }
+            taken.removeAll()
+            guard MonotonicClock.now() >= next else { continue }
+            // One failure holds up all: it is the storage or the line to it, as a rule. The next try begins with another recording.
+            while !waiting.isEmpty, !mustStop {
+                let recording = waiting.removeFirst()
+                guard upload(recording) else {
+                    waiting.append(recording)
+                    next = MonotonicClock.now() + pause
+                    pause = min(pause + pause, Self.longestPause)
+                    break
+                }
+                pause = Self.firstPause
+            }
+        }
+    }
+
+    /// Uploads what is settled of a recording; false: that has failed.
+    func upload(_ recording: String) -> Bool {
+        books.addUploads(recording) { store.key($0) }
+        guard let summary = books[recording] else { return true }
+        for upload in summary.uploads ?? [] where upload.state == .pending {
+            if mustStop { return false }
+            do throws(ObjectStore.Failure) {
+                let length = try carry(upload, of: summary)
+                books.uploaded(upload.name, of: summary, bytes: length)
+            } catch {
+                guard !mustStop else { return false }
+                books.uploadFailed(upload.name, of: summary, error.words)
+                return false
+            }
+        }
+        return true
+    }
+
+    private func carry(
+        _ upload: RecordingSummary.Upload, of summary: RecordingSummary
+    ) throws(ObjectStore.Failure) -> Int64 {
+        let path = "\(books.folder(of: summary))/\(upload.name)", state = path + Self.suffix
+        guard let file = RecordingFile(path) else { throw ObjectStore.Failure(words: "the file cannot be read") }
+        let former = RecordingFile(state).flatMap { state -> ObjectUpload.Progress? in
+            guard state.length <= Self.longestState else { return nil }
+            return ObjectUpload.Progress(text: String(decoding: state.read(Int(state.length), at: 0), as: UTF8.self))
+        }
+        let job = ObjectUpload(
+            store, key: upload.key, length: file.length, partLength: partLength, isStopped: { [self] in mustStop },
+            read: { file.read($1, at: $0) })
+        try job.run(from: former) { progress in books.keep(progress?.text, at: state) }
+        return file.length
+    }
+}
