@@ -9,7 +9,7 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 toolchain=$(readlink -f "$(command -v swift)")
 toolchain=${toolchain%/usr/bin/*}
 # What swift.org tells one to install before the toolchain, and what the README asks for: git and make.
-needed=binutils,ca-certificates,gnupg2,libc6-dev,libcurl4,libedit2,libgcc-12-dev,libpython3.11,libsqlite3-0,libstdc++-12-dev,libxml2,libz3-4,tzdata,zlib1g-dev,git,make
+needed=binutils,ca-certificates,gnupg2,libc6-dev,libcurl4,libedit2,libncurses6,libgcc-12-dev,libpython3.11,libsqlite3-0,libstdc++-12-dev,libxml2,libz3-4,tzdata,zlib1g-dev,git,make
 
 # What the server on port 7880 answers to a request: method, path, body. A fresh machine has no HTTP client.
 ask() {
