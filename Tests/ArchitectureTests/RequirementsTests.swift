@@ -178,7 +178,7 @@ struct PythonTest {
     static func all() throws -> [PythonTest] {
         try SourceTree.paths(in: "Tests/InteropTests", kinds: ["py"]).flatMap { path in
             let file = String(path.split(separator: "/").last ?? "")
-            guard file.hasPrefix("test_") else { return [PythonTest]() }
+            guard file.hasPrefix("test_") || file.hasPrefix("nightly_") else { return [PythonTest]() }
             let text = try SourceTree.text(path)
             return text.matches(of: /(?m)^(?:async )?def (test_\w+)\([^)]*\):\n(?: +"""((?:[^"]|"[^"])*)""")?/).map {
                 match in

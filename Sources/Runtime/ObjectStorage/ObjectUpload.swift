@@ -10,6 +10,9 @@ public struct ObjectUpload: Sendable {
         /// For each part that the storage has: its entity tag, and SHA-256 and MD5 of what was sent.
         var parts: [Part] = []
 
+        /// Parts that the storage has.
+        public var count: Int { parts.count }
+
         struct Part: Sendable, Hashable {
             var tag: String
             var sha256: [UInt8]

@@ -20,6 +20,10 @@ final class Uploader: Sendable {
     private let orders: Mailbox<String>
     private let books: RecordingBooks
     private let isStopping = Mutex(false)
+    /// The upload in parts that failed last, how many parts it had then, and how often that has been so.
+    private let stuck = Mutex((path: "", parts: 0, tries: 0))
+    /// Some storages that have forgotten an upload say that they fail, not that there is none.
+    private static let mostTries = 3
 
     /// `partLength`: for tests.
     init(_ books: RecordingBooks, _ store: ObjectStore, partLength: Int? = nil) throws(SystemError) {
@@ -103,7 +107,26 @@ final class Uploader: Sendable {
         let job = ObjectUpload(
             store, key: upload.key, length: file.length, partLength: partLength, isStopped: { [self] in mustStop },
             read: { file.read($1, at: $0) })
-        try job.run(from: former) { progress in books.keep(progress?.text, at: state) }
+        var parts = former?.count ?? 0
+        do throws(ObjectStore.Failure) {
+            try job.run(from: former) { progress in
+                parts = progress?.count ?? 0
+                books.keep(progress?.text, at: state)
+            }
+        } catch {
+            if !mustStop, isStuck(state, at: parts) { books.keep(nil, at: state) }
+            throw error
+        }
         return file.length
+    }
+
+    /// Whether an upload in parts has failed so often without another part that it should begin anew.
+    private func isStuck(_ path: String, at parts: Int) -> Bool {
+        stuck.withLock { stuck in
+            stuck = stuck.path == path && stuck.parts == parts ? (path, parts, stuck.tries + 1) : (path, parts, 1)
+            guard stuck.tries >= Self.mostTries else { return false }
+            stuck.tries = 0
+            return true
+        }
     }
 }

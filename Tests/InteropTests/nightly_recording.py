@@ -1,0 +1,93 @@
+"""A recorder whose disk stands still, beside a call that does not. Run by name and at night: it needs root, a loop device and half a minute."""
+import asyncio
+import contextlib
+import re
+import subprocess
+
+import pytest
+
+from conftest import running
+from support.chromium import chromium, open_room, wait_for_video
+from support.waiting import until_true
+from test_playback import H264, RECEIVED, change, make, show, start, video
+from test_recording import ffmpeg, finished, gstreamer
+
+FROZEN_S = 10
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of its own that can be frozen."""
+    image, place = tmp_path / "disk.img", tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["truncate", "-s", "512M", str(image)], check=True)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    subprocess.run(["mount", "-o", "loop", str(image), str(place)], check=True)
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@contextlib.contextmanager
+def frozen(place):
+    subprocess.run(["fsfreeze", "--freeze", str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "--unfreeze", str(place)], check=True)
+
+
+def test_E13_a_disk_that_is_frozen_for_ten_seconds_costs_the_recording_a_gap_and_the_call_nothing(tmp_path, disk):
+    """A film of 6 Mbit/s in 60 frames per second is watched and recorded, with 4 MB for what waits. The viewer gets each frame that was sent, frozen or not; the recording
+    goes on with a keyframe, says what is missing, and decodes in both readers."""
+    films = tmp_path / "films"
+    films.mkdir()
+    make(films / "film.mp4", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=60:duration=20", "-vf", "noise=alls=12:allf=t", *H264[:-6], "-g", "60", "-pix_fmt", "yuv420p",
+         "-b:v", "6M", "-maxrate", "6M", "-bufsize", "1M")
+    with running(extra=f"playback:\n  directory: {films}\nrecording:\n  directory: {disk}/recordings\n  reserve: 0\n  buffer: 4\n") as server:
+        async def watch():
+            async with chromium() as browser:
+                bob = await open_room(browser, server, "cinema", "bob", send="nothing")
+                playback = start(server, "cinema", file="film.mp4", paused=True)
+                await until_true(lambda: any(one["state"] == "active" for one in server.api("GET", "/v1/rooms/cinema/subscriptions")[1]["subscriptions"]),
+                                 15, "the page answers for the film")
+                await bob.wait_for_timeout(500)
+                _, begun = server.api("POST", "/v1/rooms/cinema/recordings", {})
+                change(server, playback, paused=False)
+                await wait_for_video(bob, frames=60)
+
+                async def arrived():
+                    sent = {track["kind"]: track["samplesSent"] for track in show(server, playback)["tracks"]}["video"]
+                    got = (await bob.evaluate(RECEIVED))["video"]
+                    return sent, got["framesReceived"], got["packetsLost"], got["jitter"]
+
+                async def second():
+                    before = await arrived()
+                    await asyncio.sleep(1)
+                    after = await arrived()
+                    return after[1] - before[1], after[3]
+
+                free = [await second() for _ in range(3)]
+                with frozen(disk):
+                    stalled = [await second() for _ in range(FROZEN_S)]
+                later = [await second() for _ in range(2)]
+                change(server, playback, paused=True)
+                await asyncio.sleep(1)
+                sent, got, lost, _ = await arrived()
+                print(f"figures: frames per second before {[one[0] for one in free]}, frozen {[one[0] for one in stalled]}, later {[one[0] for one in later]}; "
+                      f"jitter in ms {[round(1000 * one[1], 1) for one in free + stalled + later]}; {sent} frames sent, {got} arrived, {lost} packets lost")
+                assert got == sent and lost == 0
+                assert server.api("DELETE", f"/v1/recordings/{begun['sid']}")[0] == 204
+                return await finished(server, begun["sid"], 30)
+
+        found = asyncio.run(watch())
+        (track,) = found["tracks"]
+        print(f"figures: gaps {[(gap['reason'], gap['milliseconds'], gap['packets']) for gap in track['gaps']]}")
+        assert any(gap["reason"] == "overload" and 1_000 < gap["milliseconds"] < 1_000 * (FROZEN_S + 3) for gap in track["gaps"])
+        frames = 0
+        for file in track["files"]:
+            path = disk / "recordings" / found["roomSid"] / found["sid"] / file["name"]
+            read, _, errors = ffmpeg(path)
+            assert not errors and read == file["samples"] == gstreamer(path)["buffers"]
+            frames += read
+        metrics = server.get_private("/metrics")[1]
+        print(f"figures: {frames} frames recorded, {re.search('martlet_recording_gaps_total (.+)', metrics)[1]} gaps")
