@@ -11,7 +11,8 @@ let settings: [SwiftSetting] = [
 ]
 
 /// What simulations spend minutes in is optimised in debug builds too; assertions stay.
-let optimised: [SwiftSetting] = settings + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+let optimised: [SwiftSetting] =
+    settings + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 
 func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = [], embed: [String] = [])
     -> [Target]
