@@ -159,33 +159,6 @@ struct Server {
             encode: { JSONCoding.encode(SessionModel($0)) })
     }
 
-    /// Recordings of an earlier life are finished before anything else begins.
-    private static func openRecorder(
-        _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
-    ) throws(CommandError) -> Recorder? {
-        guard var settings = configuration.recorder else { return nil }
-        do throws(FileError) {
-            settings.storage = try configuration.recordingStorage()
-        } catch {
-            throw CommandError(message: "martlet: recordings cannot be uploaded: \(error.problem)", exitCode: 1)
-        }
-        do throws(SystemError) {
-            return try Recorder(
-                settings, rings: workers.recordRings,
-                codec: RecordingCodec(
-                    encode: { JSONCoding.encode($0) },
-                    decode: { try? JSONCoding.decode(RecordingSummary.self, from: $0) },
-                    encodeLine: { JSONCoding.encode($0) },
-                    decodeLine: { try? JSONCoding.decode(LogLine.self, from: $0) }),
-                logger: logger.named("recorder"))
-        } catch {
-            throw CommandError(
-                message:
-                    "martlet: recordings cannot be written: \(error). Set recording.directory to a folder that the server may write.",
-                exitCode: 1)
-        }
-    }
-
     /// Presets, bans and revocations of an earlier life.
     private static func restore(
         _ rules: RuleStore, _ rooms: RoomService, _ logger: Logger

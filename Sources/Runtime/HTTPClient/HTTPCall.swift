@@ -97,17 +97,7 @@ public struct HTTPCall: Sendable, Hashable {
                             request.ca_file = certificates
                             request.signature_scope = scope
                             request.signature_user = user
-                            if onHeader != nil {
-                                request.on_header = { bytes, count, context in
-                                    guard let bytes, let context else { return }
-                                    Self.receiveHeader(bytes, count, context)
-                                }
-                            }
-                            if isStopped != nil {
-                                request.is_stopped = { context in
-                                    context.map { Self.response($0).isStopped?() == true } == true ? 1 : 0
-                                }
-                            }
+                            Self.listen(&request, toHeader: onHeader != nil, toStop: isStopped != nil)
                             if isPublicOnly {
                                 request.may_connect = { address, _ in
                                     address.flatMap { SocketAddress(system: $0) }?.isPublic == true ? 1 : 0
@@ -156,6 +146,21 @@ public struct HTTPCall: Sendable, Hashable {
                         Self.withCString(signature?.user) { body(method, url, certificates, scope, $0) }
                     }
                 }
+            }
+        }
+    }
+
+    /// Has the library ask and tell what whoever made the request wants to be asked and told.
+    private static func listen(_ request: inout http_request, toHeader: Bool, toStop: Bool) {
+        if toHeader {
+            request.on_header = { bytes, count, context in
+                guard let bytes, let context else { return }
+                HTTPCall.receiveHeader(bytes, count, context)
+            }
+        }
+        if toStop {
+            request.is_stopped = { context in
+                context.map { HTTPCall.response($0).isStopped?() == true } == true ? 1 : 0
             }
         }
     }
