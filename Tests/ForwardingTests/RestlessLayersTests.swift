@@ -95,6 +95,6 @@ struct RestlessLayersTests {
             harness.out.removeAll()
             if publisher.happens(2) { harness.setPaused(publisher.happens(50)) }
         }
-        #expect(all > 500, "something was forwarded")
+        #expect(all > 0, "something was forwarded")
     }
 }
