@@ -259,7 +259,9 @@ def checked_movie(server, found, file):
     read = gstreamer(path, "--pad", "video_0")
     print(f"figures: {file['name']} {file['durationMilliseconds']} ms, tracks {[(kind, len(times), round(times[0], 3)) for kind, times in tracks]}, "
           f"ffmpeg {frames} frames, GStreamer {read}")
-    print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
+    # With several videos ffmpeg seeks by the sync points of one of them.
+    if [kind for kind, _ in tracks].count("video") == 1:
+        print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
     assert read["buffers"] == len(video) and abs(read["start"] - video[0]) < 0.02
     return tracks
 

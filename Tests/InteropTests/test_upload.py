@@ -72,12 +72,17 @@ def test_a_file_is_uploaded_when_the_storage_comes_back_and_leaves_only_then(tmp
     with running(extra=settings(folder, storage, keep=False)) as server:
         first = until(lambda: [one for one in uploads(server, "RC_1") if one["failures"] > 0])[0]
         assert first["state"] == "pending" and first["key"] == "martlet/RM_1/RC_1/TR_1.000.mp4" and first["fault"]
+        # Its first calls make its keys: nobody else may call meanwhile.
+        server.terminate()
         storage.start(BUCKET)
+        storage.credentials.write_text("nobody\nsecret-that-no-answer-may-have\n")
+        server.start()
         refused = until(lambda: [one for one in uploads(server, "RC_1") if "403" in one.get("fault", "")])[0]
         assert (place / "TR_1.000.mp4").read_bytes() == content
         for text in (server.log(), json.dumps(refused), json.dumps(server.api("GET", "/v1/recordings")[1])):
             assert "secret-that" not in text and "nobody" not in text
         server.terminate()
+        storage.credentials.write_text("\n".join(storage.keys) + "\n")
         server.start()
         found = until(lambda: is_done(server, "RC_1"), lambda: (uploads(server, "RC_1"), storage.log()[-1_000:]))
         assert [one["name"] for one in found] == ["TR_1.000.mp4", "TR_1.jsonl", "recording.json"]
