@@ -90,4 +90,6 @@ def test_E13_a_disk_that_is_frozen_for_ten_seconds_costs_the_recording_a_gap_and
             assert not errors and read == file["samples"] == gstreamer(path)["buffers"]
             frames += read
         metrics = server.get_private("/metrics")[1]
-        print(f"figures: {frames} frames recorded, {re.search(r'(?m)^martlet_recording_gaps_total (\S+)', metrics)[1]} gaps")
+        gaps = re.search(r"(?m)^martlet_recording_gaps_total (\S+)", metrics)[1]
+        print(f"figures: {frames} frames recorded, {gaps} gaps")
+        assert int(gaps) == track["gapCount"]
