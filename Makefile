@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build package test bench scenarios interop matrix loadtest compare busy links format lint sanitize fuzz nightly rolling docs clean
+.PHONY: run build package test bench scenarios interop matrix loadtest compare busy links format lint sanitize fuzz nightly rolling fresh docs clean
 
 ## Build for release, serve on loopback with a development key, print the URL of the console page.
 run: build
@@ -107,6 +107,12 @@ rolling:
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product loadtest
 	.venv/bin/python Tests/Support/rolling.py
+
+## `make run`, then .ci/run, each in a new Debian 12 with a Swift toolchain and a clone of the last commit: 45 minutes. Needs root.
+fresh:
+	Tests/Support/install.sh test
+	Tests/Support/fresh.sh run
+	Tests/Support/fresh.sh test
 
 ## Symbol graphs and the DocC pages of every module, into .build/docs.
 docs:

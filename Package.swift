@@ -10,6 +10,10 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
+/// What simulations spend minutes in is optimised in debug builds too; assertions stay.
+let optimised: [SwiftSetting] =
+    settings + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+
 func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = [], embed: [String] = [])
     -> [Target]
 {
@@ -19,7 +23,7 @@ func module(_ group: String, _ name: String, _ dependencies: [String], exclude: 
             dependencies: (name == "Primitives" ? [] : ["Primitives"]) + dependencies.map { .init(stringLiteral: $0) },
             path: group.isEmpty ? "Sources/\(name)" : "Sources/\(group)/\(name)",
             exclude: exclude, resources: embed.map { .embedInCode($0) },
-            swiftSettings: settings)
+            swiftSettings: ["Formats", "Protocols", "Media"].contains(group) ? optimised : settings)
     ]
 }
 
@@ -155,7 +159,7 @@ let martlet: [Target] = [
             "Primitives", "RTP", "PayloadFormats", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
             "MediaControl",
             "MediaEngine",
-        ], path: "Sources/Simulation", swiftSettings: settings),
+        ], path: "Sources/Simulation", swiftSettings: optimised),
     .executableTarget(
         name: "martlet",
         dependencies: [

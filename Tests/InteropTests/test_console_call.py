@@ -106,7 +106,7 @@ def test_hands_screens_and_views_are_seen_by_all_on_a_phone_too(server):
     asyncio.run(run())
 
 
-def test_the_full_screen_shows_one_video(server):
+def test_one_video_is_shown_on_the_full_screen_and_in_a_window_of_its_own(server):
     async def run():
         async with chromium() as browser:
             await open_room(browser, server, "full", "ada")
@@ -116,6 +116,12 @@ def test_the_full_screen_shows_one_video(server):
             await until(bob, "document.fullscreenElement?.matches('.tile')")
             await bob.evaluate("document.exitFullscreen()")
             await until(bob, "document.fullscreenElement === null")
+            await bob.click(".tile:not(.own) .float", force=True)
+            await until(bob, "document.pictureInPictureElement?.closest('.tile:not(.own)')")
+            shown = await bob.evaluate("document.pictureInPictureElement.currentTime")
+            await until(bob, f"document.pictureInPictureElement.currentTime > {shown} + 0.5")
+            await bob.click(".tile:not(.own) .float", force=True)
+            await until(bob, "document.pictureInPictureElement === null")
             assert not bob.problems
 
     asyncio.run(run())

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes a night: every part in turn, whatever the others came to. The last line says how many were good; the exit status is 0 when all were.
-#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn livekit storm overload drain soak
+#   nightly.sh [PART…]       parts: address thread fuzz bench rooms seeds scenarios churn livekit deploying storm overload drain soak fresh
 # How long: FUZZ_SECONDS (600 for each target), ROOMS (10000), SEEDS (8), CHURN_JOINS (100000), STORM_RATE (30000 packets/s), SOAK_SECONDS (1800).
 # What each part printed is in .build/nightly/PART.log.
 set -uo pipefail
@@ -9,7 +9,7 @@ work=.build/nightly
 mkdir -p "$work"
 strict=(--explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors)
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn livekit storm overload drain soak)
+[ ${#parts[@]} -gt 0 ] || parts=(address thread fuzz bench rooms seeds scenarios churn livekit deploying storm overload drain soak fresh)
 good=0
 bad=()
 
@@ -41,11 +41,13 @@ churn() {
         .venv/bin/python -m pytest Tests/InteropTests/test_churn.py -q -ra --color=no -p no:cacheprovider
 }
 livekit() { server && .venv/bin/python -m pytest Tests/InteropTests/nightly_livekit.py Tests/InteropTests/nightly_livekit_js.py -q -ra --color=no -p no:cacheprovider; }
+deploying() { server && .venv/bin/python -m pytest Tests/InteropTests/nightly_deploying.py -q -ra --color=no -p no:cacheprovider; }
 load() { server && swift build -q "${strict[@]}" -c release --product loadtest && .venv/bin/python Tests/Support/soak.py "$1"; }
 storm() { load storm; }
 overload() { load overload; }
 drain() { load drain; }
 soak() { load soak; }
+fresh() { Tests/Support/fresh.sh run && Tests/Support/fresh.sh test; }
 
 Tests/Support/install.sh test || exit
 for part in "${parts[@]}"; do

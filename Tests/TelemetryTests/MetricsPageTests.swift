@@ -125,10 +125,20 @@ struct MetricsPageTests {
         }
     }
 
-    @Test("Every drop reason has a sample, so that a rate starts at zero")
-    func drops() {
+    @Test("Every reason for a drop, a departure and a closed connection has a sample, so that a rate starts at zero")
+    func reasons() {
         var page = MetricsPage()
         page.add(workers: [WorkerStatistics()])
+        var rooms = RoomServiceStatistics()
+        rooms.departures["left"] = 2
+        page.add(rooms: rooms)
+        for reason in LeaveReason.allCases {
+            let count = reason == .left ? 2 : 0
+            #expect(page.text.contains("martlet_departures_total{reason=\"\(reason.rawValue)\"} \(count)\n"))
+        }
+        for reason in PeerEndReason.allCases {
+            #expect(page.text.contains("martlet_connections_closed_total{reason=\"\(reason.rawValue)\"} 0\n"))
+        }
         for reason in DropReason.allCases {
             #expect(page.text.contains("martlet_packets_dropped_total{reason=\"\(reason)\"} 0\n"))
         }

@@ -173,8 +173,12 @@ extension MetricsPage {
             sum: rooms.tokenVerification.sum)
         add(network: rooms.network, freezes: rooms.freezes)
         addByReason("refusals_total", "Requests refused, by code.", "code", rooms.refusals)
-        addByReason("departures_total", "Participants left, by reason.", "reason", rooms.departures)
-        addByReason("connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded)
+        addByReason(
+            "departures_total", "Participants left, by reason.", "reason", rooms.departures,
+            known: LeaveReason.allCases.map(\.rawValue))
+        addByReason(
+            "connections_closed_total", "Peer connections closed, by reason.", "reason", rooms.connectionsEnded,
+            known: PeerEndReason.allCases.map(\.rawValue))
     }
 
     /// What participants' networks do, and what people see of it.
@@ -259,7 +263,11 @@ extension MetricsPage {
             each { Double($0.lost) })
     }
 
-    private mutating func addByReason(_ name: String, _ help: String, _ label: String, _ counts: [String: UInt64]) {
+    /// A series begins with 0 for each reason that is `known`: a rate over the first occurrence needs the value before it.
+    private mutating func addByReason(
+        _ name: String, _ help: String, _ label: String, _ counts: [String: UInt64], known: [String] = []
+    ) {
+        let counts = counts.merging(known.map { ($0, 0) }) { count, _ in count }
         add(name, .counter, help, counts.sorted { $0.key < $1.key }.map { ([(label, $0.key)], Double($0.value)) })
     }
 }
