@@ -38,6 +38,37 @@ struct ReceiveRateTests {
         #expect(abs(meter.perSecond(at: at(16_500)) - 30_000) < 3_500)
     }
 
+    @Test("Before its data, and before the data that follows a pause, a stream has no rate")
+    func earlier() {
+        var meter = RateMeter()
+        for picture in 0..<30 { meter.add(1_000, at: at(1_000 + Double(picture) * 33.3)) }
+        #expect(meter.perSecond(at: at(500)) == 0 && meter.steadyPerSecond(at: at(500), eighths: 15) == 0)
+        meter.add(1_000, at: at(4_500))
+        #expect(meter.perSecond(at: at(2_000)) == 0 && meter.steadyPerSecond(at: at(2_000), eighths: 15) == 0)
+        #expect(meter.perSecond(at: at(4_500)) > 0)
+    }
+
+    @Test("A layer that resumes after a pause with a repair is compared with another that stopped")
+    func resumedByRepair() throws {
+        let harness = UplinkHarness()
+        let encodings = [EncodingDescription(ssrc: 1, rtxSSRC: 11), EncodingDescription(ssrc: 2, rtxSSRC: 12)]
+        _ = harness.uplink.addTrack(.camera(encodings: encodings), at: at(0))
+        for frame in 0..<30 {
+            for ssrc in [UInt32(1), 2] where ssrc == 2 || frame < 15 {
+                let packet = TestPacket(ssrc: ssrc, sequence: UInt16(frame), timestamp: UInt32(frame) * 3_000)
+                harness.receive(packet, at: at(Double(frame) * 33))
+            }
+        }
+        // The server stood still for two seconds and lost what came meanwhile: the first that it sees is the repair of a frame that it does not know.
+        let lost = TestPacket(ssrc: 2, sequence: 30, timestamp: 30 * 3_000)
+        let now = at(3_100)
+        let result = harness.receive(lost.retransmitted(ssrc: 12, payloadType: 97, sequence: 1), at: now)
+        guard case .stored = result else { return #expect(Bool(false), "\(result)") }
+        let track = try #require(harness.uplink.tracks[0])
+        #expect(track.isActive(layer: 1, at: now) && track.isActive(layer: 0, at: now))
+        #expect(!track.isActive(layer: 0, at: at(462) + TrackActivity.limit))
+    }
+
     @Test("A11: layers with a frame every two seconds are offered at any time")
     func offered() {
         let harness = SendHarness(SendSession.track(layers: 3), SendSession.subscription())

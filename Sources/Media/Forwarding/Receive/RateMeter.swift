@@ -75,15 +75,17 @@ struct RateMeter: Sendable {
         return now - (MonotonicTime.zero + Self.width * started)
     }
 
-    /// The amount per second, over at most the last `span` full eighths of a second and the current one.
+    /// The amount per second, over at most the last `span` full eighths of a second and the current one; 0 at a moment before the data.
     func perSecond(at now: MonotonicTime, eighths span: Int = 8) -> Double {
         guard let started else { return 0 }
         let bucket = now.nanoseconds / Self.width.nanoseconds
         if spacing > 0 { return slowPerSecond(in: bucket) }
         let first = max(bucket - Int64(min(span, Self.buckets - 1)), started)
-        guard first <= current else { return 0 }
+        let last = min(current, bucket)
+        // A moment may lie before the first data: layers are compared at the last packet that was not a repair, and frames are counted from repairs too.
+        guard first <= last else { return 0 }
         var sum: Int64 = 0
-        for index in first...min(current, bucket) where current - index < Int64(Self.buckets) {
+        for index in first...last where current - index < Int64(Self.buckets) {
             sum += Int64(counts[Int(index & 15)])
         }
         // A new meter covers less than its span; below a quarter second it would exaggerate.
