@@ -41,7 +41,7 @@ churn() {
         .venv/bin/python -m pytest Tests/InteropTests/test_churn.py -q -ra --color=no -p no:cacheprovider
 }
 livekit() { server && .venv/bin/python -m pytest Tests/InteropTests/nightly_livekit.py Tests/InteropTests/nightly_livekit_js.py -q -ra --color=no -p no:cacheprovider; }
-deploying() { server && .venv/bin/python -m pytest Tests/InteropTests/nightly_deploying.py -q -ra --color=no -p no:cacheprovider; }
+deploying() { server && TEST_SECONDS=300 .venv/bin/python -m pytest Tests/InteropTests/nightly_deploying.py -q -ra --color=no -p no:cacheprovider; }
 load() { server && swift build -q "${strict[@]}" -c release --product loadtest && .venv/bin/python Tests/Support/soak.py "$1"; }
 storm() { load storm; }
 overload() { load overload; }
