@@ -309,7 +309,7 @@ let testTargets: [Target] = [
         of: "Telemetry",
         also: ["EdgeTestSupport", "EdgeSupport", "HTTPServing", "RoomService", "Rooms", "MediaControl", "MediaWorkers"]
     ),
-    tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP"]),
+    tests(of: "Simulation", also: ["MediaControl", "MediaEngine", "RTP", "DataChannels"]),
     .testTarget(
         name: "ScenarioTests", dependencies: ["Primitives", "MediaControl", "MediaEngine", "Simulation"],
         path: "Tests/ScenarioTests", swiftSettings: settings),

@@ -99,7 +99,10 @@ final class DataRoom {
             guard case .dataReceived(let sender, let label, let payload) = event else { continue }
             let receivers = clients.indices.map { PeerID(UInt64($0 + 1)) }.filter { $0 != sender }
                 .map { DataReceiver(peer: $0, label: label) }
-            engine.apply(.sendData(DataDelivery(payload: payload, receivers: receivers)), at: now, into: &batch)
+            let source = label == Self.labels.reliable ? sender : nil
+            engine.apply(
+                .sendData(DataDelivery(payload: payload, receivers: receivers, source: source)), at: now, into: &batch)
+            engine.apply(.releaseData(sender, cost: payload.cost), at: now, into: &batch)
         }
         while engine.endTurn(at: now, into: &batch) == .needsFlush { flush() }
         cost += Int64(ProcessorTime.thread - start)

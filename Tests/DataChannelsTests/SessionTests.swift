@@ -141,7 +141,9 @@ import Testing
 
     @Test("A receiver that takes nothing loses its reliable channel with a reason, and the queue is freed")
     func slowReceiver() {
-        let pair = SessionPair(settings: Self.unlimited)
+        var settings = Self.unlimited
+        settings.reliableBytes = 1_048_576
+        let pair = SessionPair(settings: settings)
         #expect(pair.server.open(DataChannelTerms(label: "a"), at: pair.now))
         #expect(pair.server.open(DataChannelTerms(label: "b"), at: pair.now))
         pair.run(for: .milliseconds(200))
@@ -176,6 +178,57 @@ import Testing
         #expect((80...130).contains(pair.received.count), "\(pair.received.count)")
         pair.run(for: .seconds(4))
         #expect(pair.received == (0..<300).map { payload($0, length: 1_000) })
+    }
+
+    @Test(
+        "What the application has not released stays in the window, which stops the sender; nothing is lost, and nothing grows"
+    )
+    func heldMessages() {
+        var settings = Self.unlimited
+        settings.bytesInHand = 65_536
+        let pair = SessionPair(settings: settings, clientSettings: Self.unlimited)
+        #expect(pair.client.open(DataChannelTerms(label: "a"), at: pair.now))
+        let messages = (0..<200).map { payload($0, length: 16_384) }
+        for message in messages { #expect(pair.client.send(message, on: "a", at: pair.now) == .queued) }
+        pair.run(for: .seconds(5))
+        // 64 kB in hand; the window of 512 kB is full; the rest is still the sender's.
+        #expect(pair.received.count == 4)
+        #expect(pair.client.bufferedBytes > (200 - 4 - 40) * 16_384)
+        // Somebody waits for one of them longer than for the others.
+        pair.server.hold(messages[0].cost)
+        pair.server.release(messages[0].cost, at: pair.now)
+        pair.run(for: .seconds(1))
+        #expect(pair.received.count == 4)
+        for message in messages {
+            pair.server.release(message.cost, at: pair.now)
+            pair.run(for: .milliseconds(60))
+        }
+        pair.run(for: .seconds(20)) { pair.received.count == messages.count }
+        #expect(pair.received == messages)
+    }
+
+    @Test(
+        "A peer is congested from a long queue on until half of it is left; its reliable channels can be closed for it, lossy ones stay"
+    )
+    func congestion() {
+        let pair = SessionPair(settings: Self.unlimited)
+        #expect(pair.server.open(DataChannelTerms(label: "a"), at: pair.now))
+        let lossy = DataChannelTerms(label: "b", isOrdered: false, reliability: .retransmissions(0))
+        #expect(pair.server.open(lossy, at: pair.now))
+        pair.run(for: .milliseconds(200))
+        for number in 0..<32 {
+            #expect(pair.server.send(payload(number, length: 16_384), on: "a", at: pair.now) == .queued)
+        }
+        #expect(!pair.server.isCongested)
+        #expect(pair.server.send(payload(32, length: 16_384), on: "a", at: pair.now) == .queued)
+        #expect(pair.server.isCongested && !pair.server.isRelieved)
+        pair.run(for: .seconds(20)) { pair.server.isRelieved }
+        #expect((250_000...320_000).contains(pair.server.deliveredBytes), "\(pair.server.deliveredBytes)")
+        pair.isClientDeaf = true
+        pair.forgetEvents()
+        pair.server.closeSlowChannels()
+        pair.run(for: .milliseconds(5))
+        #expect(pair.serverEvents == [.closed(label: "a", .receiverTooSlow)])
     }
 
     @Test("An ABORT ends all channels of the other side; a message longer than the peer allows is refused")

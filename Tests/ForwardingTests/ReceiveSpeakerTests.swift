@@ -89,6 +89,21 @@ struct ReceiveSpeakerTests {
         #expect(meeting.dominants[1].at > 8000 && meeting.dominants[1].at < 9000)
     }
 
+    @Test("Who mutes while speaking is no speaker any more within a second, and is one again after it")
+    func mutedSpeaker() throws {
+        let meeting = Meeting(people: 2)
+        meeting.run(from: 0, to: 3000) { person, _ in person == 0 ? Self.voice : Self.background }
+        #expect(meeting.lists.last?.tracks == [1])
+        meeting.tracks[0].setMuted(true)
+        meeting.run(from: 3000, to: 6000) { person, _ in person == 0 ? nil : Self.background }
+        let last = try #require(meeting.lists.last)
+        #expect(last.tracks == [] && last.at <= 4000)
+        #expect(meeting.detector.loudness(of: TrackID(1)) == 0)
+        meeting.tracks[0].setMuted(false)
+        meeting.run(from: 6000, to: 8000) { person, _ in person == 0 ? Self.voice : Self.background }
+        #expect(meeting.lists.last?.tracks == [1])
+    }
+
     @Test("G9: coughs and key strokes of others do not change the dominant speaker")
     func shortNoise() {
         let meeting = Meeting(people: 3)

@@ -1,4 +1,4 @@
-"""LiveKit's JavaScript SDK: layers, mute, a killed socket, adaptive stream and dynacast. Run by name and at night: a minute that `make test` has not left."""
+"""LiveKit's JavaScript SDK: layers, mute, a killed socket, adaptive stream, dynacast, permissions and stream states. Run by name and at night: a minute that `make test` has not left."""
 import asyncio
 import contextlib
 import json
@@ -82,5 +82,38 @@ def test_an_adaptive_stream_page_gets_the_size_that_it_shows_and_a_hidden_video_
             assert await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)") - still <= 1
             await bob.evaluate(f"{style}'width:1200px;height:675px', 0")
             await until(bob, "lk.sees('ada').then(({ size }) => size[0] === 1280)", 30)
+
+    asyncio.run(run())
+
+
+def test_a_page_learns_what_it_may_see_and_why_a_video_stands(server):
+    """A fresh token comes after the join. A publisher takes its picture away and gives it back; a bandwidth into which no layer fits holds it, and more lets it go on."""
+    async def run():
+        async with chromium() as browser:
+            ada, bob = await ChromiumPage.open(browser, server), await ChromiumPage.open(browser, server)
+            await join(ada, server, token("ada", "r"))
+            first = token("bob", "r")
+            await join(bob, server, first)
+            await ada.evaluate(f"lk.publish({json.dumps(RED)}, 640, 360)")
+            await until(bob, shows("ada", RED))
+            await until(bob, f"lk.room.engine.token !== {json.dumps(first)}")
+
+            await ada.evaluate("lk.room.localParticipant.setTrackSubscriptionPermissions(false, []), 0")
+            await until(bob, "lk.events.includes('permission not_allowed')")
+            # The SDK takes the receiver from a track that has ended.
+            await until(bob, "!lk.drawn.get('ada').track.receiver")
+            await bob.evaluate("lk.drawn.clear(), 0")
+            await ada.evaluate("lk.room.localParticipant.setTrackSubscriptionPermissions(true), 0")
+            await until(bob, "lk.events.some((one) => one.startsWith('permission ') && one !== 'permission not_allowed')")
+            await until(bob, "lk.drawn.has('ada')")
+            await until(bob, shows("ada", RED))
+
+            assert "stream paused" not in await bob.evaluate("lk.events")
+            for bitrate, word in ((20_000, "paused"), (None, "active")):
+                status, _ = await asyncio.to_thread(server.api, "PATCH", "/v1/rooms/r/policy", {"maxDownlinkBitrate": bitrate})
+                assert status == 200
+                await until(bob, f"lk.events.at(-1) === 'stream {word}'", 30)
+            before = await bob.evaluate("lk.sees('ada').then(({ frames }) => frames)")
+            await until(bob, shows("ada", RED, before + 10))
 
     asyncio.run(run())

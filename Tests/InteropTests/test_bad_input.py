@@ -369,11 +369,11 @@ def broken(offer, dice):
 # Sockets
 
 
-async def bare_socket(server, **headers):
+async def bare_socket(server, path="/v1/signal", protocol="martlet.v1", **headers):
     """A WebSocket spoken by hand, so that frames can be wrong: (reader, writer) after the 101."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.http)
-    lines = ["GET /v1/signal HTTP/1.1", f"Host: {server.host}:{server.http}", "Upgrade: websocket", "Connection: Upgrade",
-             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Protocol: martlet.v1",
+    lines = [f"GET {path} HTTP/1.1", f"Host: {server.host}:{server.http}", "Upgrade: websocket", "Connection: Upgrade",
+             "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13", *([f"Sec-WebSocket-Protocol: {protocol}"] if protocol else []),
              *(f"{key}: {value}" for key, value in headers.items())]
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)

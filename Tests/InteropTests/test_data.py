@@ -148,7 +148,7 @@ def test_chromium_firefox_and_aiortc_exchange_messages_of_all_sizes(development_
             python = Aiortc(session)
             await python.open()
             sizes = await asyncio.gather(ada.evaluate("raw.openData()"), fox.evaluate("raw.openData()"))
-            assert sizes == [65_536, 65_536]
+            assert sizes == [260_096, 260_096]
             for size in SIZES:
                 await ada.evaluate(f"raw.sendBinary('reliable', 'ada', {size})")
                 await fox.run(f"raw.sendBinary('reliable', 'fox', {size})")

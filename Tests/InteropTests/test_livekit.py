@@ -349,6 +349,17 @@ async def messages(url, single):
     await reaches(ada, "api", b"api", None)
     assert not got(bob, "api")
 
+    # Kinds of packets that the server does not know reach the other SDK with all that they carry.
+    segments = [rtc.TranscriptionSegment(id="s1", text="Grüße", start_time=1, end_time=2 ** 40, final=True, language="de")]
+    await ada.room.local_participant.publish_transcription(rtc.Transcription(participant_identity="ada", track_sid="TR_ada", segments=segments))
+    await ada.room.local_participant.publish_dtmf(code=5, digit="5")
+    for name in ("transcription_received", "sip_dtmf_received"):
+        await livekit_sdk.until(lambda: bob.seen(name), f"bob's {name}")
+    (heard, speaker, _), = bob.seen("transcription_received")
+    assert heard == segments and speaker.identity == "ada"
+    (digit,), = bob.seen("sip_dtmf_received")
+    assert (digit.code, digit.digit, digit.participant.identity) == (5, "5", "ada")
+
     texts = asyncio.Queue()
     tasks = []
 

@@ -37,8 +37,9 @@ struct DataPacketTests {
                 }
             }
             let message = try #require(decode(bytes, label: "_lossy"))
-            #expect(
-                message == RoomMessage(topic: "chat", content: .binary([1, 0, 2]), isReliable: false, to: expected))
+            var wanted = RoomMessage(topic: "chat", content: .binary([1, 0, 2]), isReliable: false, to: expected)
+            wanted.original = RoomMessage.WireForm("livekit", bytes)
+            #expect(message == wanted)
         }
     }
 
@@ -69,6 +70,77 @@ struct DataPacketTests {
             (String($0.participant_identity), String($0.participant_sid), $0.sequence)
         }
         #expect(identity == "ada" && sid == "PA_1" && sequence == 7)
+    }
+
+    @Test(
+        "What an application sends keeps its id, times, nonce, sequence and unknown fields between these SDKs; sender and kind are the server's"
+    )
+    func userKeepsWhatItCarries() throws {
+        let unknown: [UInt8] = [0x9a, 0x06, 0x02, 0x68, 0x69]
+        let bytes =
+            packet { arena, packet in
+                packet.participant_sid = arena.text("PA_mallory")
+                packet.sequence = 70_000
+                packet.value_case = LIVEKIT__DATA_PACKET__VALUE_USER
+                packet.user = arena.make(livekit__user_packet__init) { user in
+                    user.participant_identity = arena.text("mallory")
+                    user.payload = arena.bytes([1, 0, 2])
+                    user.optional_id_case = LIVEKIT__USER_PACKET__OPTIONAL_ID_ID
+                    user.id = arena.text("message-1")
+                    user.optional_start_time_case = LIVEKIT__USER_PACKET__OPTIONAL_START_TIME_START_TIME
+                    user.start_time = 0
+                    user.optional_end_time_case = LIVEKIT__USER_PACKET__OPTIONAL_END_TIME_END_TIME
+                    user.end_time = 1 << 40
+                    user.nonce = arena.bytes([9, 8, 7])
+                }
+            } + unknown
+        var message = try #require(decode(bytes, label: "_lossy"))
+        message.participant = "PA_1"
+        message.identity = "ada"
+        let sent = try #require(DataPackets.codec.encode(message))
+        #expect(sent.bytes.count >= unknown.count && Array(sent.bytes.suffix(unknown.count)) == unknown)
+        let read = try #require(Read(sent.bytes))
+        #expect(read.sequence == 70_000 && read.isLossy)
+        #expect(read.senders == ["PA_1", "ada", "PA_1", "ada"])
+        #expect(read.payload == [1, 0, 2] && read.nonce == [9, 8, 7] && read.id == "message-1")
+        #expect(read.times == [0, 1 << 40] && !read.hasTopic)
+        // A member of another protocol gets the content alone.
+        #expect(message.content == .binary([1, 0, 2]))
+    }
+
+    /// What is in a packet of an application.
+    private struct Read {
+        var sequence: UInt32 = 0
+        var isLossy = false, hasTopic = false
+        var senders: [String] = []
+        var payload: [UInt8] = [], nonce: [UInt8] = []
+        var id = ""
+        var times: [UInt64?] = []
+
+        init?(_ bytes: [UInt8]) {
+            guard let message = UnpackedMessage(bytes, livekit__data_packet__unpack),
+                let read = message.read({ packet in packet.user.map { Read(packet, $0.pointee) } })
+            else { return nil }
+            self = read
+        }
+
+        private init(_ packet: Livekit__DataPacket, _ user: Livekit__UserPacket) {
+            sequence = packet.sequence
+            isLossy = packet.kind == LIVEKIT__DATA_PACKET__KIND__LOSSY
+            hasTopic = user.optional_topic_case == LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
+            senders = [
+                packet.participant_sid, packet.participant_identity, user.participant_sid, user.participant_identity,
+            ]
+            .map { String($0) }
+            payload = [UInt8](user.payload)
+            nonce = [UInt8](user.nonce)
+            id = user.optional_id_case == LIVEKIT__USER_PACKET__OPTIONAL_ID_ID ? String(user.id) : ""
+            times = [
+                user.optional_start_time_case == LIVEKIT__USER_PACKET__OPTIONAL_START_TIME_START_TIME
+                    ? user.start_time : nil,
+                user.optional_end_time_case == LIVEKIT__USER_PACKET__OPTIONAL_END_TIME_END_TIME ? user.end_time : nil,
+            ]
+        }
     }
 
     @Test("Speakers and metrics that a client claims reach nobody")

@@ -16,6 +16,21 @@ struct JoinTests {
         return Data(bytes).base64EncodedString()
     }
 
+    @Test("A join announces 64 tracks at most")
+    func manyTracks() throws {
+        let arena = MessageArena()
+        let join = arena.packed(
+            arena.make(livekit__join_request__init) { message in
+                message.n_add_track_requests = 5_000
+                message.add_track_requests = arena.list(
+                    (0..<5_000).map { number in
+                        arena.make(livekit__add_track_request__init) { $0.cid = arena.text("\(number)") }
+                    })
+            })
+        let parameters = try #require(JoinParameters(single: Self.wrapped(join, gzip: false)))
+        #expect(parameters.tracks.map(\.clientID) == (0..<64).map(String.init))
+    }
+
     static var join: [UInt8] {
         let arena = MessageArena()
         return arena.packed(

@@ -74,4 +74,37 @@ struct TranslatorTests {
             return
         }
     }
+
+    @Test("A video held for want of bandwidth is a paused stream, and an active one when it is sent again")
+    func streamState() throws {
+        var translator = EventTranslator(people: [])
+        for isHeld in [true, false] {
+            let event = RoomEvent.subscriptionHeld(
+                subscription: "SU_1", participant: "PA_1", track: "TR_1", isHeld: isHeld)
+            let signal = try #require(translator.signals(for: SequencedEvent(sequence: 1, event: event)).first)
+            try WireTests.read(signal) { message in
+                #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_STREAM_STATE_UPDATE)
+                let update = message.stream_state_update.pointee
+                #expect(update.n_stream_states == 1)
+                guard let state = update.stream_states[0]?.pointee else { return }
+                #expect(String(state.participant_sid) == "PA_1" && String(state.track_sid) == "TR_1")
+                #expect(state.state == (isHeld ? LIVEKIT__STREAM_STATE__PAUSED : LIVEKIT__STREAM_STATE__ACTIVE))
+            }
+        }
+    }
+
+    @Test("Who may not receive a track any more, and who may again, is told")
+    func trackPermission() throws {
+        var translator = EventTranslator(people: [])
+        for isAllowed in [false, true] {
+            let event = RoomEvent.trackPermission(participant: "PA_1", track: "TR_1", isAllowed: isAllowed)
+            let signal = try #require(translator.signals(for: SequencedEvent(sequence: 1, event: event)).first)
+            try WireTests.read(signal) { message in
+                #expect(message.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_PERMISSION_UPDATE)
+                let update = message.subscription_permission_update.pointee
+                #expect(String(update.participant_sid) == "PA_1" && String(update.track_sid) == "TR_1")
+                #expect((update.allowed != 0) == isAllowed)
+            }
+        }
+    }
 }

@@ -66,6 +66,51 @@ struct WireTests {
         #expect(ClientSignal(frame: frame) == .subscription(tracks: ["TR_1", "TR_2"], subscribes: true))
     }
 
+    @Test(
+        "A frame of 50,000 track ids, about as many as fit, names 250 of them, each once, and counts as so many requests"
+    )
+    func manyTracks() {
+        let names = (0..<50_000).map { String($0 / 2, radix: 36) }
+        let asked = Self.frame { request, arena in
+            request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION
+            request.subscription = arena.make(livekit__update_subscription__init) { update in
+                update.n_track_sids = names.count
+                update.track_sids = arena.list(names.map(arena.text))
+            }
+        }
+        let set = Self.frame { request, arena in
+            request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_TRACK_SETTING
+            request.track_setting = arena.make(livekit__update_track_settings__init) { setting in
+                setting.n_track_sids = names.count
+                setting.track_sids = arena.list(names.map(arena.text))
+            }
+        }
+        let first = (0..<250).map { String($0, radix: 36) }
+        #expect(ClientSignal(frame: asked) == .subscription(tracks: first, subscribes: false))
+        #expect(ClientSignal(frame: set) == .trackSettings(tracks: first, ClientSignal.TrackSettings()))
+        #expect(ClientSignal(frame: asked)?.requests == 250 && ClientSignal.leave.requests == 1)
+    }
+
+    @Test("A grant names 64 tracks at most")
+    func manyGrants() {
+        let names = (0..<1_000).map { "TR_\($0)" }
+        let frame = Self.frame { request, arena in
+            request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION_PERMISSION
+            request.subscription_permission = arena.make(livekit__subscription_permission__init) { permission in
+                permission.n_track_permissions = 1
+                permission.track_permissions = arena.list([
+                    arena.make(livekit__track_permission__init) { grant in
+                        grant.participant_identity = arena.text("bob")
+                        grant.n_track_sids = names.count
+                        grant.track_sids = arena.list(names.map(arena.text))
+                    }
+                ])
+            }
+        }
+        let grant = ClientSignal.TrackGrant(participant: "", identity: "bob", tracks: Array(names.prefix(64)))
+        #expect(ClientSignal(frame: frame) == .subscriptionPermission([grant]))
+    }
+
     @Test("Track settings without a quality mean the lowest; sizes win over it")
     func settings() {
         var settings = ClientSignal.TrackSettings()

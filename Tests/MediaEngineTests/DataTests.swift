@@ -72,7 +72,7 @@ struct DataTests {
 
     @Test("A receiver that takes nothing loses its channel; the others get everything")
     func slowReceiver() throws {
-        let harness = try Self.harness(3)
+        let harness = try Self.harness(3) { $0.data.reliableBytes = 1_048_576 }
         let slow = harness.clients[0]
         slow.transport.isKilled = true
         let receivers = harness.clients.map { DataReceiver(peer: $0.id, label: "reliable") }

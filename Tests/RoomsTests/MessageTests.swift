@@ -9,26 +9,13 @@ import Testing
 struct MessageTests {
     private static let text = RoomMessage(topic: "chat", content: .text("hi"))
 
-    /// A client's offer with a section of data channels only.
-    private static func dataOffer(_ ufrag: String = "clnt", size: String = "a=max-message-size:262144") -> String {
-        let offer = ClientDescriptions(ufrag: ufrag).offer([.audio("0")])
-        let audio = offer.firstRange(of: "m=audio")
-        let head = offer[..<(audio?.lowerBound ?? offer.endIndex)]
-        let section = [
-            "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", "a=ice-ufrag:\(ufrag)",
-            "a=ice-pwd:0123456789abcdefghijklmn", "a=fingerprint:sha-256 \(ClientDescriptions.fingerprint)",
-            "a=setup:actpass", "a=mid:0", "a=sctp-port:5000", size,
-        ]
-        return head + section.joined(separator: "\r\n") + "\r\n"
-    }
-
     /// A member with open channels.
     private static func open(_ labels: [String], _ session: SessionID, _ bench: inout RoomBench) throws -> PeerID {
-        let sdp = dataOffer("u\(session.rawValue.suffix(6))")
+        let sdp = ClientDescriptions(ufrag: "u\(session.rawValue.suffix(6))").dataOffer()
         let answer = try bench.step { (room, turn) throws(RoomError) in
             try room.offer(session, connection: "pub", sdp: sdp, turn: &turn)
         }
-        #expect(answer.sdp.contains("a=sctp-port:5000") && answer.sdp.contains("a=max-message-size:65536"))
+        #expect(answer.sdp.contains("a=sctp-port:5000") && answer.sdp.contains("a=max-message-size:260096"))
         let accepted = bench.takeCommands().compactMap { command -> (PeerID, DataTransport)? in
             if case .acceptData(let peer, let transport) = command { (peer, transport) } else { nil }
         }
@@ -164,6 +151,21 @@ struct MessageTests {
         _ = bench.takeEvents(bob)
         try bench.step { (room, turn) throws(RoomError) in try room.sendFromServer(Self.text, turn: &turn) }
         #expect(Self.received(bob, &bench).map(\.identity) == [nil])
+    }
+
+    @Test("Messages over a data channel are not refused by number: their sender's window is their limit")
+    func pacedByTheirChannel() throws {
+        var limits = RoomLimits()
+        limits.messagesPerSecond = 10
+        var bench = RoomBench(limits: limits)
+        let ada = try bench.join("ada"), bob = try bench.join("bob")
+        let peer = try Self.open(["reliable"], ada, &bench)
+        for _ in 0..<100 {
+            try bench.step { (room, turn) throws(RoomError) in
+                try room.send(Self.text, from: ada, over: peer, turn: &turn)
+            }
+        }
+        #expect(Self.received(bob, &bench).count == 100)
     }
 
     @Test("What one protocol alone understands reaches only members that speak it")

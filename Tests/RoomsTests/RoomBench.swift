@@ -64,7 +64,7 @@ struct RoomBench {
         for effect in turn.effects {
             switch effect {
             case .media(let command): commands.append(command)
-            case .send(let message, let receivers): messages.append((message, receivers))
+            case .send(let message, let receivers, _): messages.append((message, receivers))
             case .notify(let session, let event): events[session, default: []].append(event)
             case .sessionEnded(let session, let reason): ended[session] = reason
             case .log(let event): log.append(event)

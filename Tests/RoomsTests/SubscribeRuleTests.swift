@@ -132,14 +132,25 @@ struct SubscribeRuleTests {
     )
     func audience() throws {
         var (bench, ada, bob) = try Self.meeting()
+        func permissions(_ session: SessionID) -> [Bool] {
+            bench.takeEvents(session).compactMap {
+                if case .trackPermission(bench.info(ada)?.sid, _, let isAllowed) = $0 { isAllowed } else { nil }
+            }
+        }
+        _ = bench.takeEvents(bob)
         try bench.perform(.setAudience(["carol"]), ada)
+        #expect(permissions(bob) == [false, false], "both tracks")
+        try bench.perform(.setAudience(["carol", "erin"]), ada)
+        #expect(permissions(bob).isEmpty, "nothing has changed for bob")
         #expect(Self.kinds(bench, bob).isEmpty)
         let carol = try bench.join("carol")
         let dora = try bench.join("dora")
         #expect(Self.kinds(bench, carol) == [.audio, .video] && Self.kinds(bench, dora).isEmpty)
         try bench.offer(bob, [.audio("0")])
         #expect(bench.room.subscriptions(of: dora).count == 1, "others' tracks are others' to say")
+        _ = bench.takeEvents(bob)
         try bench.perform(.setAudience(nil), ada)
+        #expect(permissions(bob) == [true, true])
         #expect(Self.kinds(bench, bob) == [.audio, .video] && bench.room.subscriptions(of: dora).count == 3)
     }
 

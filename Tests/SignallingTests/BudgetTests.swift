@@ -13,6 +13,18 @@ struct BudgetTests {
         #expect((0..<1_000).count { _ in budget.take(100, at: MonotonicTime(milliseconds: 500)) == .go } == 100)
     }
 
+    @Test("A request that stands for many counts as many, and is refused as a whole")
+    func requestsWithin() {
+        var budget = RequestBudget()
+        #expect(budget.take(0, at: .zero) == .go)
+        #expect(budget.takeMore(0, at: .zero) == .go)
+        #expect(budget.takeMore(390, at: .zero) == .go)
+        #expect(budget.takeMore(10, at: .zero) == .refuse)
+        #expect((0..<1_000).count { _ in budget.take(0, at: .zero) == .go } == 9)
+        // Who goes on is closed.
+        #expect(budget.takeMore(1, at: .zero) == .close)
+    }
+
     @Test("L1: descriptions of 256 KiB come through by the handful")
     func large() {
         var budget = RequestBudget()

@@ -95,6 +95,8 @@ struct ServerMessageTests {
             (6, .subscriptionEnded(subscription: "SU_1", track: "TR_1")),
             (7, .subscriptionStarted(subscription: "SU_1", track: "TR_1")),
             (17, .subscriptionsWaiting(limit: 250, waiting: 62)),
+            (22, .subscriptionHeld(subscription: "SU_1", participant: "PA_1", track: "TR_1", isHeld: true)),
+            (23, .trackPermission(participant: "PA_1", track: "TR_1", isAllowed: false)),
             (18, .publicationRefused(connection: "pub", mid: "32", track: "b2f1", code: .limitExceeded)),
             (20, .trackSubscribed(track: "TR_5")),
             (21, .sectionsNeeded(connection: "main", audio: 1, video: 2)),

@@ -39,6 +39,13 @@ struct ShortageTests {
         print("back: \(view.frames.decoded - before) pictures of the last 20 s")
         #expect(view.frames.decoded - before > 12 * 30)
         #expect(last > returned)
+        let held = world.events.compactMap {
+            if case .subscriptionHeld(view.id, let isHeld) = $0.event { isHeld } else { nil }
+        }
+        #expect(
+            held.first == true && held.last == false,
+            "its subscriber is told when the picture stands and when it goes on")
+        #expect(zip(held, held.dropFirst()).allSatisfy { $0 != $1 })
         #expect(world.faults == [])
     }
 

@@ -36,13 +36,11 @@ seeds() {
     return $status
 }
 scenarios() { make --no-print-directory scenarios; }
-churn() {
-    server && CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 \
-        .venv/bin/python -m pytest Tests/InteropTests/test_churn.py -q -ra --color=no -p no:cacheprovider
-}
-livekit() { server && .venv/bin/python -m pytest Tests/InteropTests/nightly_livekit_js.py -q -ra --color=no -p no:cacheprovider; }
-recording() { server && .venv/bin/python -m pytest Tests/InteropTests/nightly_recording.py -q -ra --color=no -p no:cacheprovider; }
-deploying() { server && TEST_SECONDS=300 .venv/bin/python -m pytest Tests/InteropTests/nightly_deploying.py -q -ra --color=no -p no:cacheprovider; }
+interop() { server && .venv/bin/python -m pytest "$@" -q -ra --color=no -p no:cacheprovider; }
+churn() { CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 interop Tests/InteropTests/test_churn.py; }
+livekit() { interop Tests/InteropTests/nightly_livekit.py Tests/InteropTests/nightly_livekit_js.py; }
+recording() { interop Tests/InteropTests/nightly_recording.py; }
+deploying() { TEST_SECONDS=300 interop Tests/InteropTests/nightly_deploying.py; }
 load() { server && swift build -q "${strict[@]}" -c release --product loadtest && .venv/bin/python Tests/Support/soak.py "$1"; }
 storm() { load storm; }
 overload() { load overload; }

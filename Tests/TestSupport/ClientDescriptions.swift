@@ -92,6 +92,14 @@ public struct ClientDescriptions: Sendable {
         return lines.joined(separator: "\r\n") + "\r\n"
     }
 
+    /// An offer of nothing but data channels; `size` is its line for the longest message.
+    public func dataOffer(size: String = "a=max-message-size:262144") -> String {
+        var lines = header(["0"])
+        lines += ["m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0"] + transport("actpass")
+        lines += ["a=mid:0", "a=sctp-port:5000", size]
+        return lines.joined(separator: "\r\n") + "\r\n"
+    }
+
     /// The answer of a client that takes everything a server offers, except the codecs in `without`.
     public func answer(to offer: String, without refused: Set<String> = []) -> String {
         let parts = offer.split(separator: "\r\nm=")

@@ -23,11 +23,21 @@ public struct RequestBudget: Sendable {
 
     /// Takes one request of `bytes` bytes off the budget.
     public mutating func take(_ bytes: Int, at now: MonotonicTime) -> Verdict {
-        guard limit.take(Self.cost(bytes), every: Self.interval, atOnce: Self.burst, at: now) else {
+        let verdict = charge(Self.cost(bytes), at: now)
+        if verdict == .go { refused = max(0, refused - 1) }
+        return verdict
+    }
+
+    /// The request that was taken last stands for so many more: it is carried out only if they are in time, too.
+    public mutating func takeMore(_ count: Int, at now: MonotonicTime) -> Verdict {
+        count > 0 ? charge(count, at: now) : .go
+    }
+
+    private mutating func charge(_ cost: Int, at now: MonotonicTime) -> Verdict {
+        guard limit.take(cost, every: Self.interval, atOnce: Self.burst, at: now) else {
             refused += 1
             return refused > Self.patience ? .close : .refuse
         }
-        refused = max(0, refused - 1)
         return .go
     }
 }

@@ -11,8 +11,8 @@ extension DataProtocol {
 
 /// Messages as LiveKit's SDKs write them on data channels (`DataPacket`).
 ///
-/// Data that an application publishes (`publishData`) is a message to members of any protocol. Text and byte streams, RPC, chat and encrypted packets
-/// are forwarded unchanged, except for the sender, and only to members that speak this protocol.
+/// Data that an application publishes (`publishData`) is a message to members of any protocol. All other kinds (text and byte streams, RPC, chat, transcription, encrypted packets, kinds that
+/// are not known here) reach only members that speak this protocol. Between these every packet is forwarded with all that it carries, except for the sender, whom the server sets.
 public enum DataPackets {
     /// On data channels.
     public static let codec = MessageCodec(decode: decode, encode: encode)
@@ -29,10 +29,12 @@ public enum DataPackets {
                 // Older SDKs name the receivers here.
                 if to.isEmpty { to = [String](texts: user.destination_identities, user.n_destination_identities) }
                 if to.isEmpty { to = [String](texts: user.destination_sids, user.n_destination_sids) }
-                return RoomMessage(
+                var message = RoomMessage(
                     topic: user.optional_topic_case == LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
                         ? String(user.topic) : "",
                     content: .binary([UInt8](user.payload)), isReliable: isReliable, to: to.isEmpty ? nil : to)
+                message.original = RoomMessage.WireForm(DataProtocol.liveKit.name, payload.bytes)
+                return message
             }
             // Only the server announces speakers, and clients' metrics have no reader here: nobody receives either.
             let isForNobody = [LIVEKIT__DATA_PACKET__VALUE_SPEAKER, LIVEKIT__DATA_PACKET__VALUE_METRICS].contains(
@@ -44,6 +46,9 @@ public enum DataPackets {
     }
 
     private static func encode(_ message: RoomMessage) -> DataPayload? {
+        if let original = message.original, original.protocol == DataProtocol.liveKit.name {
+            return restamp(original.bytes, message)
+        }
         let payload: [UInt8]
         switch message.content {
         case .text(let text): payload = Array(text.utf8)
@@ -58,8 +63,7 @@ public enum DataPackets {
                 user.payload = arena.bytes(payload)
                 user.optional_topic_case = LIVEKIT__USER_PACKET__OPTIONAL_TOPIC_TOPIC
                 user.topic = arena.text(message.topic)
-                user.participant_sid = arena.text(message.participant ?? "")
-                user.participant_identity = arena.text(message.identity ?? "")
+                stamp(&user, message, arena)
             }
             stamp(&packet, message, arena)
         }
@@ -73,10 +77,22 @@ public enum DataPackets {
             let arena = MessageArena()
             let packet = arena.make(livekit__data_packet__init) { packet in
                 packet = sent
+                if sent.value_case == LIVEKIT__DATA_PACKET__VALUE_USER, let user = sent.user?.pointee {
+                    packet.user = arena.make(livekit__user_packet__init) { copy in
+                        copy = user
+                        stamp(&copy, message, arena)
+                    }
+                }
                 stamp(&packet, message, arena)
             }
             return DataPayload(isText: false, bytes: arena.packed(packet))
         }
+    }
+
+    /// Older SDKs look for the sender here.
+    private static func stamp(_ user: inout Livekit__UserPacket, _ message: RoomMessage, _ arena: MessageArena) {
+        user.participant_sid = arena.text(message.participant ?? "")
+        user.participant_identity = arena.text(message.identity ?? "")
     }
 
     private static func stamp(_ packet: inout Livekit__DataPacket, _ message: RoomMessage, _ arena: MessageArena) {

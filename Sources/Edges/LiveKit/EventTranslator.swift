@@ -33,6 +33,10 @@ struct EventTranslator: Sendable {
             // Numbers must grow, also over a change of the socket: those of events do.
             return [.offer(sdp: sdp, id: UInt32(truncatingIfNeeded: sequenced.sequence))]
         case .sectionsNeeded(_, let audio, let video): return [.sectionsNeeded(audio: audio, video: video)]
+        case .subscriptionHeld(_, let participant?, let track?, let isHeld):
+            return [.streamState(participant: participant, track: track, isPaused: isHeld)]
+        case .trackPermission(let participant, let track, let isAllowed):
+            return [.subscriptionPermission(participant: participant, track: track, allowed: isAllowed)]
         case .trackSubscribed(let track): return [.trackSubscribed(track: track)]
         case .connectionChanged(_, .closed, _):
             // Both sides have to forget it: the client cannot restart what is not there any more.
@@ -60,7 +64,7 @@ struct EventTranslator: Sendable {
         case .ended(let reason, _):
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,
-            .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
+            .subscriptionHeld, .dominantSpeakerChanged, .relayed, .waitingRoomChanged, .drainChanged, .captureChanged,
             // Messages use data channels only, and the protocol has no message for a refusal.
             .messageReceived, .messageRefused:
             return []

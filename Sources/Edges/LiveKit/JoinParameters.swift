@@ -59,6 +59,9 @@ struct JoinParameters: Sendable, Hashable {
     /// An offer has at most 256 KiB, and what else there is far less.
     private static let maximumJoinBytes = 1 << 20
 
+    /// As many as may be announced before their offer.
+    private static let maximumTracks = 64
+
     private init(single request: Livekit__JoinRequest) {
         generation = .single
         if let info = request.client_info?.pointee {
@@ -74,7 +77,9 @@ struct JoinParameters: Sendable, Hashable {
                 (String($0.key), String($0.value))
             }
         ) { $1 }
-        tracks = messages(request.add_track_requests, request.n_add_track_requests) { TrackRequest($0) }
+        tracks = messages(request.add_track_requests, min(request.n_add_track_requests, Self.maximumTracks)) {
+            TrackRequest($0)
+        }
         if let offer = request.publisher_offer?.pointee, let sdp = offer.sdp, sdp.pointee != 0 {
             self.offer = ClientSignal.Description(offer)
         }

@@ -90,12 +90,11 @@ extension LiveKitSession {
     /// Grants name participants by sid or by identity.
     private func restrict(_ grants: [ClientSignal.TrackGrant]?, _ session: SessionID) async {
         guard let grants else { return await perform(.setAudience(nil), session) }
-        let people = (try? await context.rooms.snapshot(session).others) ?? []
+        let others = (try? await context.rooms.snapshot(session).others) ?? []
+        let identities = Dictionary(others.map { ($0.sid, $0.identity) }) { first, _ in first }
         var audience = Audience()
         for grant in grants {
-            let identity =
-                grant.identity.isEmpty
-                ? people.first { $0.sid == grant.participant }?.identity : grant.identity
+            let identity = grant.identity.isEmpty ? identities[grant.participant] : grant.identity
             if let identity { audience.grant(grant.tracks.map { Set($0) }, to: identity) }
         }
         await perform(.setAudience(audience), session)

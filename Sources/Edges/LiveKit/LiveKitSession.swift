@@ -40,11 +40,11 @@ struct LiveKitSession: Sendable {
     func run(on socket: some LiveKitSocket) async {
         for signal in greeting { socket.send(signal) }
         guard let stay else { return socket.close(code: 1000, reason: "join again") }
-        await publishFirst(stay.session, socket)
+        var budget = RequestBudget()
+        await publishFirst(stay.session, socket, &budget)
         let closure = ConnectionClosure()
         let pump = Task { await self.pump(stay, to: socket, closure) }
         let tokens = Task { await refreshTokens(of: stay.session, socket) }
-        var budget = RequestBudget()
         for await message in socket.messages {
             // In a task of its own: a task keeps the deepest stack that it ever had, and this one waits for hours.
             let before = budget
@@ -60,9 +60,13 @@ struct LiveKitSession: Sendable {
     }
 
     /// What the join itself brought: tracks, and the offer of the only connection.
-    private func publishFirst(_ session: SessionID, _ socket: some LiveKitSocket) async {
+    private func publishFirst(
+        _ session: SessionID, _ socket: some LiveKitSocket, _ budget: inout RequestBudget
+    ) async {
         guard parameters.resumes == nil else { return }
-        for track in parameters.tracks { await handle(.addTrack(track), session, socket) }
+        for track in parameters.tracks where budget.takeMore(1, at: context.now()) == .go {
+            await handle(.addTrack(track), session, socket)
+        }
         if let offer = parameters.offer { await handle(.offer(offer), session, socket) }
     }
 
@@ -81,7 +85,11 @@ struct LiveKitSession: Sendable {
                 return budget
             }
             await context.rooms.keepAlive(session)
-            await handle(signal, session, socket)
+            switch budget.takeMore(signal.requests - 1, at: context.now()) {
+            case .go: await handle(signal, session, socket)
+            case .refuse: break
+            case .close: socket.close(code: 1008, reason: "too many requests")
+            }
         // The protocol has no word for it; a client that goes on is closed.
         case .refuse: break
         case .close: socket.close(code: 1008, reason: "too many requests")

@@ -41,6 +41,9 @@ public struct DataPayload: Sendable, Hashable {
         self.bytes = bytes
     }
 
+    /// What it counts for in queues, in bytes: more than its content, so that empty messages are not free.
+    public var cost: Int { bytes.count + 64 }
+
     /// A text message.
     public init(text: String) { self.init(isText: true, bytes: Array(text.utf8)) }
 }

@@ -28,9 +28,12 @@ public struct DataReceiver: Sendable, Hashable {
 public struct DataDelivery: Sendable, Hashable {
     public var payload: DataPayload
     public var receivers: [DataReceiver]
+    /// The peer that sent it and can be slowed down; nil for lossy messages, and for those that came another way.
+    public var source: PeerID?
 
-    public init(payload: DataPayload, receivers: [DataReceiver]) {
+    public init(payload: DataPayload, receivers: [DataReceiver], source: PeerID? = nil) {
         self.payload = payload
         self.receivers = receivers
+        self.source = source
     }
 }

@@ -33,6 +33,14 @@ public enum DecisionReason: Sendable, Hashable {
         case notSent
     }
 
+    /// Whether a video of which nothing is sent is held for want of bandwidth, and not by what its publisher, its subscriber or a number says.
+    public var holdsVideo: Bool {
+        switch self {
+        case .bandwidth, .capped, .settling, .yieldsToScreen, .oversent, .shortage: true
+        case .best, .asPreferred, .tooManyVideos, .blocked: false
+        }
+    }
+
     /// The path is the limit: with more bandwidth more would be sent.
     public var isShort: Bool {
         switch self {

@@ -55,4 +55,6 @@ public enum MediaCommand: Sendable, Hashable {
     case closeDataChannel(PeerID, label: String)
     /// Sends one message to several peers. Who has no such channel, or takes no message of that length, is left out and counted.
     case sendData(DataDelivery)
+    /// The control plane has done with a message of this cost that the peer sent: the next may come.
+    case releaseData(PeerID, cost: Int)
 }

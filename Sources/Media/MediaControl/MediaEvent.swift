@@ -25,6 +25,8 @@ public enum MediaEvent: Sendable, Hashable {
     case subscriptionStarted(SubscriptionID)
     /// The subscriber accepts none of the formats that the track uses; nothing is forwarded.
     case subscriptionHasNoCommonCodec(SubscriptionID)
+    /// Nothing of a subscribed video fits the subscriber's bandwidth, so that it is not sent; or something does again.
+    case subscriptionHeld(SubscriptionID, Bool)
     /// The active speakers, loudest first; reported when the list changes.
     case speakersChanged(RoomID, [SpeakerLevel])
     /// The dominant speaker's track; nil after a long time without speech.

@@ -31,7 +31,8 @@ extension MediaEngine {
             case .subscribe, .updateSubscription, .unsubscribe, .setSubscriptionPaused, .setLayerPreference,
                 .switchSubscription:
                 applyToSubscription(command, at: now)
-            case .acceptData, .openDataChannel, .closeDataChannel, .sendData: applyToData(command, at: now)
+            case .acceptData, .openDataChannel, .closeDataChannel, .sendData, .releaseData:
+                applyToData(command, at: now)
             }
         if !isKnown { counters.commandsIgnored &+= 1 }
     }

@@ -26,6 +26,7 @@ extension MediaEngine {
             tables.peers[index].pointee.transport.closeDataChannel(label)
             handleTransportEvents(of: index, at: now)
         case .sendData(let delivery): send(delivery, at: now)
+        case .releaseData(let id, let cost): release(cost, of: id, at: now)
         default: return false
         }
         return true
@@ -41,6 +42,7 @@ extension MediaEngine {
             case .queued:
                 counters.data.sent &+= 1
                 touch(index)
+                if let source = delivery.source { owe(source, delivery.payload.cost, to: index, at: now) }
             case .noChannel, .tooLong: counters.data.undeliverable &+= 1
             case .tooSlow:
                 counters.data.channelsClosedAsSlow &+= 1
@@ -62,8 +64,49 @@ extension MediaEngine {
         counters.data.bytesSent &+= UInt64(bytes)
         countLossyDrops(of: peer.pointee.transport, &peer.pointee.lossyDropsCounted)
         peer.pointee.isTransportTouched = true
+        settleDebts(of: index, at: now)
         peer.pointee.dataResumesAt = result == .limited ? now + Self.dataPause : .distantFuture
         return result != .full
+    }
+
+    // MARK: - Back-pressure
+
+    /// The receiver's queue is long: whoever sent the message waits for it.
+    private func owe(_ source: PeerID, _ cost: Int, to index: Int, at now: MonotonicTime) {
+        let receiver = tables.peers[index]
+        guard receiver.pointee.transport.isDataCongested, let sender = tables.peerIndex[source.rawValue] else { return }
+        tables.peers[sender].pointee.transport.holdData(cost)
+        receiver.pointee.debts.add(
+            cost, of: source, delivered: receiver.pointee.transport.deliveredDataBytes,
+            due: now + configuration.data.patience)
+    }
+
+    /// Lets senders go on once the receiver has taken enough; one that takes too little loses its channel, so that it holds nobody for long.
+    private func settleDebts(of index: Int, at now: MonotonicTime) {
+        let receiver = tables.peers[index]
+        guard !receiver.pointee.debts.isEmpty else { return }
+        let transport = receiver.pointee.transport
+        if transport.isDataRelieved { return payDebts(of: index, at: now) }
+        guard receiver.pointee.debts.deadline <= now else { return }
+        let hasProgress = receiver.pointee.debts.extend(
+            delivered: transport.deliveredDataBytes, atLeast: configuration.data.slowestProgress,
+            due: now + configuration.data.patience)
+        guard !hasProgress else { return }
+        counters.data.channelsClosedAsSlow &+= 1
+        transport.closeSlowDataChannels()
+        payDebts(of: index, at: now)
+        handleTransportEvents(of: index, at: now)
+    }
+
+    /// Nobody waits for this peer any more.
+    func payDebts(of index: Int, at now: MonotonicTime) {
+        for (source, cost) in tables.peers[index].pointee.debts.takeAll() { release(cost, of: source, at: now) }
+    }
+
+    private func release(_ cost: Int, of id: PeerID, at now: MonotonicTime) {
+        guard let index = tables.peerIndex[id.rawValue] else { return }
+        tables.peers[index].pointee.transport.releaseData(cost, at: now)
+        handleTransportEvents(of: index, at: now)
     }
 
     private func countLossyDrops(of transport: PeerTransport, _ counted: inout Int) {

@@ -108,6 +108,7 @@ extension MediaEngine {
     private func removePeer(_ index: Int, reason: PeerEndReason) {
         let peer = tables.peers[index]
         let id = peer.pointee.id
+        payDebts(of: index, at: clock)
         for subscription in tables.subscriptions(ofPeer: index) {
             removeSubscription(tables.subscriptions.index(of: subscription))
         }

@@ -162,6 +162,10 @@ extension MediaEngine {
         let mayReceive = tables.peers[index].pointee.transport.mayReceive
         for change in downlink.pointee.decide(tables, mayReceive: mayReceive, at: now) {
             if change.changesDemand { demandChanged(by: change.subscription, at: now) }
+            if let isHeld = change.isHeld {
+                let id = tables.subscriptions[change.subscription].pointee.subscription.id
+                events.append(.subscriptionHeld(id, isHeld))
+            }
             if change.needsStart { requestStart(change.subscription, at: now) }
         }
     }

@@ -187,7 +187,8 @@ extension MediaEngine {
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
         let peer = tables.peers[index]
-        let transport = min(peer.pointee.currentTransportDeadline(), peer.pointee.dataResumesAt)
+        let transport = min(
+            peer.pointee.currentTransportDeadline(), peer.pointee.dataResumesAt, peer.pointee.debts.deadline)
         guard peer.pointee.transport.isConnected || peer.pointee.profile == .player else { return transport }
         let receiving = min(transport, peer.pointee.uplink.nextDeadline)
         guard let downlink = peer.pointee.downlink else { return receiving }

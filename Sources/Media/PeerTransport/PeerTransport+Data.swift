@@ -64,6 +64,30 @@ extension PeerTransport {
         }
     }
 
+    // MARK: - Back-pressure
+
+    /// Messages of this cost from the peer count as in the control plane's hands once more.
+    public func holdData(_ cost: Int) { data?.hold(cost) }
+
+    /// The control plane has done with messages of this cost: others may leave the peer's window.
+    public func releaseData(_ cost: Int, at now: MonotonicTime) {
+        data?.release(cost, at: now)
+        collectDataEvents()
+    }
+
+    /// Whether so many reliable messages wait for the peer that their senders should wait.
+    public var isDataCongested: Bool { data?.isCongested ?? false }
+    /// Whether senders that have waited may go on.
+    public var isDataRelieved: Bool { data?.isRelieved ?? true }
+    /// Reliable bytes that the peer has acknowledged.
+    public var deliveredDataBytes: Int { data?.deliveredBytes ?? 0 }
+
+    /// The peer takes reliable messages too slowly: its channels for them are being closed.
+    public func closeSlowDataChannels() {
+        data?.closeSlowChannels()
+        collectDataEvents()
+    }
+
     /// Messages on lossy channels that did not reach the peer.
     public var droppedMessages: Int { data?.droppedMessages ?? 0 }
 
@@ -128,6 +152,8 @@ extension DataChannelSettings {
         longestMessage = limits.longestMessage
         reliableBytes = limits.reliableBytes
         lossyBytes = limits.lossyBytes
+        congestedBytes = min(limits.congestedBytes, limits.reliableBytes / 2)
+        bytesInHand = limits.bytesInHand
         messagesPerSecond = limits.messagesPerSecond
         bytesPerSecond = limits.bytesPerSecond
         // A burst of one second, and a message of the largest size, must pass.

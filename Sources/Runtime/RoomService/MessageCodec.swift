@@ -31,10 +31,12 @@ extension RoomService {
                 guard let message else {
                     throw RoomError(.invalidRequest, "the message is not of the form that Protocol.md describes")
                 }
-                try room.send(message, from: sender.session, turn: &turn)
+                try room.send(message, from: sender.session, over: peer, turn: &turn)
             } catch {
                 room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)
             }
+            // Refused or not: the next one may come.
+            room.release(payload.cost, of: peer, turn: &turn)
         }
     }
 
@@ -46,13 +48,14 @@ extension RoomService {
     }
 
     /// Encodes a message once for each protocol among its receivers, who share the bytes.
-    func commands(for message: RoomMessage, to receivers: [MessageReceiver]) -> [MediaCommand] {
+    func commands(for message: RoomMessage, to receivers: [MessageReceiver], from source: PeerID?) -> [MediaCommand] {
         var deliveries: [String: DataDelivery] = [:], order: [String] = []
         for receiver in receivers {
             let name = receiver.protocol.name
             if deliveries[name] == nil {
                 guard let payload = codecs[name]?.encode(message) else { continue }
-                deliveries[name] = DataDelivery(payload: payload, receivers: [])
+                deliveries[name] = DataDelivery(
+                    payload: payload, receivers: [], source: message.isReliable ? source : nil)
                 order.append(name)
             }
             deliveries[name]?.receivers.append(DataReceiver(peer: receiver.peer, label: receiver.label))

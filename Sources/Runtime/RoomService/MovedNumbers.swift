@@ -28,7 +28,8 @@ struct MovedNumbers {
             .trackDimensions(let id, _, _, _), .layersWanted(let id, _):
             room(of: id.rawValue)
         // Subscriptions are not moved.
-        case .subscriptionStarted(let id), .subscriptionHasNoCommonCodec(let id): RoomID(id.rawValue >> 32)
+        case .subscriptionStarted(let id), .subscriptionHasNoCommonCodec(let id), .subscriptionHeld(let id, _):
+            RoomID(id.rawValue >> 32)
         case .speakersChanged(let id, _), .dominantSpeakerChanged(let id, _): id
         }
     }

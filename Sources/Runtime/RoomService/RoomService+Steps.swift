@@ -57,7 +57,8 @@ extension RoomService {
         for effect in effects {
             switch effect {
             case .media(let command): commands.append(command)
-            case .send(let message, let receivers): commands += self.commands(for: message, to: receivers)
+            case .send(let message, let receivers, let source):
+                commands += self.commands(for: message, to: receivers, from: source)
             case .notify(let session, let event): deliver(event, to: session, hosted)
             case .sessionEnded(let session, let reason): forget(session, reason)
             case .recording(let effect):

@@ -21,7 +21,7 @@ public struct RoomServiceConfiguration: Sendable {
     /// At most as many as a worker takes.
     public var maxSubscriptionsPerParticipant = MediaLimits.subscriptionsPerParticipant
     /// Longest message that a data channel's peer may send, as descriptions announce it; the workers must be configured alike.
-    public var maxMessageBytes = 65_536
+    public var maxMessageBytes = DataLimits.usualLongestMessage
     /// Joins a second over the whole server; more get `rate_limited`.
     public var maxJoinsPerSecond = 500
     /// Pre-call checks at once over the whole server; 0: none. Each carries one video of at most `PreCallCheck.maxBitrate` there and back.

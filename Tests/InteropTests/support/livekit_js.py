@@ -19,6 +19,9 @@ window.lk = {
             document.body.append(element);
             if (track.kind === "video") this.drawn.set(participant.identity, { element, track, publication });
         });
+        // LiveKit's words: paused and active; whether one may subscribe.
+        room.on("trackStreamStateChanged", (publication, state) => this.events.push(`stream ${state}`));
+        room.on("trackSubscriptionPermissionChanged", (publication, status) => this.events.push(`permission ${status}`));
         room.on("dataReceived", (payload, participant, kind, topic) => {
             this.data.push({ from: participant?.identity, topic, kind, size: payload.length, sum: payload.reduce((a, b) => (a + b) % 65521, 0) });
         });

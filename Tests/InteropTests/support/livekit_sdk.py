@@ -105,7 +105,8 @@ class Client:
                      "reconnecting", "reconnected", "local_track_subscribed", "participant_attributes_changed",
                      "participant_metadata_changed", "participant_name_changed", "active_speakers_changed",
                      "room_metadata_changed", "track_unpublished", "data_received", "connection_quality_changed",
-                     "participant_permissions_changed", "token_refreshed"):
+                     "participant_permissions_changed", "token_refreshed",
+                     "transcription_received", "sip_dtmf_received"):
             self.room.on(name, lambda *values, name=name: self.events.append((name, values)))
 
     def _subscribed(self, track, publication, participant):

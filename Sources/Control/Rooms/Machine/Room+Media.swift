@@ -31,6 +31,7 @@ extension Room {
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
             tellPublisher(of: subscription, &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
+        case .subscriptionHeld(let id, let isHeld): subscriptionHeld(id, isHeld, &turn)
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
         case .dataChannelOpened(let peer, let terms): channelOpened(peer, terms.label)
         case .dataChannelClosed(let peer, let label, let reason): channelClosed(peer, label, reason, &turn)
@@ -121,6 +122,17 @@ extension Room {
         turn.log(.noCommonCodec(participant: roster[subscription.member]?.info.sid ?? "", track: track))
         routing.update(id) { $0.state = .noCommonCodec }
         subscriptionChanged(id, &turn)
+    }
+
+    /// The subscriber knows why a picture stands still.
+    private mutating func subscriptionHeld(_ id: SubscriptionID, _ isHeld: Bool, _ turn: inout RoomTurn) {
+        guard let subscription = routing[id] else { return }
+        let track = routing.track(of: subscription)?.info
+        roster.notify(
+            subscription.member,
+            .subscriptionHeld(
+                subscription: subscription.sid, participant: track?.participant, track: track?.sid, isHeld: isHeld),
+            &turn)
     }
 
     /// Network quality of members that changed, to everybody with a roster.

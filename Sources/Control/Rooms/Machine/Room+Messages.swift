@@ -11,9 +11,10 @@ extension Room {
         return (owner.session, member.options.dataProtocol)
     }
 
-    /// Sends a member's message, or refuses it with a reason.
+    /// Sends a member's message, or refuses it with a reason. `peer`: it came over a data channel of this peer, whose own limits slow down a sender that is
+    /// too fast; one that came another way is refused then.
     public mutating func send(
-        _ message: RoomMessage, from session: SessionID, turn: inout RoomTurn
+        _ message: RoomMessage, from session: SessionID, over peer: PeerID? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
         let member = try member(session)
         guard member.permissions.canPublishData else {
@@ -23,20 +24,29 @@ extension Room {
             throw RoomError(.permissionDenied, "the room's policy does not allow messages")
         }
         try check(message)
-        var limit = member.messages
-        let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(context.limits.messagesPerSecond))
-        guard limit.take(every: interval, atOnce: context.limits.messagesPerSecond * 2, at: turn.now) else {
-            throw RoomError(
-                .rateLimited, "more than \(context.limits.messagesPerSecond) messages per second",
-                retryAfter: .seconds(1))
-        }
-        // Messages to nobody cost a look at the roster each, too.
-        roster.update(session) { $0.messages = limit }
+        if peer == nil { try charge(member, session, at: turn.now) }
         var message = message
         message.participant = member.info.sid
         message.identity = member.info.identity
         let receivers = try receivers(of: message, except: session)
-        deliver(message, to: receivers, &turn)
+        deliver(message, to: receivers, source: peer, &turn)
+    }
+
+    /// Counts a message; one to nobody costs a look at the roster, too.
+    private mutating func charge(_ member: Member, _ session: SessionID, at now: MonotonicTime) throws(RoomError) {
+        var limit = member.messages
+        let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(context.limits.messagesPerSecond))
+        guard limit.take(every: interval, atOnce: context.limits.messagesPerSecond * 2, at: now) else {
+            throw RoomError(
+                .rateLimited, "more than \(context.limits.messagesPerSecond) messages per second",
+                retryAfter: .seconds(1))
+        }
+        roster.update(session) { $0.messages = limit }
+    }
+
+    /// The message of this cost that came from a peer is dealt with: the worker may take its next one.
+    public func release(_ cost: Int, of peer: PeerID, turn: inout RoomTurn) {
+        turn.media(.releaseData(peer, cost: cost))
     }
 
     /// Sends a message of an operator or of the application's server.
@@ -45,7 +55,7 @@ extension Room {
         var message = message
         message.participant = nil
         message.identity = nil
-        deliver(message, to: try receivers(of: message, except: nil), &turn)
+        deliver(message, to: try receivers(of: message, except: nil), source: nil, &turn)
     }
 
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
@@ -85,7 +95,9 @@ extension Room {
     }
 
     /// Over a data channel where the member has one; over its socket otherwise.
-    private mutating func deliver(_ message: RoomMessage, to receivers: [SessionID], _ turn: inout RoomTurn) {
+    private mutating func deliver(
+        _ message: RoomMessage, to receivers: [SessionID], source: PeerID?, _ turn: inout RoomTurn
+    ) {
         var channels: [MessageReceiver] = []
         for session in receivers {
             guard let member = roster[session], member.options.wantsMessages else { continue }
@@ -98,7 +110,7 @@ extension Room {
                 roster.notify(session, .messageReceived(message), &turn)
             }
         }
-        if !channels.isEmpty { turn.effects.append(.send(message, to: channels)) }
+        if !channels.isEmpty { turn.effects.append(.send(message, to: channels, source: source)) }
     }
 
     // MARK: - Channels

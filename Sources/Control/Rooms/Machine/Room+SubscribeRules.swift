@@ -25,8 +25,32 @@ extension Room {
         guard (audience?.count ?? 0) <= context.limits.participants else {
             throw RoomError(.tooLarge, "the audience has more identities than a room can have participants")
         }
+        let former = roster[session]?.audience
         roster.update(session) { $0.audience = audience }
-        for other in roster.sessions where other != session { followRules(of: other, &turn) }
+        for other in roster.sessions where other != session {
+            tell(other, ofTracksOf: session, former, audience, &turn)
+            followRules(of: other, &turn)
+        }
+    }
+
+    /// Which of a publisher's tracks a member may receive from now on, and which not any more.
+    private mutating func tell(
+        _ other: SessionID, ofTracksOf publisher: SessionID, _ former: Audience?, _ new: Audience?,
+        _ turn: inout RoomTurn
+    ) {
+        guard let member = roster[other], member.permissions.canSubscribe, let owner = roster[publisher],
+            !owner.isHidden
+        else { return }
+        for track in routing.tracks(of: publisher).compactMap({ routing[$0] }) {
+            func permits(_ audience: Audience?) -> Bool {
+                audience?.permits(track.info.sid, for: member.info.identity) ?? true
+            }
+            let isAllowed = permits(new)
+            guard permits(former) != isAllowed else { continue }
+            roster.notify(
+                other,
+                .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
+        }
     }
 
     /// A participant's own rules; nil: those of the room hold for it.

@@ -41,7 +41,7 @@ public struct RoomLimits: Sendable, Hashable {
     public var messageBytes = 262_144
     public var topicBytes = 256
     /// The longest that the server accepts on a data channel: `a=max-message-size`.
-    public var acceptedMessageBytes = 65_536
+    public var acceptedMessageBytes = DataLimits.usualLongestMessage
     /// Receivers that a message may name; without names it goes to everybody.
     public var messageReceivers = 256
     /// Messages of one member; twice as many at once.

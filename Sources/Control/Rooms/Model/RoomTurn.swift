@@ -5,8 +5,8 @@ public import Primitives
 public enum RoomEffect: Sendable, Hashable {
     /// For the worker that has the room.
     case media(MediaCommand)
-    /// One message for several members, over their data channels.
-    case send(RoomMessage, to: [MessageReceiver])
+    /// One message for several members, over their data channels. `source`: the peer that sent it on one, and can be slowed down.
+    case send(RoomMessage, to: [MessageReceiver], source: PeerID?)
     /// For one session.
     case notify(SessionID, SequencedEvent)
     /// The session is over; `.ended` was its last event.

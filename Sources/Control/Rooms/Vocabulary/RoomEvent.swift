@@ -21,6 +21,10 @@ public indirect enum RoomEvent: Sendable, Hashable {
     case publicationRefused(connection: String, mid: String, track: String?, code: RoomError.Code)
     /// The first packet of a subscription was forwarded.
     case subscriptionStarted(subscription: String, track: String?)
+    /// A video that one subscribes to is not sent for want of bandwidth, or is again.
+    case subscriptionHeld(subscription: String, participant: String?, track: String?, isHeld: Bool)
+    /// A publisher lets one receive a track of its, or does not any more. `participant` is the sid.
+    case trackPermission(participant: String, track: String, isAllowed: Bool)
     /// The server offers on one's own connection; `tracks` tells which track each mid shows.
     case offer(connection: String, sdp: String, tracks: [String: String])
     /// Tracks wait for a client that makes all offers itself: it must offer so many more receiving sections on its connection, or with none missing just

@@ -31,6 +31,18 @@ public struct RoomMessage: Sendable, Hashable {
         case foreign(String, [UInt8])
     }
 
+    /// A message as it is on one protocol's wire.
+    public struct WireForm: Sendable, Hashable {
+        public var `protocol`: String
+        public var bytes: [UInt8]
+
+        /// `bytes` of the protocol with this name.
+        public init(_ `protocol`: String, _ bytes: [UInt8]) {
+            self.protocol = `protocol`
+            self.bytes = bytes
+        }
+    }
+
     /// What it is about; chosen by the application.
     public var topic: String
     public var content: Content
@@ -41,6 +53,9 @@ public struct RoomMessage: Sendable, Hashable {
     /// sid and identity of the sender; nil: the API. The room sets them.
     public var participant: String?
     public var identity: String?
+
+    /// As its sender wrote it, with what only its protocol has: for members that speak the same one.
+    public var original: WireForm?
 
     /// A message that nobody has sent yet.
     public init(topic: String, content: Content, isReliable: Bool = true, to: [String]? = nil) {

@@ -26,7 +26,8 @@ extension ClientSignal {
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_TRACK_SETTING:
             let setting = message.track_setting.pointee
             self = .trackSettings(
-                tracks: Array(texts: setting.track_sids, setting.n_track_sids), TrackSettings(setting))
+                tracks: Array(distinct: [(setting.track_sids, setting.n_track_sids)], atMost: Self.mostTracks),
+                TrackSettings(setting))
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_LEAVE: self = .leave
         case LIVEKIT__SIGNAL_REQUEST__MESSAGE_SUBSCRIPTION_PERMISSION:
             self = Self.permission(message.subscription_permission.pointee)
@@ -63,12 +64,10 @@ extension ClientSignal {
 
     /// The same track may be named twice, in both lists.
     private static func subscription(_ update: Livekit__UpdateSubscription) -> ClientSignal {
-        var tracks = [String](texts: update.track_sids, update.n_track_sids)
-        tracks += messages(update.participant_tracks, update.n_participant_tracks) {
-            [String](texts: $0.track_sids, $0.n_track_sids)
-        }.flatMap(\.self)
-        var seen = Set<String>()
-        return .subscription(tracks: tracks.filter { seen.insert($0).inserted }, subscribes: update.subscribe != 0)
+        let lists =
+            [(update.track_sids, update.n_track_sids)]
+            + messages(update.participant_tracks, update.n_participant_tracks) { ($0.track_sids, $0.n_track_sids) }
+        return .subscription(tracks: Array(distinct: lists, atMost: mostTracks), subscribes: update.subscribe != 0)
     }
 
     private static func permission(_ permission: Livekit__SubscriptionPermission) -> ClientSignal {
@@ -77,7 +76,8 @@ extension ClientSignal {
             messages(permission.track_permissions, permission.n_track_permissions) { grant in
                 TrackGrant(
                     participant: String(grant.participant_sid), identity: String(grant.participant_identity),
-                    tracks: grant.all_tracks != 0 ? nil : Array(texts: grant.track_sids, grant.n_track_sids))
+                    tracks: grant.all_tracks != 0
+                        ? nil : Array(distinct: [(grant.track_sids, grant.n_track_sids)], atMost: mostGrantedTracks))
             })
     }
 }

@@ -27,6 +27,19 @@ enum ClientSignal: Sendable, Hashable {
     /// A member that is not known here.
     case unknown
 
+    /// Tracks that one message names at most, which is as many as a participant receives; those that come after are left out.
+    static let mostTracks = 250
+    /// More tracks than one participant publishes.
+    static let mostGrantedTracks = 64
+
+    /// How many requests it stands for: each track that it names is one for the room.
+    var requests: Int {
+        switch self {
+        case .subscription(let tracks, _), .trackSettings(let tracks, _): max(1, tracks.count)
+        default: 1
+        }
+    }
+
     /// Which of a client's two connections is meant.
     enum Target: Sendable, Hashable { case publisher, subscriber }
 

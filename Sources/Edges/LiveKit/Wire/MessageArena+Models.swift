@@ -208,6 +208,21 @@ extension MessageArena {
         }
     }
 
+    func streamState(
+        _ participant: String, _ track: String, isPaused: Bool
+    ) -> UnsafeMutablePointer<Livekit__StreamStateUpdate> {
+        make(livekit__stream_state_update__init) { update in
+            update.n_stream_states = 1
+            update.stream_states = list([
+                make(livekit__stream_state_info__init) { state in
+                    state.participant_sid = text(participant)
+                    state.track_sid = text(track)
+                    state.state = isPaused ? LIVEKIT__STREAM_STATE__PAUSED : LIVEKIT__STREAM_STATE__ACTIVE
+                }
+            ])
+        }
+    }
+
     func subscribedQuality(
         _ track: String, _ codec: Codec?, _ demands: [ServerSignal.QualityDemand]
     ) -> UnsafeMutablePointer<Livekit__SubscribedQualityUpdate> {

@@ -20,6 +20,8 @@ enum ServerSignal: Sendable {
     case quality([ParticipantQuality])
     case subscribedQuality(track: String, codec: Codec?, [QualityDemand])
     case subscriptionPermission(participant: String, track: String, allowed: Bool)
+    /// A video is not sent for want of bandwidth, or is again.
+    case streamState(participant: String, track: String, isPaused: Bool)
     case room(RoomInfo)
     case refreshToken(String)
     /// The participant is in another room; `token` is good for it, empty where the server could not make one.
@@ -221,6 +223,9 @@ extension ServerSignal {
                 $0.track_sid = arena.text(track)
                 $0.allowed = allowed ? 1 : 0
             }
+        case .streamState(let participant, let track, let isPaused):
+            response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_STREAM_STATE_UPDATE
+            response.stream_state_update = arena.streamState(participant, track, isPaused: isPaused)
         case .subscriptionFailed(let track):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_SUBSCRIPTION_RESPONSE
             response.subscription_response = arena.make(livekit__subscription_response__init) {

@@ -50,6 +50,21 @@ extension Array where Element == String {
     init(texts list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, _ count: Int) {
         self = (0..<count).map { String(list?[$0]) }
     }
+
+    /// The first texts of several lists, each once.
+    init(
+        distinct lists: [(texts: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, count: Int)], atMost limit: Int
+    ) {
+        self = []
+        var seen = Set<String>()
+        for list in lists {
+            for index in 0..<list.count {
+                guard count < limit else { return }
+                let text = String(list.texts?[index])
+                if seen.insert(text).inserted { append(text) }
+            }
+        }
+    }
 }
 
 extension Array where Element == UInt8 {

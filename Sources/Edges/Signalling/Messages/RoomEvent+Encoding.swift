@@ -19,12 +19,8 @@ extension RoomEvent {
             try fields.set("track", track)
         case .subscriptionUpdated(let info):
             try fields.set("subscription", SubscriptionModel(info))
-        case .subscriptionEnded(let subscription, let track), .subscriptionStarted(let subscription, let track):
-            try fields.set("subscription", subscription)
-            try fields.set("track", track)
-        case .subscriptionsWaiting(let limit, let waiting):
-            try fields.set("limit", limit)
-            try fields.set("waiting", waiting)
+        case .subscriptionEnded, .subscriptionStarted, .subscriptionHeld, .subscriptionsWaiting, .trackPermission:
+            try encodeReceiving(to: &fields)
         case .publicationRefused(let connection, let mid, let track, let code):
             try fields.set("connection", connection)
             try fields.set("mid", mid)
@@ -57,6 +53,26 @@ extension RoomEvent {
         case .ended(let reason, let message):
             try fields.set("reason", reason.rawValue)
             try fields.set("message", message)
+        }
+    }
+
+    private func encodeReceiving(to fields: inout FieldWriter) throws {
+        switch self {
+        case .subscriptionEnded(let subscription, let track), .subscriptionStarted(let subscription, let track):
+            try fields.set("subscription", subscription)
+            try fields.set("track", track)
+        case .subscriptionHeld(let subscription, _, let track, let isHeld):
+            try fields.set("subscription", subscription)
+            try fields.set("track", track)
+            try fields.set("held", isHeld)
+        case .subscriptionsWaiting(let limit, let waiting):
+            try fields.set("limit", limit)
+            try fields.set("waiting", waiting)
+        case .trackPermission(let participant, let track, let isAllowed):
+            try fields.set("participant", participant)
+            try fields.set("track", track)
+            try fields.set("allowed", isAllowed)
+        default: break
         }
     }
 
@@ -105,6 +121,8 @@ extension RoomEvent {
         case .subscriptionUpdated: "subscriptionUpdated"
         case .subscriptionEnded: "subscriptionEnded"
         case .subscriptionStarted: "subscriptionStarted"
+        case .subscriptionHeld: "subscriptionHeld"
+        case .trackPermission: "trackPermission"
         case .subscriptionsWaiting: "subscriptionsWaiting"
         case .publicationRefused: "publicationRefused"
         case .offer: "offer"

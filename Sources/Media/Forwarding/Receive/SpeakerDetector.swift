@@ -139,7 +139,11 @@ extension SpeakerDetector {
 
     private func update(_ speaker: inout Speaker, at now: MonotonicTime) {
         let window = speaker.track.levels
-        guard window.hasLevels else { return }
+        // A mute has cleared them: who was speaking does not any more.
+        guard window.hasLevels else {
+            (speaker.isListed, speaker.smoothed) = (false, 0)
+            return
+        }
         let voice = UInt8(clamping: 127 + audio.voiceThreshold)
         var active = 0, sum = 0
         for slot in 0..<25 where window.loudness(slot) >= voice {

@@ -79,6 +79,8 @@ struct BandwidthAllocator {
         var needsStart: Bool
         /// It became or ceased to be a surplus video, so that its publisher may be asked for other layers.
         var changesDemand: Bool
+        /// It is held for want of bandwidth from now on, or is not any more; nil: as before.
+        var isHeld: Bool?
     }
 
     /// Divides the path among the subscriptions of `chain`; returns the follow-up work.
@@ -193,7 +195,7 @@ struct BandwidthAllocator {
         let record = DecisionRecord(
             time: now, subscription: decision.id, track: owner.pointee.id, layer: decision.layer, estimate: estimate,
             reason: decision.reason, next: decision.next)
-        let wasSurplus = state.pointee.allocation.isSurplus
+        let wasSurplus = state.pointee.allocation.isSurplus, wasHeld = state.pointee.allocation.isHeld
         let isNew = state.pointee.allocation.apply(
             record, costBefore: request.currentBitrate, over: path, at: now)
         guard isNew || state.pointee.subscription.isAwaitingBound else { return nil }
@@ -206,8 +208,9 @@ struct BandwidthAllocator {
         }
         let change = Change(
             subscription: index, needsStart: needsStart,
-            changesDemand: isNew && state.pointee.allocation.isSurplus != wasSurplus)
-        return change.needsStart || change.changesDemand ? change : nil
+            changesDemand: isNew && state.pointee.allocation.isSurplus != wasSurplus,
+            isHeld: state.pointee.allocation.isHeld == wasHeld ? nil : !wasHeld)
+        return change.needsStart || change.changesDemand || change.isHeld != nil ? change : nil
     }
 
     /// The bound that a decision sets for the subscription. `isLimited`: its path is measured.

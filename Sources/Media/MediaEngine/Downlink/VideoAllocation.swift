@@ -19,6 +19,9 @@ struct VideoAllocation {
     /// It exceeds the number of videos that the subscriber may have.
     var isSurplus: Bool { if case .tooManyVideos = record?.reason { true } else { false } }
 
+    /// Nothing of it is sent for want of bandwidth.
+    var isHeld: Bool { record.map { $0.layer == nil && $0.reason.holdsVideo } ?? false }
+
     /// It is sent in the fewest frames of its size until it may become smaller.
     private(set) var isAboutToShrink = false
 

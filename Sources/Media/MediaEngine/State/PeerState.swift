@@ -32,6 +32,8 @@ struct PeerState: ~Copyable {
     var hasData = false
     /// When its data channels may send more.
     var dataResumesAt = MonotonicTime.distantFuture
+    /// What senders wait for until it has taken more.
+    var debts = DataDebts()
     /// Lossy messages that were dropped for it and are counted.
     var lossyDropsCounted = 0
     /// Publisher's clock to server's clock, by its first sender report; fixed for its lifetime, so that all its streams stay in sync.

@@ -8,7 +8,12 @@ public struct DataChannelSettings: Sendable, Hashable {
     /// Largest message that the peer may send, in bytes: announced as `a=max-message-size`, and enforced.
     public var longestMessage = 65_536
     /// Bytes of messages that may wait for an acknowledgement or to be sent on reliable channels; above that the channel is closed.
-    public var reliableBytes = 1_048_576
+    public var reliableBytes = 4_194_304
+    /// From so many of these bytes on the peer counts as congested, until half of them are left.
+    public var congestedBytes = 524_288
+    /// Cost of the messages that the application may have in hand (``DataChannelSession/release(_:at:)``); above that further ones stay in the
+    /// receive window, which slows the sender.
+    public var bytesInHand = Int.max
     /// Bytes of messages that may wait on lossy channels; above that the oldest is dropped.
     public var lossyBytes = 262_144
     /// Messages that may wait.
@@ -24,8 +29,8 @@ public struct DataChannelSettings: Sendable, Hashable {
 
     public init() {}
 
-    /// Four messages of the largest size, and not less than 256 kB: a message must fit, or it would never become whole.
-    var window: Int { max(longestMessage * 4, 262_144) }
+    /// Two messages of the largest size, and not less than 256 kB: a message must fit, or it would never become whole.
+    var window: Int { max(longestMessage * 2, 262_144) }
 
     var queueLimits: SendQueue.Limits {
         var limits = SendQueue.Limits()

@@ -128,6 +128,10 @@ struct SCTPAssociation {
 
     // MARK: - Reports
 
+    /// Reliable bytes that wait or are unacknowledged, and messages that wait.
+    var waiting: (reliableBytes: Int, messages: Int) { sending?.waiting ?? (0, 0) }
+    /// Reliable bytes that the peer has acknowledged.
+    var deliveredBytes: Int { sending?.deliveredBytes ?? 0 }
     /// Bytes that wait or are on their way.
     var bufferedBytes: Int { sending?.bufferedBytes ?? 0 }
     /// Lossy messages that did not reach the peer.

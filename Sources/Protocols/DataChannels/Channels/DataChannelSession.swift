@@ -42,6 +42,8 @@ public final class DataChannelSession {
     private var events: [Event] = []
     private var messageLimit = RateLimit(), byteLimit = RateLimit()
     private var heldUntil = MonotonicTime.distantFuture
+    /// Cost of the messages that the application has not released.
+    private var costInHand = 0
     /// Messages that were ignored: no channel, or an unknown payload protocol identifier.
     public private(set) var ignoredMessages = 0
 
@@ -155,8 +157,41 @@ public final class DataChannelSession {
         events.append(.closed(label: channel.terms.label, reason))
     }
 
+    // MARK: - Back-pressure
+
+    /// The application needs so much more time: messages of this cost count as in its hands once more.
+    public func hold(_ cost: Int) { costInHand += cost }
+
+    /// The application has done with messages of this cost; others may leave the receive window for it.
+    public func release(_ cost: Int, at now: MonotonicTime) {
+        costInHand = max(0, costInHand - cost)
+        deliver(at: now)
+    }
+
+    /// Whether so many reliable messages wait for the peer that their senders should wait.
+    public var isCongested: Bool { waits(for: 1) }
+    /// Whether senders that have waited may go on.
+    public var isRelieved: Bool { !waits(for: 2) }
+
+    private func waits(for part: Int) -> Bool {
+        let waiting = association.waiting
+        return waiting.reliableBytes > settings.congestedBytes / part
+            || waiting.messages > settings.waitingMessages / 4 / part
+    }
+
+    /// Closes the reliable channels of a peer that takes their messages too slowly; what waits for it is dropped.
+    public func closeSlowChannels() {
+        for stream in channels.streams {
+            if let channel = channels.channel(on: stream), channel.terms.reliability == .reliable {
+                close(channel, .receiverTooSlow, discards: true)
+            }
+        }
+    }
+
     // MARK: - Reports
 
+    /// Reliable bytes that the peer has acknowledged.
+    public var deliveredBytes: Int { association.deliveredBytes }
     /// Bytes that wait or are on their way.
     public var bufferedBytes: Int { association.bufferedBytes }
     /// Lossy messages that did not reach the peer.
@@ -195,10 +230,11 @@ public final class DataChannelSession {
         }
     }
 
-    /// Takes messages out of the receive window as fast as the peer may send.
+    /// Takes messages out of the receive window as fast as the peer may send and the application takes them.
     private func deliver(at now: MonotonicTime) {
         heldUntil = .distantFuture
         while let message = association.firstMessage {
+            guard costInHand < settings.bytesInHand || message.identifier == PayloadIdentifier.control else { return }
             guard isWithinLimits(message, at: now) else {
                 heldUntil = now + Self.holdTime
                 return
@@ -234,6 +270,7 @@ public final class DataChannelSession {
             return
         }
         confirm(channel)
+        costInHand += payload.cost
         events.append(.message(label: channel.terms.label, payload))
     }
 

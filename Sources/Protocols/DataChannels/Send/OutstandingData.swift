@@ -33,6 +33,8 @@ struct OutstandingData {
     private(set) var flight = 0
     /// Bytes of reliable messages that are not acknowledged.
     private(set) var reliableBytes = 0
+    /// Bytes of reliable messages that were acknowledged.
+    private(set) var deliveredBytes = 0
     private var lostCount = 0
     private var searchFrom = 0
     /// The peer acknowledged everything up to here.
@@ -78,7 +80,10 @@ struct OutstandingData {
         while first <= number {
             count(entries[head], at: now, &progress)
             if entries[head].state == .lost { lostCount -= 1 }
-            if entries[head].fragment.reliability == .reliable { reliableBytes -= entries[head].length }
+            if entries[head].fragment.reliability == .reliable {
+                reliableBytes -= entries[head].length
+                deliveredBytes += entries[head].length
+            }
             entries[head].fragment.payload = []
             head += 1
             first += 1

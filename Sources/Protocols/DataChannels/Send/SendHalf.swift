@@ -64,6 +64,12 @@ struct SendHalf {
         queue.appendControl(payload, stream: stream, identifier: identifier, at: now)
     }
 
+    /// Reliable bytes that wait or are unacknowledged, and messages that wait.
+    var waiting: (reliableBytes: Int, messages: Int) {
+        (queue.reliableBytes + outstanding.reliableBytes, queue.count)
+    }
+    /// Reliable bytes that the peer has acknowledged.
+    var deliveredBytes: Int { outstanding.deliveredBytes }
     /// Bytes that wait or are not acknowledged; for reports.
     var bufferedBytes: Int { queue.reliableBytes + queue.lossyBytes + outstanding.flight }
 

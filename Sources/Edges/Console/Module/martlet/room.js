@@ -367,7 +367,7 @@ export class Room extends EventTarget {
     /**
      * Sends a message to everybody, or to those named. Over a data channel where one is open (it is, once something was published or `openDataChannels` was called), over
      * the WebSocket otherwise. Resolves when the next may be sent: a message that the server refuses on a channel is reported by the event `dataRefused`.
-     * @param {string | ArrayBuffer | ArrayBufferView} content text or bytes, up to 64 KB
+     * @param {string | ArrayBuffer | ArrayBufferView} content text or bytes, up to 254 KB (64 KB to members without a peer connection)
      * @param {{ topic?: string, to?: string[], reliable?: boolean }} [options] `to`: sids or identities; `reliable: false`: may be lost, and waits for nothing
      * @returns {Promise<void>}
      */

@@ -1,0 +1,22 @@
+public import DataChannels
+import MediaControl
+public import Primitives
+
+// A client with data channels, over its links.
+
+extension VirtualClient {
+    /// Has data channels from now on, and opens this one.
+    public func openData(_ terms: DataChannelTerms, settings: DataChannelSettings = .init()) {
+        let transport = DataTransport(port: DataChannelSettings.port, longestMessage: settings.longestMessage)
+        world.apply(.acceptData(id, transport), on: node)
+        self.transport.useData(settings: settings, at: world.now)
+        withData { _ = $0.open(terms, at: world.now) }
+    }
+
+    /// Does something with its data channels now; what follows from it goes up the link.
+    public func withData(_ body: (DataChannelSession) -> Void) {
+        transport.withData(at: world.now, into: &world.clientBatch, body)
+        flushTransport()
+        schedule()
+    }
+}
