@@ -33,7 +33,7 @@ def pytest_configure(config):
 WAITING = {f"test_{name}" for name in (
     "bad_input", "console_chat", "console_check", "console_policy", "console_sessions", "data", "discovery", "events", "guests", "h264", "helm", "ice_servers",
     "limits", "livekit_input", "matrix", "monitoring", "moves", "package", "publish_only", "schema", "sessions", "signalling",
-    "statistics", "upload")}
+    "statistics")}
 
 
 #: Files that judge loss, times or quality: last in their lane, when nothing runs beside them any more.

@@ -10,12 +10,10 @@ import pathlib
 import sys
 import time
 
-from support.chromium import chromium, open_room, until, wait_for_video
+from support.chromium import SPARING, chromium, open_room, until, wait_for_video
 from support.server import Server
 from support.tokens import token
 
-# People of a long session send four frames a second: three encoders would take the machine for an hour.
-SPARING = "const often = setInterval; window.setInterval = (work, milliseconds, ...more) => often(work, Math.max(milliseconds, 250), ...more);"
 NEWEST = "document.querySelector('#events li')?.lastChild.textContent"
 
 

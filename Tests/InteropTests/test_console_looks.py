@@ -4,8 +4,9 @@ import json
 import pathlib
 
 import pytest
+from playwright.async_api import Error
 
-from support.chromium import chromium, join_by_form, until, wait_for_video
+from support.chromium import SPARING, chromium, join_by_form, until, wait_for_video
 
 CONTRAST = (pathlib.Path(__file__).parent / "support/contrast.js").read_text()
 #: WCAG 2.2, 1.4.3 (text) and 1.4.11 (what shows a state).
@@ -17,8 +18,17 @@ async def measure(page, place, found, within=""):
     """Every button that can be seen, of all or of one part of the page: at rest, under the pointer, pressed, and with the keyboard's focus."""
     handles = await page.query_selector_all(f"dialog[open] {BUTTONS}") or await page.query_selector_all(f"{within} {BUTTONS}")
     for handle in handles:
-        if not await handle.is_visible():
-            continue
+        try:
+            await measure_one(page, place, found, handle)
+        except Error as problem:
+            # A list that is drawn anew meanwhile replaces its buttons by others that look the same.
+            if "not attached" not in str(problem):
+                raise
+
+
+async def measure_one(page, place, found, handle):
+    """One button in each state, if it can be seen."""
+    if await handle.is_visible():
         label = await handle.evaluate("(one) => one.id || one.className || one.textContent.trim()")
 
         async def note(state, of="contrastOf", least=TEXT):
@@ -54,8 +64,8 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
     async def run():
         found = []
         async with chromium() as browser:
-            await join_by_form(browser, development_server, "looks", "Ada")
-            page = await join_by_form(browser, development_server, "looks", "Bob")
+            await join_by_form(browser, development_server, "looks", "Ada", script=SPARING)
+            page = await join_by_form(browser, development_server, "looks", "Bob", script=SPARING)
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             await wait_for_video(page)
             await page.evaluate(CONTRAST)

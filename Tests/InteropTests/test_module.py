@@ -99,7 +99,7 @@ async def data_of_each_kind(ada, fox, socket):
     reply, _ = await socket.request("data", topic="socket", bytes="AQID")
     assert reply["type"] == "ok"
     await fox.wait("app.got.some((m) => m.topic === 'socket' && m.bytes.join() === '1,2,3')")
-    too_long = await ada.run("app.room.send('x'.repeat(70000)).then(() => '', ({ name, code }) => `${name} ${code}`)")
+    too_long = await ada.run("app.room.send('x'.repeat(300000)).then(() => '', ({ name, code }) => `${name} ${code}`)")
     assert too_long == "MartletError too_large"
 
 
