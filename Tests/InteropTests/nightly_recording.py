@@ -1,4 +1,4 @@
-"""A recorder whose disk stands still, beside a call that does not. Run by name and at night: it needs root, a loop device and half a minute."""
+"""What takes minutes of recording: files of several tracks, and a disk that stands still beside a call that does not. Run by name and at night; the disk needs root and a loop device."""
 import asyncio
 import contextlib
 import re
@@ -10,7 +10,8 @@ from conftest import running
 from support.chromium import chromium, open_room, wait_for_video
 from support.waiting import until_true
 from test_playback import H264, RECEIVED, change, make, show, start, video
-from test_recording import ffmpeg, finished, gstreamer
+from test_recording import (  # noqa: F401
+    checked_movie, ffmpeg, finished, gstreamer, joined, plays_before_it_is_whole, recording_server)
 
 FROZEN_S = 10
 
@@ -93,3 +94,53 @@ def test_E13_a_disk_that_is_frozen_for_ten_seconds_costs_the_recording_a_gap_and
         gaps = re.search(r"(?m)^martlet_recording_gaps_total (\S+)", metrics)[1]
         print(f"figures: {frames} frames recorded, {gaps} gaps")
         assert int(gaps) == track["gapCount"]
+
+
+def test_tracks_of_a_participant_or_of_a_room_become_one_file_in_which_they_are_together(recording_server):
+    """H.264 with the parameter sets of a real simulcast sender that change, by participant; VP8 by room, where one joins three seconds late."""
+    server = recording_server
+
+    async def call():
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "talk", "ada", codec="H264")
+            await open_room(browser, server, "class", "eve", codec="VP8")
+            for room, identity in (("talk", "bob"), ("class", "viewer")):
+                await wait_for_video(await open_room(browser, server, room, identity, send="nothing"))
+            sids = {}
+            for room, files, name in (("talk", "participant", "{room}-{participant}"), ("class", "room", "{room}")):
+                status, begun = server.api("POST", f"/v1/rooms/{room}/recordings", {"files": files, "fileName": name})
+                assert status == 201 and begun["files"] == files, begun
+                sids[room] = begun["sid"]
+            await asyncio.sleep(3)
+            await open_room(browser, server, "class", "late", codec="VP8")
+            await asyncio.sleep(6)
+            assert not ada.problems
+            for sid in sids.values():
+                assert server.api("DELETE", f"/v1/recordings/{sid}")[0] == 204
+            found = [await joined(server, sids[room]) for room in ("talk", "class")]
+            for one in found:
+                # Of several videos Chromium wants to have each before it shows one.
+                await plays_before_it_is_whole(browser, server, one, one["joined"][0], whole=one["files"] == "room")
+            return found
+
+    talk, lesson = asyncio.run(call())
+    (file,) = talk["joined"]
+    assert file["name"] == "talk-ada.mp4" and file["identity"] == "ada"
+    tracks = checked_movie(server, talk, file)
+    assert [kind for kind, _ in tracks] == ["video", "audio"]
+    sources = {track["kind"]: track["files"] for track in talk["tracks"]}
+    assert len(tracks[0][1]) == sum(one["samples"] for one in sources["video"]) and all(one["joined"] == file["name"] for one in sources["video"])
+    # As the publisher's clock has it, from the first frame to the last.
+    wanted = (sources["video"][0]["senderMicroseconds"] - sources["audio"][0]["senderMicroseconds"]) / 1e6
+    begin = tracks[0][1][0] - tracks[1][1][0]
+    end = tracks[0][1][-1] - tracks[1][1][-1]
+    print(f"figures: {len(sources['video'])} files of video; it begins {begin * 1000:.0f} ms after the audio, by the sender's clock {wanted * 1000:.0f}; the end {end * 1000:.0f}")
+    assert abs(begin - wanted) < 0.02 and abs(end) < 0.15
+    (file,) = lesson["joined"]
+    assert file["name"] == "class.mp4" and "identity" not in file
+    tracks = checked_movie(server, lesson, file)
+    assert sorted(kind for kind, _ in tracks) == ["audio", "audio", "video", "video"]
+    late = [times[0] for _, times in tracks if times[0] > 2]
+    arrived = [one["files"][0]["startMilliseconds"] for one in lesson["tracks"] if one["identity"] == "late" and one["kind"] == "audio"]
+    assert len(late) == 2 and abs(max(times[0] for kind, times in tracks if kind == "audio") * 1000 - (arrived[0] - file["startMilliseconds"])) < 30, (arrived, late)
+    assert {one.name for one in (server.recordings / lesson["roomSid"] / lesson["sid"]).glob("*.mp4")} == {"class.mp4"}
