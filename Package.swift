@@ -12,9 +12,16 @@ let settings: [SwiftSetting] = [
 
 /// What simulations spend minutes in is optimised in debug builds too; assertions stay.
 let optimised: [SwiftSetting] =
-    settings + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+    settings + [
+        .unsafeFlags(
+            [
+                "-O", "-whole-module-optimization", "-num-threads", "2", "-disable-batch-mode", "-assert-config",
+                "Debug",
+            ],
+            .when(configuration: .debug))
+    ]
 
-func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = [], embed: [String] = [])
+func module(_ group: String, _ name: String, _ dependencies: [String], exclude: [String] = [])
     -> [Target]
 {
     [
@@ -22,7 +29,7 @@ func module(_ group: String, _ name: String, _ dependencies: [String], exclude: 
             name: name,
             dependencies: (name == "Primitives" ? [] : ["Primitives"]) + dependencies.map { .init(stringLiteral: $0) },
             path: group.isEmpty ? "Sources/\(name)" : "Sources/\(group)/\(name)",
-            exclude: exclude, resources: embed.map { .embedInCode($0) },
+            exclude: exclude,
             swiftSettings: ["Formats", "Protocols", "Media"].contains(group) ? optimised : settings)
     ]
 }
@@ -102,7 +109,7 @@ let modules: [Target] = [
         ]),
     module("Runtime", "Storage", ["CSQLite"]),
     module("Runtime", "HTTPClient", ["CHTTPClient"]),
-    module("Runtime", "ObjectStorage", ["HTTPClient", "Cryptography", "COpenSSL"]),
+    module("Runtime", "ObjectStorage", ["HTTPClient", "Cryptography"]),
     module(
         "Runtime", "Webhooks",
         ["RoomService", "Rooms", "Storage", "HTTPClient", "AccessTokens", "Cryptography", "NetworkIO", "Logging"]),
@@ -139,11 +146,13 @@ let modules: [Target] = [
     module(
         "Edges", "ControlAPI",
         [
-            "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "Player", "RoomService", "Rooms",
+            "CEmbeddedFiles", "EdgeSupport", "Webhooks", "SessionStore", "Storage", "Recorder", "Player", "RoomService",
+            "Rooms",
             "AccessTokens", "HTTPServing",
             "MediaControl", "Logging",
         ],
-        embed: ["openapi.json"]),
+        exclude: ["openapi.json"]),
+    module("Edges", "Console", ["CEmbeddedFiles", "HTTPServing", "EdgeSupport"], exclude: ["Page", "Module"]),
     module(
         "Edges", "Telemetry",
         [
@@ -154,9 +163,7 @@ let modules: [Target] = [
 ].flatMap { $0 }
 
 let martlet: [Target] = [
-    .target(
-        name: "Console", dependencies: ["Primitives", "HTTPServing", "EdgeSupport"], path: "Sources/Edges/Console",
-        resources: [.embedInCode("Page"), .embedInCode("Module")], swiftSettings: settings),
+    .target(name: "CEmbeddedFiles", path: "Sources/Edges/CEmbeddedFiles"),
     .target(
         name: "Simulation",
         dependencies: [

@@ -3,15 +3,16 @@ import asyncio
 import contextlib
 import re
 import subprocess
+import time
 
 import pytest
 
 from conftest import running
 from support.chromium import chromium, open_room, wait_for_video
 from support.waiting import until_true
-from test_playback import H264, RECEIVED, change, make, show, start, video
+from test_playback import H264, RECEIVED, change, make, show, start
 from test_recording import (  # noqa: F401
-    checked_movie, ffmpeg, finished, gstreamer, joined, plays_before_it_is_whole, recording_server)
+    boxes, decodes_from_each_sync_point, ffmpeg, finished, gstreamer, movie_times, path_of, plays_before_it_is_whole, recording, recording_server)
 
 FROZEN_S = 10
 
@@ -94,6 +95,35 @@ def test_E13_a_disk_that_is_frozen_for_ten_seconds_costs_the_recording_a_gap_and
         gaps = re.search(r"(?m)^martlet_recording_gaps_total (\S+)", metrics)[1]
         print(f"figures: {frames} frames recorded, {gaps} gaps")
         assert int(gaps) == track["gapCount"]
+
+
+def checked_movie(server, found, file):
+    """A joined file, whole and in order for ffmpeg and GStreamer: (the movie's tracks as movie_times has them, frames of its first video)."""
+    path = path_of(server, found, file)
+    assert boxes(path) == ["ftyp", "moov", "mdat"] and path.stat().st_size == file["bytes"]
+    frames, _, errors = ffmpeg(path)
+    assert not errors, errors
+    tracks = movie_times(path)
+    for _, times in tracks:
+        assert all(a < b for a, b in zip(times, times[1:]))
+    video = next(times for kind, times in tracks if kind == "video")
+    read = gstreamer(path, "--pad", "video_0")
+    print(f"figures: {file['name']} {file['durationMilliseconds']} ms, tracks {[(kind, len(times), round(times[0], 3)) for kind, times in tracks]}, "
+          f"ffmpeg {frames} frames, GStreamer {read}")
+    # With several videos ffmpeg seeks by the sync points of one of them.
+    if [kind for kind, _ in tracks].count("video") == 1:
+        print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
+    assert read["buffers"] == len(video) and abs(read["start"] - video[0]) < 0.02
+    return tracks
+
+
+async def joined(server, sid):
+    deadline = time.monotonic() + 20
+    while (found := recording(server, sid))["state"] == "recording" or any(file["state"] == "pending" for file in found.get("joined", [])):
+        assert time.monotonic() < deadline, found
+        await asyncio.sleep(0.2)
+    assert all(file["state"] == "ready" for file in found["joined"]), found["joined"]
+    return found
 
 
 def test_tracks_of_a_participant_or_of_a_room_become_one_file_in_which_they_are_together(recording_server):

@@ -110,7 +110,8 @@ def test_4_5_every_button_is_readable_in_every_state(development_server, scheme)
                     await page.evaluate("document.querySelectorAll('.code').forEach((one, index) => index && one.remove())")
                 await measure(page, place, found)
             assert not page.problems
-        assert len(found) > 150, "few buttons were found"
+        # 780 as a rule; what a list that was drawn anew took away is not missed in silence.
+        assert len(found) > 700, f"only {len(found)} looks were found"
         bad = sorted({one for one in found if one[0] < one[1]})
         least = {kind: min(one for one in found if one[1] == kind) for kind in (TEXT, RING)}
         print(f"figures: {scheme}: {len(found)} looks, {len(bad)} too weak {bad[:12]}, least of text {least[TEXT]}, of rings {least[RING]}")

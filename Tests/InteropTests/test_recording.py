@@ -246,35 +246,6 @@ def movie_times(path):
     return [(kinds[str(track)], [int(line[2]) * unit for line in lines if int(line[0]) == track]) for track, unit in sorted(units.items())]
 
 
-def checked_movie(server, found, file):
-    """A joined file, whole and in order for ffmpeg and GStreamer: (the movie's tracks as movie_times has them, frames of its first video)."""
-    path = path_of(server, found, file)
-    assert boxes(path) == ["ftyp", "moov", "mdat"] and path.stat().st_size == file["bytes"]
-    frames, _, errors = ffmpeg(path)
-    assert not errors, errors
-    tracks = movie_times(path)
-    for _, times in tracks:
-        assert all(a < b for a, b in zip(times, times[1:]))
-    video = next(times for kind, times in tracks if kind == "video")
-    read = gstreamer(path, "--pad", "video_0")
-    print(f"figures: {file['name']} {file['durationMilliseconds']} ms, tracks {[(kind, len(times), round(times[0], 3)) for kind, times in tracks]}, "
-          f"ffmpeg {frames} frames, GStreamer {read}")
-    # With several videos ffmpeg seeks by the sync points of one of them.
-    if [kind for kind, _ in tracks].count("video") == 1:
-        print(f"figures: decodes from each of {decodes_from_each_sync_point(path)} sync points")
-    assert read["buffers"] == len(video) and abs(read["start"] - video[0]) < 0.02
-    return tracks
-
-
-async def joined(server, sid):
-    deadline = time.monotonic() + 20
-    while (found := recording(server, sid))["state"] == "recording" or any(file["state"] == "pending" for file in found.get("joined", [])):
-        assert time.monotonic() < deadline, found
-        await asyncio.sleep(0.2)
-    assert all(file["state"] == "ready" for file in found["joined"]), found["joined"]
-    return found
-
-
 def packets(path):
     """(video packets, seconds) of a file, read but not decoded: the bench's frames are no pictures."""
     done = subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", str(path), "-c", "copy", "-f", "null", "-"],

@@ -5,15 +5,6 @@ import Testing
 @Suite("What is said to a storage")
 struct ObjectStorageTests {
     @Test(
-        "Base64 as RFC 4648 has it",
-        arguments: [
-            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy"),
-        ])
-    func base64(plain: String, encoded: String) {
-        #expect(ObjectStore.base64(Array(plain.utf8)) == encoded)
-    }
-
-    @Test(
         "An element of an answer is found, and nothing where it is not",
         arguments: [
             ("<A><UploadId>x-1</UploadId></A>", "x-1"), ("<UploadId></UploadId>", ""), ("<UploadId>x", nil), ("", nil),

@@ -1,3 +1,4 @@
+internal import CEmbeddedFiles
 public import EdgeSupport
 public import HTTPServing
 public import Player
@@ -166,10 +167,12 @@ public struct ControlAPIEdge: Sendable {
     /// Adds all routes.
     public func register(on router: inout Router) {
         add(operations, to: &router)
-        router.on(.get, "/openapi.json") { _ in
+        let description = embedded_api_description()
+        let content = Array(UnsafeBufferPointer(start: description.bytes, count: Int(description.byte_count)))
+        router.on(.get, String(cString: description.path)) { _ in
             HTTPResponse(
                 status: 200, headers: ["Content-Type": JSONCoding.contentType, "Cache-Control": "no-cache"],
-                body: PackageResources.openapi_json)
+                body: content)
         }
     }
 }

@@ -1,6 +1,7 @@
 public import AccessTokens
 import Cryptography
 import Foundation
+import Primitives
 import Rooms
 
 /// Which ICE servers a client is told of, and with which credentials.
@@ -81,7 +82,7 @@ public struct ICEServers: Sendable {
     /// Tells participants apart, for a TURN server's quotas and logs, without telling it who they are.
     private static func mark(_ claims: AccessClaims) -> String {
         let digest = Digest.sha256(Array("\(claims.apiKey)\n\(claims.identity ?? "")".utf8))
-        return digest.prefix(8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return digest.prefix(8).hexadecimal
     }
 }
 

@@ -11,6 +11,13 @@ public enum Digest {
         return digest
     }
 
+    /// MD5 (RFC 1321), 16 bytes, of which storages make entity tags: it proves nothing against an attacker. nil where OpenSSL may not have it (FIPS).
+    public static func md5(_ message: [UInt8]) -> [UInt8]? {
+        var digest = [UInt8](repeating: 0, count: 16)
+        var length: UInt32 = 0
+        return EVP_Digest(message, message.count, &digest, &length, EVP_md5(), nil) == 1 ? digest : nil
+    }
+
     /// HMAC-SHA1 (RFC 2104); 20 bytes. STUN and TURN credentials need it (RFC 8489 section 14.5).
     public static func hmacSHA1(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
         hmac(EVP_sha1(), length: 20, key: key, message)

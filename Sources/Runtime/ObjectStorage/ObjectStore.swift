@@ -1,4 +1,5 @@
 import Cryptography
+import Foundation
 import HTTPClient
 import Primitives
 
@@ -69,7 +70,7 @@ public struct ObjectStore: Sendable {
     ) throws(Failure) -> Answer {
         let path = "/" + Self.encoded(configuration.bucket) + "/" + Self.encoded(key)
         var call = HTTPCall(method, configuration.endpoint + path + (query.isEmpty ? "" : "?" + query))
-        call.headers = ["x-amz-content-sha256: \(Self.hexadecimal(Digest.sha256(body ?? [])))"] + headers
+        call.headers = ["x-amz-content-sha256: \(Digest.sha256(body ?? []).hexadecimal)"] + headers
         // libcurl would call a body a form.
         if body != nil { call.headers.append("Content-Type: \(Self.mediaType(of: key))") }
         call.body = body
@@ -114,58 +115,18 @@ public struct ObjectStore: Sendable {
 
     // MARK: - Text
 
-    /// What stands in a path as it is (RFC 3986 section 2.3); S3 wants everything else encoded, in capitals.
+    /// What stands in a path as it is (RFC 3986 section 2.3); S3 wants everything else encoded.
+    private static let inPath = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+
     private static func encoded(_ text: String) -> String {
-        var out = ""
-        for byte in text.utf8 {
-            if isPlain(byte)
-                || [UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/")]
-                    .contains(byte)
-            {
-                out.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                out += "%" + hexadecimal([byte]).uppercased()
-            }
-        }
-        return out
+        // Only text that is no Unicode could not be encoded.
+        text.addingPercentEncoding(withAllowedCharacters: inPath) ?? ""
     }
 
     private static func isPlain(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
     }
 
-    static func hexadecimal(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".unicodeScalars)
-        var text = ""
-        for byte in bytes {
-            text.unicodeScalars.append(digits[Int(byte >> 4)])
-            text.unicodeScalars.append(digits[Int(byte & 15)])
-        }
-        return text
-    }
-
-    /// RFC 4648 section 4.
-    static func base64(_ bytes: [UInt8]) -> String {
-        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".unicodeScalars)
-        var text = ""
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let value = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-            for place in 0..<4 {
-                let digit: Unicode.Scalar =
-                    place <= group.count ? digits[Int(value >> UInt32(18 - 6 * place) & 63)] : "="
-                text.unicodeScalars.append(digit)
-            }
-        }
-        return text
-    }
-}
-
-extension Sequence<UInt8> where Self: RandomAccessCollection, Index == Int {
-    /// Where `part` stands first.
-    fileprivate func firstRange(of part: [UInt8]) -> Range<Int>? {
-        guard count >= part.count else { return nil }
-        return (startIndex...(endIndex - part.count)).first { self[$0..<($0 + part.count)].elementsEqual(part) }
-            .map { $0..<($0 + part.count) }
-    }
+    static func base64(_ bytes: [UInt8]) -> String { Data(bytes).base64EncodedString() }
 }

@@ -1,4 +1,5 @@
 import Cryptography
+import Primitives
 
 /// One file on its way into a bucket: as a whole, or, where it is long, in parts that outlast a restart. It is there when the storage says that it has the same
 /// length and the same checksum, not before.
@@ -75,7 +76,7 @@ public struct ObjectUpload: Sendable {
         _ = try store.request(
             "PUT", key, headers: ["x-amz-checksum-sha256: \(ObjectStore.base64(sha256))"], body: bytes,
             isStopped: isStopped)
-        try prove(sha256: ObjectStore.base64(sha256), tag: MD5.digest(of: bytes).map { ObjectStore.hexadecimal($0) })
+        try prove(sha256: ObjectStore.base64(sha256), tag: Digest.md5(bytes).map(\.hexadecimal))
     }
 
     // MARK: - In parts
@@ -95,7 +96,7 @@ public struct ObjectUpload: Sendable {
             guard let tag = answer.headers["etag"], tag.utf8.count <= 256, !tag.contains("<"), !tag.contains("&") else {
                 throw ObjectStore.Failure(words: "the storage gave a part no entity tag")
             }
-            progress.parts.append(Progress.Part(tag: tag, sha256: sha256, md5: MD5.digest(of: bytes) ?? []))
+            progress.parts.append(Progress.Part(tag: tag, sha256: sha256, md5: Digest.md5(bytes) ?? []))
             keep(progress)
         }
         try complete(progress)
@@ -126,7 +127,7 @@ public struct ObjectUpload: Sendable {
         }
         let count = progress.parts.count
         let sha256 = ObjectStore.base64(Digest.sha256(progress.parts.flatMap(\.sha256)))
-        let tag = MD5.digest(of: progress.parts.flatMap(\.md5)).map { "\(ObjectStore.hexadecimal($0))-\(count)" }
+        let tag = Digest.md5(progress.parts.flatMap(\.md5)).map { "\($0.hexadecimal)-\(count)" }
         try prove(sha256: "\(sha256)-\(count)", tag: tag)
     }
 
@@ -155,7 +156,7 @@ extension ObjectUpload.Progress {
     public var text: String {
         var lines = ["\(upload) \(partLength)"]
         for part in parts {
-            lines.append("\(part.tag) \(ObjectStore.hexadecimal(part.sha256)) \(ObjectStore.hexadecimal(part.md5))")
+            lines.append("\(part.tag) \(part.sha256.hexadecimal) \(part.md5.hexadecimal)")
         }
         return lines.joined(separator: "\n") + "\n"
     }

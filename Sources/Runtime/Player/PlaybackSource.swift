@@ -62,18 +62,11 @@ struct OpenedTracks: Sendable {
             if let size = item.track.format.size { (format.width, format.height) = (size.width, size.height) }
             switch item.track.format {
             case .h264(_, let sets, _, _):
-                if let set = sets.first, set.count >= 4 { format.profileLevelID = Self.hexadecimal(set[1...3]) }
+                if let set = sets.first, set.count >= 4 { format.profileLevelID = set[1...3].hexadecimal }
             case .vp9(let profile, _), .av1(let profile, _, _): format.profile = Int(profile)
             default: break
             }
             return format
         }
-    }
-
-    private static func hexadecimal(_ bytes: ArraySlice<UInt8>) -> String {
-        bytes.map { byte in
-            let text = String(byte, radix: 16)
-            return text.count == 1 ? "0\(text)" : text
-        }.joined()
     }
 }

@@ -2,16 +2,13 @@ import Glibc
 import MP4
 import NetworkIO
 import Primitives
-import Synchronization
 
 /// The thread that works on finished files, one at a time and behind everything else: it moves their tables to the front, or joins those that belong together. It
 /// waits while the recorder lags.
 final class FileFinisher: Sendable {
-    private let wake: WakeSignal
-    private let orders: Mailbox<String>
+    private let queue: WorkQueue
     private let books: RecordingBooks
     private let uploader: Uploader?
-    private let isStopping = Mutex(false)
     /// The recorder is behind when packets waited so long: its disk is busy.
     private static let longestLag = TimeInterval.milliseconds(500)
     /// In microseconds.
@@ -19,42 +16,27 @@ final class FileFinisher: Sendable {
 
     /// `uploader`: who is told of what is done.
     init(_ books: RecordingBooks, uploader: Uploader? = nil) throws(SystemError) {
-        self.uploader = uploader
-        wake = try WakeSignal()
-        orders = Mailbox(wake: wake)
+        queue = try WorkQueue()
         self.books = books
+        self.uploader = uploader
     }
 
     /// A file of a recording is finished, or its parts are.
-    func post(_ recording: String) { _ = orders.post(recording) }
+    func post(_ recording: String) { queue.post(recording) }
 
-    /// What is not done stays pending until the next start.
-    func stop() {
-        isStopping.withLock { $0 = true }
-        wake.signal()
-    }
-
-    private var mustStop: Bool { isStopping.withLock { $0 } }
+    func stop() { queue.stop() }
 
     /// Runs until it is to stop.
     func run() {
-        Scheduling.idleCurrentThread()
-        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("the thread that finishes files cannot wait for what it is told")
-        }
-        while !mustStop {
-            let now = MonotonicClock.now()
-            let ready = poller.wait(until: now + .seconds(60), now: now)
-            if poller.isReady(wake.descriptor, of: ready) { wake.clear() }
+        queue.run {
             workOff()
+            return nil
         }
     }
 
     /// Does what was posted.
     func workOff() {
-        var taken: [String] = []
-        orders.drain(into: &taken)
-        for recording in taken where !mustStop {
+        for recording in queue.takePosted() where !queue.mustStop {
             guard let summary = books[recording] else { continue }
             index(summary)
             join(summary)
@@ -92,8 +74,8 @@ final class FileFinisher: Sendable {
                     return .some(.diskFull)
                 }
                 // An ended process waits no longer than that.
-                while books.lag > Self.longestLag, !mustStop { usleep(Self.pause) }
-                if mustStop {
+                while books.lag > Self.longestLag, !queue.mustStop { usleep(Self.pause) }
+                if queue.mustStop {
                     FrontIndexPass.abandon(path)
                     return nil
                 }

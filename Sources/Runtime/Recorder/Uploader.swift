@@ -16,10 +16,8 @@ final class Uploader: Sendable {
 
     private let store: ObjectStore
     private let partLength: Int?
-    private let wake: WakeSignal
-    private let orders: Mailbox<String>
+    private let queue: WorkQueue
     private let books: RecordingBooks
-    private let isStopping = Mutex(false)
     /// The upload in parts that failed last, how many parts it had then, and how often that has been so.
     private let stuck = Mutex((path: "", parts: 0, tries: 0))
     /// Some storages that have forgotten an upload say that they fail, not that there is none.
@@ -27,53 +25,37 @@ final class Uploader: Sendable {
 
     /// `partLength`: for tests.
     init(_ books: RecordingBooks, _ store: ObjectStore, partLength: Int? = nil) throws(SystemError) {
-        wake = try WakeSignal()
-        orders = Mailbox(wake: wake)
+        queue = try WorkQueue()
         self.books = books
         self.store = store
         self.partLength = partLength
     }
 
     /// Something of a recording is settled.
-    func post(_ recording: String) { _ = orders.post(recording) }
+    func post(_ recording: String) { queue.post(recording) }
 
-    /// What is not done is done after the next start.
-    func stop() {
-        isStopping.withLock { $0 = true }
-        wake.signal()
-    }
-
-    private var mustStop: Bool { isStopping.withLock { $0 } }
+    func stop() { queue.stop() }
 
     /// Runs until it is to stop.
     func run() {
-        Scheduling.idleCurrentThread()
-        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("the thread that uploads files cannot wait for what it is told")
-        }
         var waiting: [String] = []
-        var taken: [String] = []
         var pause = Self.firstPause
         var next = MonotonicTime.zero
-        while !mustStop {
-            let now = MonotonicClock.now()
-            let deadline = waiting.isEmpty ? now + .seconds(60) : max(next, now)
-            if poller.isReady(wake.descriptor, of: poller.wait(until: deadline, now: now)) { wake.clear() }
-            orders.drain(into: &taken)
-            for recording in taken where !waiting.contains(recording) { waiting.append(recording) }
-            taken.removeAll()
-            guard MonotonicClock.now() >= next else { continue }
+        queue.run {
+            for recording in queue.takePosted() where !waiting.contains(recording) { waiting.append(recording) }
+            guard MonotonicClock.now() >= next else { return next }
             // One failure holds up all: it is the storage or the line to it, as a rule. The next try begins with another recording.
-            while !waiting.isEmpty, !mustStop {
+            while !waiting.isEmpty, !queue.mustStop {
                 let recording = waiting.removeFirst()
                 guard upload(recording) else {
                     waiting.append(recording)
                     next = MonotonicClock.now() + pause
                     pause = min(pause + pause, Self.longestPause)
-                    break
+                    return next
                 }
                 pause = Self.firstPause
             }
+            return nil
         }
     }
 
@@ -82,12 +64,12 @@ final class Uploader: Sendable {
         books.addUploads(recording) { store.key($0) }
         guard let summary = books[recording] else { return true }
         for upload in summary.uploads ?? [] where upload.state == .pending {
-            if mustStop { return false }
+            if queue.mustStop { return false }
             do throws(ObjectStore.Failure) {
                 let length = try carry(upload, of: summary)
                 books.uploaded(upload.name, of: summary, bytes: length)
             } catch {
-                guard !mustStop else { return false }
+                guard !queue.mustStop else { return false }
                 books.uploadFailed(upload.name, of: summary, error.words)
                 return false
             }
@@ -105,8 +87,8 @@ final class Uploader: Sendable {
             return ObjectUpload.Progress(text: String(decoding: state.read(Int(state.length), at: 0), as: UTF8.self))
         }
         let job = ObjectUpload(
-            store, key: upload.key, length: file.length, partLength: partLength, isStopped: { [self] in mustStop },
-            read: { file.read($1, at: $0) })
+            store, key: upload.key, length: file.length, partLength: partLength,
+            isStopped: { [self] in queue.mustStop }, read: { file.read($1, at: $0) })
         var parts = former?.count ?? 0
         do throws(ObjectStore.Failure) {
             try job.run(from: former) { progress in
@@ -114,7 +96,7 @@ final class Uploader: Sendable {
                 books.keep(progress?.text, at: state)
             }
         } catch {
-            if !mustStop, isStuck(state, at: parts) { books.keep(nil, at: state) }
+            if !queue.mustStop, isStuck(state, at: parts) { books.keep(nil, at: state) }
             throw error
         }
         return file.length

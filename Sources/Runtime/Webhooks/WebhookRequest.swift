@@ -1,6 +1,7 @@
 import AccessTokens
 import Cryptography
 import HTTPClient
+import Primitives
 
 import struct Foundation.Data
 
@@ -32,10 +33,8 @@ struct WebhookRequest: Sendable, Hashable {
             headers.append("Authorization: \(token)")
         }
         let signed = Array("\(second).".utf8) + body
-        let signature = Digest.hmacSHA256(key: Array(secret.utf8), signed).map { byte in
-            (byte < 16 ? "0" : "") + String(byte, radix: 16)
-        }
-        headers.append("Martlet-Signature: t=\(second),v1=\(signature.joined())")
+        let signature = Digest.hmacSHA256(key: Array(secret.utf8), signed)
+        headers.append("Martlet-Signature: t=\(second),v1=\(signature.hexadecimal)")
     }
 }
 

@@ -56,10 +56,11 @@ class Tone(MediaStreamTrack):
 
     def __init__(self, amplitude=8000):
         super().__init__()
-        self._samples, self.amplitude = 0, amplitude
+        self._samples, self._began, self.amplitude = 0, None, amplitude
 
     async def recv(self):
-        await asyncio.sleep(0.02)
+        self._began = self._began or time.monotonic()
+        await asyncio.sleep(max(0, self._began + self._samples / 48000 - time.monotonic()))
         t = (self._samples + numpy.arange(960)) / 48000
         syllables = 0.55 + 0.45 * numpy.sin(2 * numpy.pi * 4 * t)
         wave = (self.amplitude * syllables * numpy.sin(2 * numpy.pi * 440 * t)).astype(numpy.int16).reshape(1, -1)
@@ -76,6 +77,7 @@ class Tap:
         self.datagrams, self.bytes = Counter(), Counter()
         self.rtp = defaultdict(list)  # SSRC -> (arrival, extended sequence number, bytes of payload and header)
         self.rtcp = []
+        self.latest, self.beside = {}, []  # SSRC -> time of the latest RTP packet; that for each of `rtcp` when it came
         receive, on_rtp, on_rtcp = dtls.transport._recv, dtls._handle_rtp_data, dtls._handle_rtcp_data
 
         async def tapped_receive():
@@ -94,10 +96,12 @@ class Tap:
                 last = seen[-1][1]
                 sequence = last + (sequence - last + 0x8000) % 0x10000 - 0x8000
             seen.append((time.monotonic(), sequence, len(data)))
+            self.latest[ssrc] = int.from_bytes(data[4:8])
             await on_rtp(data, arrival_time_ms=arrival_time_ms)
 
         async def tapped_rtcp(data):
             self.rtcp.append(data)
+            self.beside.append(dict(self.latest))
             await on_rtcp(data)
 
         dtls.transport._recv, dtls._handle_rtp_data, dtls._handle_rtcp_data = tapped_receive, tapped_rtp, tapped_rtcp

@@ -80,11 +80,12 @@ public struct TraceModel: Encodable, Sendable {
         let joined = trace.joinedAt * 1_000_000
         let origin = trace.origin.flatMap { $0.receivedAt + longestWait >= trace.joinedAt ? $0 : nil }
         let received = origin.map { min($0.receivedAt * 1_000_000, joined - $0.verification.nanoseconds) }
-        let traceID = hex(trace.origin?.trace?.traceID ?? bytes(16, using: &random))
-        let root = hex(bytes(8, using: &random))
+        let traceID = (trace.origin?.trace?.traceID ?? bytes(16, using: &random)).hexadecimal
+        let root = bytes(8, using: &random).hexadecimal
         let last = joined + (trace.steps.values.max() ?? 0) * 1_000_000
         var span = Span(
-            traceId: traceID, spanId: root, parentSpanId: trace.origin?.trace.map { hex($0.spanID) }, name: "join",
+            traceId: traceID, spanId: root, parentSpanId: trace.origin?.trace.map { $0.spanID.hexadecimal },
+            name: "join",
             kind: 2, startTimeUnixNano: String(received ?? joined), endTimeUnixNano: String(last))
         span.attributes = [
             Attribute("martlet.room", trace.room), Attribute("martlet.profile", trace.profile.rawValue),
@@ -96,7 +97,8 @@ public struct TraceModel: Encodable, Sendable {
         func add(_ name: String, from start: Int64, to end: Int64) {
             spans.append(
                 Span(
-                    traceId: traceID, spanId: hex(bytes(8, using: &random)), parentSpanId: root, name: name, kind: 1,
+                    traceId: traceID, spanId: bytes(8, using: &random).hexadecimal, parentSpanId: root, name: name,
+                    kind: 1,
                     startTimeUnixNano: String(min(start, end)), endTimeUnixNano: String(end)))
         }
         if let origin, let received {
@@ -113,9 +115,5 @@ public struct TraceModel: Encodable, Sendable {
     private static func bytes(_ count: Int, using random: inout some RandomNumberGenerator) -> [UInt8] {
         // All zero would be no id.
         (0..<count).map { _ in UInt8.random(in: 1...255, using: &random) }
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

@@ -19,22 +19,8 @@ enum EgressFileName {
         guard var name = path.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init) else {
             return nil
         }
-        for (field, own) in fields { name = replace("{\(field)}", in: name, with: "{\(own)}") }
+        for (field, own) in fields { name.replace("{\(field)}", with: "{\(own)}") }
         if name.hasSuffix(".mp4") { name.removeLast(4) }
         return FileNameTemplate(name).map { _ in name }
-    }
-
-    private static func replace(_ part: String, in text: String, with other: String) -> String {
-        var found = "", rest = text[...]
-        while let first = rest.first {
-            if rest.hasPrefix(part) {
-                found += other
-                rest = rest.dropFirst(part.count)
-            } else {
-                found.append(first)
-                rest = rest.dropFirst()
-            }
-        }
-        return found
     }
 }
