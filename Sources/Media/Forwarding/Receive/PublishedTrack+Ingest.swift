@@ -12,13 +12,17 @@ extension PublishedTrack {
     ) -> IngestResult {
         let layer = layerStorage + index
         var flags: PacketRecord.Flags = header.marker ? .marker : []
-        let sequence = layer.pointee.number(
+        let outcome = layer.pointee.number(
             header.sequenceNumber, isRepaired: isRepaired, asksForRepair: state.pointee.asksForRepair, at: now,
             flags: &flags)
-        guard sequence >= 0 else { return .dropped(sequence == ReceiveLayer.duplicate ? .rtpDuplicate : .rtpTooOld) }
+        let sequence: Int64
+        switch outcome {
+        case .new(let number), .restarted(let number): sequence = number
+        case .duplicate: return .dropped(.rtpDuplicate)
+        case .tooOld: return .dropped(.rtpTooOld)
+        }
         if state.pointee.isMuted {
-            layer.pointee.needsDiscontinuity = true
-            layer.pointee.droppedUpTo = max(layer.pointee.droppedUpTo, sequence)
+            layer.pointee.dropMuted(sequence)
             return .dropped(.trackMuted)
         }
         guard header.payloadLength > 0 else { return gap(index, sequence, .rtpPaddingOnly) }
@@ -35,15 +39,13 @@ extension PublishedTrack {
                 sequence, codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
         else { return gap(index, sequence, .payloadMalformed) }
 
-        if layer.pointee.needsDiscontinuity, sequence == layer.pointee.sequences.highest {
+        if layer.pointee.consumeDiscontinuity(at: sequence), state.pointee.description.kind == .audio {
             // Video restarts with a keyframe, whose first packet another may overtake.
-            if state.pointee.description.kind == .audio { flags.insert(.discontinuity) }
-            layer.pointee.needsDiscontinuity = false
+            flags.insert(.discontinuity)
         }
         if extensions.voiceActivity { flags.insert(.voiceActivity) }
-        if codec == .red {
-            layer.pointee.carriesOpaqueRED = layer.pointee.carriesOpaqueRED || !isOpus(summary.primaryPayloadType)
-            if layer.pointee.carriesOpaqueRED { flags.insert(.opaque) }
+        if codec == .red, layer.pointee.isOpaqueRED(isOpus: isOpus(summary.primaryPayloadType)) {
+            flags.insert(.opaque)
         }
         if extensions.layersAllocation.length > 0 { noteAnnouncement(extensions, UnsafeRawBufferPointer(packet)) }
         let timestamp = layer.pointee.extend(header.timestamp)
@@ -53,7 +55,7 @@ extension PublishedTrack {
             audioLevel: extensions.audioLevel, format: format, extensions: extensions.forwarded, summary: summary)
         if isRepaired { record.flags.insert(.repaired) }
         packet[0] &= ~0x20  // Padding is not stored.
-        layer.pointee.history.insert(
+        layer.pointee.store(
             UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[..<payloadEnd]), record)
         guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(index), isGap: false)) else {
             return .dropped(.outboundFull)
@@ -86,31 +88,20 @@ extension PublishedTrack {
         _ record: PacketRecord, _ layer: UnsafeMutablePointer<ReceiveLayer>, _ index: Int, at now: MonotonicTime,
         events: inout [MediaEvent]
     ) {
-        layer.pointee.totals.bytes &+= UInt64(record.length)
-        layer.pointee.rates.packet(record, at: now)
-        if record.flags.contains(.repaired) {
-            layer.pointee.totals.repaired &+= 1
-        } else {
-            layer.pointee.totals.packets &+= 1
-            layer.pointee.lastMedia = now
-            layer.pointee.hasEnded = false
-            let clockRate = state.pointee.clockRates[Int(record.format)]
-            layer.pointee.counters.measureJitter(timestamp: record.timestamp, at: now, clockRate: clockRate)
-            if record.audioLevel != 255 {
-                state.pointee.levels.receive(
-                    level: record.audioLevel, timestamp: record.timestamp, clockRate: clockRate, at: now)
-            }
+        let clockRate = state.pointee.clockRates[Int(record.format)]
+        let hasOtherSize = layer.pointee.observe(record, clockRate: clockRate, at: now)
+        if record.audioLevel != 255, !record.flags.contains(.repaired) {
+            state.pointee.levels.receive(
+                level: record.audioLevel, timestamp: record.timestamp, clockRate: clockRate, at: now)
         }
         if !state.pointee.hasStarted || record.payloadType != state.pointee.payloadType || state.pointee.isSilent {
             noteChange(record, events: &events)
         }
-        layer.pointee.noteFrame(record, at: now)
-        layer.pointee.noteKeyframe(record)
-        if layer.pointee.noteDimensions(record.summary.dimensions, spatialLayers: record.summary.spatialLayers) {
+        if hasOtherSize {
             events.append(
                 .trackDimensions(
-                    state.pointee.description.id, layer: rank(ofLayer: index), width: layer.pointee.width,
-                    height: layer.pointee.height))
+                    state.pointee.description.id, layer: rank(ofLayer: index), width: layer.pointee.size.width,
+                    height: layer.pointee.size.height))
         }
     }
 

@@ -10,7 +10,7 @@ extension PublishedTrack {
         let measured = measuredLayers(at: now)
         for index in 0..<layerCount where measured & 1 << UInt8(index) != 0 {
             let layer = layerStorage + index
-            let frames = layer.pointee.framesPerSecond(at: now)
+            let frames = layer.pointee.frames.framesPerSecond(at: now)
             for temporal in 0..<LayerRates.temporalLayers
             where temporal == 0 || layer.pointee.rates.has(spatial: 0, temporal: temporal, at: now) {
                 offers.append(
@@ -19,8 +19,8 @@ extension PublishedTrack {
                         bitrate: layer.pointee.rates.bitrate(
                             spatial: 0, temporal: temporal, announced: announced.bitsPerSecond(stream: index, upTo: 0),
                             at: now),
-                        height: layer.pointee.height > 0
-                            ? layer.pointee.height : announced.height(stream: index, spatial: 0) ?? 0,
+                        height: layer.pointee.size.height > 0
+                            ? layer.pointee.size.height : announced.height(stream: index, spatial: 0) ?? 0,
                         framesPerSecond: frames * layer.pointee.rates.shareOfFrames(temporal: temporal, at: now)))
             }
         }
@@ -30,7 +30,7 @@ extension PublishedTrack {
         guard isActive(layer: 0, at: now) else { return }
         let rates = layerStorage[0].rates
         let announced = state.pointee.announced
-        let frames = layerStorage[0].framesPerSecond(at: now)
+        let frames = layerStorage[0].frames.framesPerSecond(at: now)
         let top = (0..<LayerRates.spatialLayers).last { rates.has(spatial: $0, temporal: 0, at: now) } ?? 0
         for spatial in 0...top {
             for temporal in 0..<LayerRates.temporalLayers
@@ -43,7 +43,7 @@ extension PublishedTrack {
                             announced: announced.bitsPerSecond(stream: 0, upTo: spatial), at: now),
                         // If not announced, spatial layers double in size (RFC 9628, AV1's modes of two and three).
                         height: announced.height(stream: 0, spatial: spatial)
-                            ?? layerStorage[0].height >> max(layerStorage[0].spatialLayers - 1 - spatial, 0),
+                            ?? layerStorage[0].size.height >> max(layerStorage[0].size.spatialLayers - 1 - spatial, 0),
                         framesPerSecond: frames * rates.shareOfFrames(temporal: temporal, at: now)))
             }
         }

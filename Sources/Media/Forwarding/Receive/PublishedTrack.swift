@@ -88,9 +88,7 @@ public final class PublishedTrack {
         guard muted else { return }
         state.pointee.levels.clear()
         for index in 0..<layerCount {
-            layerStorage[index].keyframes.cancel()
-            // Nothing can start with a keyframe whose successors were dropped.
-            layerStorage[index].lastKeyframe = nil
+            layerStorage[index].mute()
         }
     }
 }

@@ -74,8 +74,8 @@ extension PublishedTrack {
     }
 
     private func isSmaller(_ a: Int, than b: Int) -> Bool {
-        let areaA = layerStorage[a].width * layerStorage[a].height
-        let areaB = layerStorage[b].width * layerStorage[b].height
+        let areaA = layerStorage[a].size.width * layerStorage[a].size.height
+        let areaB = layerStorage[b].size.width * layerStorage[b].size.height
         if areaA != areaB, areaA > 0, areaB > 0 { return areaA < areaB }
         let hintA = layerStorage[a].ridHint ?? a, hintB = layerStorage[b].ridHint ?? b
         return hintA == hintB ? a < b : hintA < hintB
@@ -102,7 +102,7 @@ extension ReceiveLayer {
 
     /// The rank that the common names of layers imply.
     fileprivate var ridHint: Int? {
-        switch rid {
+        switch sources.rid {
         case "q", "l", "lo", "low", "0": 0
         case "h", "m", "mid", "medium", "1": 1
         case "f", "hi", "high", "2": 2

@@ -53,7 +53,7 @@ extension Uplink {
         // without RTX is unambiguous.
         guard isRTX else { return nil }
         let open = (0..<track.layerCount).filter {
-            track.layer($0).pointee.rtxSSRC == nil && track.layer($0).pointee.ssrc != nil
+            track.layer($0).pointee.sources.rtxSSRC == nil && track.layer($0).pointee.sources.ssrc != nil
         }
         return open.count == 1 ? open[0] : nil
     }
@@ -83,51 +83,28 @@ extension Uplink {
         let binding = StreamBinding(track: slot, layer: index, isRTX: isRTX)
         guard state.pointee.table[ssrc] != binding else { return binding }
         let layer = track.layer(index)
-        let old = isRTX ? layer.pointee.rtxSSRC ?? layer.pointee.formerRTX : layer.pointee.ssrc
-        if let old, old != ssrc, state.pointee.table[old] == binding {
+        if let old = layer.pointee.sources.replaced(isRTX: isRTX), old != ssrc, state.pointee.table[old] == binding {
             state.pointee.table.removeAll { key, _ in key == old }
             state.pointee.sourceChanges.append(SourceChange(ssrc: old, isReceived: false))
         }
         guard state.pointee.table.bind(ssrc, to: binding) else { return nil }
         state.pointee.sourceChanges.append(SourceChange(ssrc: ssrc, isReceived: true))
-        if isRTX {
-            layer.pointee.rtxSSRC = ssrc
-            layer.pointee.formerRTX = nil
-        } else {
-            layer.pointee.changeSource(to: ssrc)
-        }
+        layer.pointee.bind(ssrc, isRTX: isRTX)
         return binding
     }
 }
 
 extension PublishedTrack {
     func layerIndex(ofRID rid: ShortText) -> Int? {
-        for index in 0..<layerCount where layerStorage[index].ridText == rid { return index }
+        for index in 0..<layerCount where layerStorage[index].sources.ridText == rid { return index }
         return nil
     }
 
     /// Whether an SSRC identified only by its payload type may become the only layer's stream.
     fileprivate func isOpen(toRTX isRTX: Bool, at now: MonotonicTime) -> Bool {
-        if isRTX { return layerStorage[0].rtxSSRC == nil && layerStorage[0].ssrc != nil }
-        guard layerStorage[0].ssrc != nil, layerStorage[0].lastMedia != .zero else { return true }
+        if isRTX { return layerStorage[0].sources.rtxSSRC == nil && layerStorage[0].sources.ssrc != nil }
+        guard layerStorage[0].sources.ssrc != nil, layerStorage[0].lastMedia != .zero else { return true }
         // A sender that restarted its stream with another SSRC has stopped the old one.
         return now - layerStorage[0].lastMedia >= .seconds(1)
-    }
-}
-
-extension ReceiveLayer {
-    /// Makes `ssrc` the layer's source from now on.
-    mutating func changeSource(to ssrc: UInt32) {
-        let hadPackets = sequences.hasStarted
-        self.ssrc = ssrc
-        guard hadPackets else { return }
-        counters.restart(lost: 0)
-        counters = ReceptionCounters()
-        sequences.changeSource()
-        nacks.removeAll()
-        clock = nil
-        needsTimeline = true
-        formerRTX = rtxSSRC ?? formerRTX
-        rtxSSRC = nil
     }
 }

@@ -69,15 +69,12 @@ extension Uplink {
         for case let track? in tracks {
             for index in 0..<track.layerCount {
                 let layer = track.layer(index)
-                guard let ssrc = layer.pointee.ssrc, now >= layer.pointee.nextFeedback else { continue }
-                if now >= layer.pointee.nacks.nextDue {
+                guard let ssrc = layer.pointee.sources.ssrc, now >= layer.pointee.nextFeedback else { continue }
+                if now >= layer.pointee.reception.nextRequest {
                     guard capacity - writer.length >= Self.nackRoom else { return false }
                     writeMissing(&writer, ssrc, layer, at: now)
                 }
-                if layer.pointee.lostForGood {
-                    layer.pointee.lostForGood = false
-                    track.requestKeyframe(layer: index)
-                }
+                if layer.pointee.consumeLoss() { track.requestKeyframe(layer: index) }
             }
         }
         return true
@@ -94,11 +91,9 @@ extension Uplink {
     ) {
         withUnsafeTemporaryAllocation(of: UInt16.self, capacity: NackGenerator.capacity) { numbers in
             let roundTrip = state.pointee.roundTrip.smoothed ?? Self.assumedRoundTrip
-            let due = layer.pointee.nacks.consumeDue(at: now, roundTrip: roundTrip, into: numbers)
-            if due.gaveUp { layer.pointee.lostForGood = true }
-            layer.pointee.totals.nacks &+= UInt64(due.count)
-            guard due.count > 0, writer.beginNACK(senderSSRC: feedbackSSRC, mediaSSRC: ssrc) else { return }
-            for index in 0..<due.count where !writer.addMissing(numbers[index]) { return }
+            let count = layer.pointee.consumeMissing(at: now, roundTrip: roundTrip, into: numbers)
+            guard count > 0, writer.beginNACK(senderSSRC: feedbackSSRC, mediaSSRC: ssrc) else { return }
+            for index in 0..<count where !writer.addMissing(numbers[index]) { return }
         }
     }
 
@@ -107,7 +102,7 @@ extension Uplink {
         for case let track? in tracks where track.asksForKeyframes {
             for index in 0..<track.layerCount {
                 let layer = track.layer(index)
-                guard let ssrc = layer.pointee.ssrc, now >= layer.pointee.keyframes.nextDue else { continue }
+                guard let ssrc = layer.pointee.sources.ssrc, now >= layer.pointee.keyframes.nextDue else { continue }
                 if layer.pointee.keyframes.isInVain, !track.isActive(layer: index, at: now) {
                     layer.pointee.keyframes.giveUp()
                     continue
@@ -118,13 +113,11 @@ extension Uplink {
                     fits = trial.appendPictureLoss(senderSSRC: feedbackSSRC, mediaSSRC: ssrc)
                 } else {
                     fits = trial.appendFullIntraRequest(
-                        senderSSRC: feedbackSSRC, mediaSSRC: ssrc, sequenceNumber: layer.pointee.firCommand)
+                        senderSSRC: feedbackSSRC, mediaSSRC: ssrc, sequenceNumber: layer.pointee.keyframes.command)
                 }
                 guard fits else { return false }
-                guard layer.pointee.keyframes.consumeDue(at: now) else { continue }
+                guard layer.pointee.consumeKeyframeRequest(at: now) else { continue }
                 writer = trial
-                layer.pointee.firCommand &+= 1
-                layer.pointee.totals.keyframeRequests &+= 1
             }
         }
         return true
@@ -151,7 +144,9 @@ extension Uplink {
             isCapped = isCapped || track.description.maximumBitrate != nil
             // One video track without a maximum makes the sum meaningless: assume the maximum.
             sum += track.description.maximumBitrate?.bitsPerSecond ?? Int64(RateAdviser.most)
-            for index in 0..<track.layerCount { if let ssrc = track.layer(index).pointee.ssrc { ssrcs.append(ssrc) } }
+            for index in 0..<track.layerCount {
+                if let ssrc = track.layer(index).pointee.sources.ssrc { ssrcs.append(ssrc) }
+            }
         }
         guard isSupported, !ssrcs.isEmpty else {
             // A video or its maximum may follow.

@@ -60,7 +60,7 @@ extension Uplink {
         guard format != PublishedTrackState.noFormat, format & PublishedTrackState.rtxBit != 0,
             let number = RTX.originalSequenceNumber(header, in: UnsafeRawBufferPointer(packet).bytes)
         else { return .dropped(.rtxMalformed) }
-        guard let ssrc = layer.pointee.ssrc, layer.pointee.sequences.hasStarted else {
+        guard let ssrc = layer.pointee.sources.ssrc, layer.pointee.sequences.hasStarted else {
             return .dropped(.rtxUnknownStream)
         }
         let original = track.description.formats[Int(format & ~PublishedTrackState.rtxBit)].payloadType
@@ -74,7 +74,7 @@ extension Uplink {
         inner.payloadLength = length - header.payloadOffset
         inner.paddingLength = 0
         let bytes = UnsafeMutableRawBufferPointer(rebasing: packet[0..<length])
-        if let sample = layer.pointee.nackAnswered(number, at: now) { state.pointee.roundTrip.measured(sample) }
+        if let sample = layer.pointee.answered(number, at: now) { state.pointee.roundTrip.measured(sample) }
         return track.ingest(
             bytes, inner, extensions, layer: index, isRepaired: true, at: now, events: &state.pointee.events)
     }
@@ -88,26 +88,5 @@ extension Uplink {
             for index in 0..<track.layerCount { track.layer(index).pointee.interrupt() }
         }
         schedule.wake(at: .zero)
-    }
-}
-
-extension ReceiveLayer {
-    fileprivate mutating func interrupt() {
-        guard sequences.hasStarted else { return }
-        sequences.changeSource()
-        nacks.removeAll()
-        lostForGood = true
-    }
-
-    /// The time from requesting a packet to its retransmission, if it is unambiguous.
-    fileprivate mutating func nackAnswered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
-        let distance = Int64(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: sequences.highest)))
-        return nacks.remove(sequences.highest + distance, at: now)
-    }
-
-    /// When this layer has feedback to send.
-    var nextFeedback: MonotonicTime {
-        guard ssrc != nil else { return .distantFuture }
-        return lostForGood ? .zero : min(nacks.nextDue, keyframes.nextDue)
     }
 }

@@ -19,7 +19,7 @@ extension Uplink {
             guard writer.length + 8 + track.layerCount * ReportBlock.length + 60 <= capacity else { return false }
             for index in 0..<track.layerCount {
                 let layer = track.layer(index)
-                guard layer.pointee.hasNews, let ssrc = layer.pointee.ssrc else { continue }
+                guard layer.pointee.reception.hasNews, let ssrc = layer.pointee.sources.ssrc else { continue }
                 if blocks % 31 == 0, !writer.beginReceiverReport(ssrc: feedbackSSRC) { return false }
                 let block = layer.pointee.makeReportBlock(ssrc: ssrc, at: now)
                 state.pointee.reports.worstLoss = max(state.pointee.reports.worstLoss, Double(block.fractionLost) / 256)
@@ -90,11 +90,7 @@ extension Uplink {
     private func receive(_ report: SenderReport, at now: MonotonicTime) {
         guard let binding = state.pointee.table[report.ssrc], !binding.isRTX, let track = tracks[Int(binding.track)]
         else { return }
-        let layer = track.layer(Int(binding.layer))
-        guard layer.pointee.hasTimestamp else { return }
-        let newest = layer.pointee.newestTimestamp
-        let distance = Int64(Int32(bitPattern: report.rtpTimestamp &- UInt32(truncatingIfNeeded: newest)))
-        layer.pointee.clock = SenderClock(ntp: report.ntpTimestamp, timestamp: newest &+ distance, arrival: now)
+        track.layer(Int(binding.layer)).pointee.received(report, at: now)
     }
 
     /// The source stops (RFC 3550 section 6.6): silent at once instead of after the limit. The SSRC may return.
@@ -102,24 +98,7 @@ extension Uplink {
         guard let binding = state.pointee.table[ssrc], !binding.isRTX, let track = tracks[Int(binding.track)] else {
             return
         }
-        track.layer(Int(binding.layer)).pointee.hasEnded = true
+        track.layer(Int(binding.layer)).pointee.end()
         schedule.wake(at: track.silenceDeadline)
-    }
-}
-
-extension ReceiveLayer {
-    /// Whether packets came since the last report.
-    var hasNews: Bool { sequences.hasStarted && (counters.received != reportedPackets) }
-
-    mutating func makeReportBlock(ssrc: UInt32, at now: MonotonicTime) -> ReportBlock {
-        reportedPackets = counters.received
-        let expected = self.expected
-        let lost = counters.lost(expected: expected)
-        return ReportBlock(
-            ssrc: ssrc, fractionLost: counters.consumeFractionLost(expected: expected),
-            cumulativeLost: Int32(clamping: lost),
-            highestSequence: UInt32(truncatingIfNeeded: sequences.highest), jitter: counters.jitter,
-            lastSenderReport: clock?.middle ?? 0,
-            delaySinceLastSenderReport: clock.map { NTPTime.shortInterval(now - $0.arrival) } ?? 0)
     }
 }
