@@ -18,7 +18,7 @@ extension MediaEngine {
             return true
         }
         let transport = PeerTransport(description: description, context: transports, at: now)
-        let uplink = Uplink(peer: description.id, feedbackSSRC: description.feedbackSSRC, profile: description.profile)
+        let uplink = Uplink(feedbackSSRC: description.feedbackSSRC, profile: description.profile)
         let index = tables.addPeer(PeerState(description, room: room, transport: transport, uplink: uplink))
         // A player has no other side that could check for it.
         if description.profile != .player { addUfrag(description.localICE.ufrag, to: index) }

@@ -11,13 +11,13 @@ extension PublishedTrack {
         statistics.loudness = levels.currentLoudness
         for index in 0..<layerCount {
             statistics.layers.append(layerStatistics(index, at: now))
-            statistics.historyBytes += layerStorage[index].history.memoryBytes
+            statistics.historyBytes += layer(index).pointee.history.memoryBytes
         }
         return statistics
     }
 
     private func layerStatistics(_ index: Int, at now: MonotonicTime) -> LayerStatistics {
-        let layer = layerStorage + index
+        let layer = self.layer(index)
         var statistics = LayerStatistics()
         statistics.rid = layer.pointee.sources.rid
         statistics.ssrc = layer.pointee.sources.ssrc ?? 0
@@ -38,5 +38,15 @@ extension PublishedTrack {
         statistics.jitterMilliseconds = Double(layer.pointee.reception.jitter) * 1000 / max(clockRate, 1)
         statistics.isActive = isActive(layer: index, at: now)
         return statistics
+    }
+
+    /// Packets and keyframes requested, all layers together: for a worker's counters.
+    public var requestTotals: (nacks: UInt64, keyframeRequests: UInt64) {
+        var totals = (nacks: UInt64(0), keyframeRequests: UInt64(0))
+        for index in 0..<layerCount {
+            totals.nacks &+= layer(index).pointee.totals.nacks
+            totals.keyframeRequests &+= layer(index).pointee.totals.keyframeRequests
+        }
+        return totals
     }
 }
