@@ -136,7 +136,7 @@ struct ReceiveActivityTests {
         #expect(track.arrivals.map(\.sequence) == (0..<200).map { 0x10000 + $0 })
         #expect(harness.events == [.trackStarted(TrackID(2), .opus)])
         #expect(track.statistics(at: at(4000)).layers[0].jitterMilliseconds < 2)
-        #expect(track.layer(0).pointee.frameCount == 200)
+        #expect(track.layer(0).pointee.frames.count == 200)
         #expect(harness.sent.allSatisfy { _ in harness.nacked.isEmpty && harness.keyframeRequests.isEmpty })
     }
 

@@ -81,7 +81,7 @@ struct ReceiveCaptureTests {
         var seen = 0
         for index in 0..<video.layerCount where video.layer(index).pointee.totals.packets > 0 {
             seen += 1
-            let width = video.layer(index).pointee.width, height = video.layer(index).pointee.height
+            let width = video.layer(index).pointee.size.width, height = video.layer(index).pointee.size.height
             #expect(width >= 160 && height >= 90, "\(name) layer \(index): \(width) x \(height)")
             let hasKeyframe = video.layer(index).pointee.lastKeyframe != nil
             #expect(hasKeyframe, "\(name) layer \(index)")
@@ -93,7 +93,7 @@ struct ReceiveCaptureTests {
         // Ranks follow size.
         let sizes = (0..<layers).map { rank -> Int in
             let layer = video.layer(video.layer(ofRank: rank))
-            return layer.pointee.width * layer.pointee.height
+            return layer.pointee.size.width * layer.pointee.size.height
         }
         if layers == video.layerCount { #expect(sizes == sizes.sorted()) }
     }

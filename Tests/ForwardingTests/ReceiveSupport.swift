@@ -72,7 +72,7 @@ final class UplinkHarness {
     var lastTrack: PublishedTrack?
 
     init(profile: PeerProfile = .full) {
-        uplink = Uplink(peer: PeerID(1), feedbackSSRC: Self.own, profile: profile)
+        uplink = Uplink(feedbackSSRC: Self.own, profile: profile)
     }
 
     deinit {

@@ -50,7 +50,7 @@ final class SendHarness {
     var padded = 0
 
     init(_ track: TrackDescription, _ subscription: SubscriptionDescription, seed: UInt64 = 3) {
-        uplink = Uplink(peer: track.peer, feedbackSSRC: 1, profile: .full)
+        uplink = Uplink(feedbackSSRC: 1, profile: .full)
         self.track = uplink.addTrack(track, at: .zero)!
         var random = RandomSource(seed: seed)
         holder = .allocate(capacity: 1)

@@ -12,8 +12,7 @@ extension MediaEngine {
         _ datagram: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: MonotonicTime,
         into batch: inout OutboundBatch
     ) {
-        clock = now
-        abandonOpenTurn()
+        begin(at: now)
         counters.packetsReceived &+= 1
         counters.bytesReceived &+= UInt64(datagram.count)
         guard
@@ -45,8 +44,7 @@ extension MediaEngine {
         guard datagram.count >= 2, datagram[0] & 0xc0 == 0x80 else {
             return receive(datagram, from: source, at: now, into: &batch)
         }
-        clock = now
-        abandonOpenTurn()
+        begin(at: now)
         counters.packetsReceived &+= 1
         counters.bytesReceived &+= UInt64(datagram.count)
         counters.drops.count(.receivedLate)
@@ -111,12 +109,39 @@ extension MediaEngine {
         if let track { markDirty(track.tag) }
     }
 
-    /// Records whether the track's last packet leaves a frame incomplete that at least two subscribers get.
-    @inline(__always) private func noteOpen(_ track: Int, _ isAmid: Bool) {
-        let state = tables.tracks[track]
-        let isOpen = isAmid && state.pointee.isVideo && tables.isShared(track)
-        if isOpen != state.pointee.isOpen { turn.setOpen(track, isOpen, in: tables) }
+    // MARK: - What the server plays
+
+    // Clear packets of a peer without a transport, which go the way of every published track from step 4 on.
+
+    /// Processes one packet of a peer with the profile `player`, in place. What comes for an unknown peer, which may have been removed meanwhile, is dropped
+    /// and counted.
+    public func receivePlayed(
+        _ packet: UnsafeMutableRawBufferPointer, isRTCP: Bool, of id: PeerID, at now: MonotonicTime
+    ) {
+        begin(at: now)
+        guard let index = tables.peerIndex[id.rawValue], tables.peers[index].pointee.profile == .player else {
+            return counters.drops.count(.rtpUnknownStream)
+        }
+        tables.peers[index].pointee.packetsReceived &+= 1
+        tables.peers[index].pointee.bytesReceived &+= UInt64(packet.count)
+        if isRTCP {
+            receiveRTCP(packet, packet.count, of: index, at: now)
+        } else {
+            receiveRTP(packet, packet.count, of: index, at: now)
+        }
     }
+
+    /// Lets a player's uplink notice silence; its feedback goes nowhere, because a file is asked for nothing.
+    func advancePlayer(_ index: Int, at now: MonotonicTime) {
+        let uplink = tables.peers[index].pointee.uplink
+        withUnsafeTemporaryAllocation(byteCount: Self.unsentReport, alignment: 8) { buffer in
+            while uplink.nextDeadline <= now, uplink.advance(to: now, feedback: buffer) > 0 {}
+        }
+        if uplink.hasEvents { receive(uplink.takeEvents(), at: now) }
+    }
+
+    /// As much as any report that is sent.
+    private static let unsentReport = 1_200
 
     // MARK: - Prefetching
 

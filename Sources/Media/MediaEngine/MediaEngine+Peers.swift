@@ -1,9 +1,10 @@
 import Forwarding
 import MediaControl
 import PeerTransport
-import Primitives
+public import Primitives
 
-// Peers: how they are added, how their addresses and user name fragments are managed, how they are removed.
+// Peers: how they are added, how their addresses and user name fragments are managed, how they are removed; and their TCP connections (ICE-TCP): to the
+// engine each is an address, which can end, and whose reader can be slow.
 
 extension MediaEngine {
     func addPeer(_ description: PeerDescription, at now: MonotonicTime) -> Bool {
@@ -13,11 +14,11 @@ extension MediaEngine {
         }
         guard tables.peers.count < configuration.maximumPeers else {
             // The event informs whoever waits for the connection that it will not be established.
-            events.append(.peerEnded(description.id, .overloaded))
+            emit(.peerEnded(description.id, .overloaded))
             return true
         }
         let transport = PeerTransport(description: description, context: transports, at: now)
-        let uplink = Uplink(peer: description.id, feedbackSSRC: description.feedbackSSRC, profile: description.profile)
+        let uplink = Uplink(feedbackSSRC: description.feedbackSSRC, profile: description.profile)
         let index = tables.addPeer(PeerState(description, room: room, transport: transport, uplink: uplink))
         // A player has no other side that could check for it.
         if description.profile != .player { addUfrag(description.localICE.ufrag, to: index) }
@@ -68,24 +69,24 @@ extension MediaEngine {
             case .addressValidated(let address):
                 whereabouts.claim(address, for: index)
                 if !peer.pointee.addresses.contains(address) { peer.pointee.addresses.append(address) }
-                if !peer.pointee.transport.isConnected { events.append(.peerChecked(peer.pointee.id)) }
+                if !peer.pointee.transport.isConnected { emit(.peerChecked(peer.pointee.id)) }
             case .addressConsented(let address): take(address, for: index, at: now)
             case .addressReleased(let address):
                 whereabouts.release(address, of: index)
                 peer.pointee.addresses.removeAll { $0 == address }
             case .connected:
-                events.append(.peerConnected(peer.pointee.id))
+                emit(.peerConnected(peer.pointee.id))
             case .sendingAllowed: startSubscriptions(of: index, at: now)
             case .sendingForbidden: stopSubscriptions(of: index)
             case .moved:
-                events.append(.peerMoved(peer.pointee.id))
+                emit(.peerMoved(peer.pointee.id))
                 peer.pointee.downlink?.pointee.pathChanged(at: now)
-            case .dataChannelOpened(let terms): events.append(.dataChannelOpened(peer.pointee.id, terms))
+            case .dataChannelOpened(let terms): emit(.dataChannelOpened(peer.pointee.id, terms))
             case .dataChannelClosed(let label, let reason):
-                events.append(.dataChannelClosed(peer.pointee.id, label: label, reason))
+                emit(.dataChannelClosed(peer.pointee.id, label: label, reason))
             case .dataReceived(let label, let payload):
                 counters.data.received &+= 1
-                events.append(.dataReceived(peer.pointee.id, label: label, payload))
+                emit(.dataReceived(peer.pointee.id, label: label, payload))
             case .ufragReleased(let ufrag): removeUfrag(ufrag, of: index)
             case .ended(let reason):
                 removePeer(index, reason: reason)
@@ -119,7 +120,7 @@ extension MediaEngine {
         for ufrag in peer.pointee.ufrags { whereabouts.remove(ufrag: ufrag.key) }
         deadlines.remove(.peer(index))
         tables.removePeer(index)
-        events.append(.peerEnded(id, reason))
+        emit(.peerEnded(id, reason))
     }
 
     // MARK: - User name fragments
@@ -134,5 +135,59 @@ extension MediaEngine {
             whereabouts.remove(ufrag: entry.key)
         }
         tables.peers[index].pointee.ufrags.removeAll { $0.text == text }
+    }
+
+    // MARK: - TCP connections
+
+    /// The worker for which the first packet of a connection is, by the user name fragment of a check; nil if it is none.
+    public static func worker(ofCheck packet: UnsafeRawBufferPointer) -> Int? {
+        guard let ufrag = TransportPeek.localUfrag(of: packet.bytes) else { return nil }
+        return WorkerMark.worker(of: UnsafeRawBufferPointer(rebasing: packet[ufrag]))
+    }
+
+    /// The connection at `address` has ended: nothing more can be sent there. Its peer stays until ICE gives it up, and may come back on another one.
+    public func connectionEnded(_ address: SocketAddress, at now: MonotonicTime) {
+        begin(at: now)
+        for index in whereabouts.end(address) where tables.peers.contains(index) {
+            tables.peers[index].pointee.addresses.removeAll { $0 == address }
+            tables.peers[index].pointee.transport.release(address)
+            handleTransportEvents(of: index, at: now)
+            resumeVideo(of: index, at: now)
+        }
+    }
+
+    /// The reader of the connection at `address` is slow: its peer gets no video until `resumeVideo`, and then begins with a keyframe.
+    public func holdVideo(to address: SocketAddress, at now: MonotonicTime) {
+        begin(at: now)
+        guard let index = whereabouts.owner(of: address), let downlink = tables.peers[index].pointee.downlink,
+            tables.peers[index].pointee.media.pointee.destination == address, downlink.pointee.hold(at: now)
+        else { return }
+        for state in tables.subscriptions(ofPeer: index) where state.pointee.subscription.kind == .video {
+            state.pointee.isReady = false
+            guard state.pointee.track >= 0 else { continue }
+            state.pointee.subscription.stop(tables.tracks[state.pointee.track].pointee.track)
+        }
+        touch(index)
+    }
+
+    /// The reader has caught up.
+    public func resumeVideo(to address: SocketAddress, at now: MonotonicTime) {
+        begin(at: now)
+        if let index = whereabouts.owner(of: address) { resumeVideo(of: index, at: now) }
+    }
+
+    private func resumeVideo(of index: Int, at now: MonotonicTime) {
+        guard let downlink = tables.peers[index].pointee.downlink, downlink.pointee.way.release() else { return }
+        if tables.peers[index].pointee.transport.mayReceive { startSubscriptions(of: index, at: now) }
+        touch(index)
+    }
+
+    /// A peer's media may take another way now: another transport, and a connection that is not the slow one.
+    func noteRoute(of index: Int, at now: MonotonicTime) {
+        let peer = tables.peers[index]
+        guard let downlink = peer.pointee.downlink, let destination = peer.pointee.media.pointee.destination,
+            downlink.pointee.follow(destination)
+        else { return }
+        resumeVideo(of: index, at: now)
     }
 }

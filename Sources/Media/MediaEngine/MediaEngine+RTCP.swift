@@ -135,7 +135,7 @@ extension MediaEngine {
             for number in entry {
                 switch state.pointee.subscription.requestRepeat(number, roundTrip: roundTrip, at: now) {
                 case .send(let sequence):
-                    turn.addRepeat(of: sequence, to: index)
+                    addRepeat(of: sequence, to: index)
                 case .dropped(let reason): counters.drops.count(reason)
                 case .notYetHere: break
                 }

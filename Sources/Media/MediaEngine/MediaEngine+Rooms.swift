@@ -47,7 +47,7 @@ extension MediaEngine {
     func leaveRoom(_ track: Int) {
         let state = tables.tracks[track]
         let room = tables.peers[state.pointee.peer].pointee.room
-        releasePlace(of: track)
+        tables.releasePlace(of: track)
         state.pointee.isWithheld = false
         tables.rooms[room].pointee.speakers.remove(state.pointee.id)
         collectSpeakerEvents(of: room)
@@ -76,7 +76,7 @@ extension MediaEngine {
         guard speakers.hasEvents else { return }
         for event in speakers.takeEvents() {
             if case .dominantSpeakerChanged(_, let track) = event { dominantChanged(in: room, to: track, at: clock) }
-            events.append(event)
+            emit(event)
         }
     }
 

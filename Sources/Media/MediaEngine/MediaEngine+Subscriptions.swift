@@ -94,7 +94,7 @@ extension MediaEngine {
         let state = tables.subscriptions[index]
         state.pointee.subscription.awaitBound()
         guard state.pointee.subscription.isAwaitingBound else { return }
-        turn.awaitDecision(of: state.pointee.peer)
+        awaitDecision(of: state.pointee.peer)
     }
 
     /// Requests the keyframe that a subscription needs to start; nothing for audio, nor before packets may be sent to the subscriber.
@@ -164,7 +164,7 @@ extension MediaEngine {
             if change.changesDemand { demandChanged(by: change.subscription, at: now) }
             if let isHeld = change.isHeld {
                 let id = tables.subscriptions[change.subscription].pointee.subscription.id
-                events.append(.subscriptionHeld(id, isHeld))
+                emit(.subscriptionHeld(id, isHeld))
             }
             if change.needsStart { requestStart(change.subscription, at: now) }
         }
@@ -184,7 +184,7 @@ extension MediaEngine {
         let state = tables.subscriptions[index]
         let wasPinned = state.pointee.isPinned
         state.pointee.allocation.setDisplay(display)
-        if wasPinned != display.isPinned { pinChanged(state, to: display.isPinned) }
+        if wasPinned != display.isPinned { tables.pinChanged(state, to: display.isPinned) }
         scheduleAllocation(of: state.pointee.peer, at: now)
         demandChanged(by: index, at: now)
         return true

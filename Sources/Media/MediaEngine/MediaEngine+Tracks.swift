@@ -3,6 +3,9 @@ import MediaControl
 import PeerTransport
 import Primitives
 
+// Tracks: how they are added, changed and removed, which of their layers are in demand, and their recording: a track's best layer as one more stream, which
+// goes into records for a recorder instead of to a peer. A track is recorded once at most.
+
 extension MediaEngine {
     func addTrack(_ description: TrackDescription, at now: MonotonicTime) -> Bool {
         guard let peer = tables.peerIndex[description.peer.rawValue], tables.trackIndex[description.id.rawValue] == nil,
@@ -64,7 +67,7 @@ extension MediaEngine {
         tables.peers[state.pointee.peer].pointee.uplink.setMuted(state.pointee.id, muted)
         if muted {
             track.endTurn()
-            releasePlace(of: index)
+            tables.releasePlace(of: index)
         }
         guard track.description.kind == .video else { return }
         var sent: UInt8 = 0
@@ -128,7 +131,7 @@ extension MediaEngine {
     /// Processes events of an uplink. A new frame size determines which layer a subscriber's height preference selects.
     func receive(_ uplinkEvents: [MediaEvent], at now: MonotonicTime) {
         for event in uplinkEvents {
-            events.append(event)
+            emit(event)
             guard case .trackDimensions(let id, _, _, _) = event, let index = tables.trackIndex[id.rawValue] else {
                 continue
             }
@@ -140,6 +143,58 @@ extension MediaEngine {
     func announce(_ layers: UInt8, of index: Int) {
         let state = tables.tracks[index]
         let flags = (0..<state.pointee.track.choiceCount).map { layers & (1 << UInt8($0)) != 0 }
-        events.append(.layersWanted(state.pointee.id, flags))
+        emit(.layersWanted(state.pointee.id, flags))
+    }
+
+    // MARK: - Recording
+
+    func record(_ description: RecordedStreamDescription, at now: MonotonicTime) -> Bool {
+        guard let index = tables.trackIndex[description.track.rawValue], recorded.track(of: description.id) == nil
+        else {
+            return false
+        }
+        let state = tables.tracks[index]
+        guard state.pointee.recording < 0 else { return false }
+        let track = state.pointee.track
+        let number = recorded.add(
+            RecordedStream(description, of: track, random: &random, at: now), ofTrack: index)
+        state.pointee.recording = number
+        demandChanged(of: index, at: now)
+        if let layer = recorded.stream(number).pointee.layerToRequest(of: track, at: now) {
+            requestKeyframe(index, layer: layer)
+        }
+        return true
+    }
+
+    func endRecording(_ id: SubscriptionID, at now: MonotonicTime) -> Bool {
+        guard let index = recorded.track(of: id) else { return false }
+        endRecording(ofTrack: index, at: now)
+        demandChanged(of: index, at: now)
+        return true
+    }
+
+    /// Ends the recording of a track, if it is recorded.
+    func endRecording(ofTrack index: Int, at now: MonotonicTime) {
+        let state = tables.tracks[index]
+        guard state.pointee.recording >= 0 else { return }
+        recorded.remove(state.pointee.recording, at: now)
+        state.pointee.recording = -1
+    }
+
+    /// Writes this turn's packets of a track that is recorded.
+    func writeRecords(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
+        let number = state.pointee.recording
+        if let layer = recorded.write(number, of: state.pointee.track, at: now) { requestKeyframe(index, layer: layer) }
+        let held = recorded.stream(number).pointee.heldUntil
+        if held != .distantFuture { deadlines.hasten(.track(index), to: held) }
+    }
+
+    /// Whether there are records to hand on.
+    public var hasRecords: Bool { recorded.hasRecords }
+
+    /// Lends the records of the last turn (see `RecordBatch`) to `take`, which says how many bytes the recorder has room for now, and whether that
+    /// is ample: only then do streams go on that found no room.
+    public func handOnRecords(_ take: (UnsafeRawBufferPointer) -> (room: Int, isAmple: Bool)) {
+        recorded.handOn(at: clock, take)
     }
 }

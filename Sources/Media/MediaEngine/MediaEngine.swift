@@ -35,18 +35,15 @@ public final class MediaEngine {
 
     var tables = Tables()
     var whereabouts: Whereabouts
-    var turn = Turn()
+    private var turn = Turn()
     var recorded = RecordedStreams()
-    /// Which track each recorded stream is of.
-    var recordedTracks: [SubscriptionID: Int] = [:]
+    var captures = Captures()
 
     /// The time of the last call.
-    var clock = MonotonicTime.zero
+    private(set) var clock = MonotonicTime.zero
     var deadlines = Deadlines()
-    var events: [MediaEvent] = []
+    private var events: [MediaEvent] = []
     var counters = WorkerStatistics()
-    /// What is captured, by peer; of a peer that was removed until the capture is stopped.
-    var taps: [PeerID: PacketTap] = [:]
 
     /// An engine without rooms; throws if OpenSSL rejects the certificate or libsrtp2 fails its known-answer tests. `seed`
     /// determines all random choices.
@@ -92,58 +89,220 @@ public final class MediaEngine {
         return taken
     }
 
-    // MARK: - Reports
+    /// Reports an event to the control plane.
+    func emit(_ event: MediaEvent) { events.append(event) }
 
-    /// Counters and gauges of the whole engine.
-    public var statistics: WorkerStatistics {
-        var statistics = counters
-        statistics.rooms = tables.rooms.count
-        statistics.peers = tables.peers.count
-        statistics.tracks = tables.tracks.count
-        statistics.subscriptions = tables.subscriptions.count
-        // Removed tracks have left their sums in `counters`.
-        for index in 0..<tables.tracks.end where tables.tracks.contains(index) {
-            let totals = tables.tracks[index].pointee.track.requestTotals
-            statistics.nacksSent &+= totals.nacks
-            statistics.keyframeRequestsSent &+= totals.keyframeRequests
-        }
-        return statistics
+    /// Every call begins with this: it is `now`, and a turn that the caller has not finished is over.
+    @inline(__always) func begin(at now: MonotonicTime) {
+        clock = now
+        abandonOpenTurn()
     }
 
-    /// The load, for placing rooms: every stream in and out counts one.
-    public var load: Int { tables.rooms.count + tables.peers.count + tables.tracks.count + tables.subscriptions.count }
+    // MARK: - The turn
 
-    /// What `scope` asks for, as of the last turn; nil for a room that does not exist here.
-    public func report(_ scope: ReportScope) -> MediaReport? {
-        guard var report = report(scope, from: 0, limit: .max)?.part else { return nil }
-        report.sort()
-        return report
-    }
+    // What a turn of the worker's loop does when its datagrams and commands are in: due timers; then step 5 of a packet's way, every subscription
+    // decides about the turn's packets; then step 6, every subscriber's packets are written back to back (`Turn`); then what else is due for the touched
+    // peers.
 
-    /// A part of a report, unordered. A room is reported in parts: of the peers from index `start` on, until there are `limit` entries. `next` is
-    /// where the next part begins; nil after the last one.
-    ///
-    /// Some 1.5 us per entry, which for a room of a thousand is longer than packets may wait.
-    public func report(_ scope: ReportScope, from start: Int, limit: Int) -> (part: MediaReport, next: Int?)? {
-        switch scope {
-        case .room(let id):
-            guard let room = tables.roomIndex[id.rawValue] else { return nil }
-            var collector = RoomReportCollector(room: room, at: clock)
-            let next = collector.collect(from: start, limit: limit, in: tables)
-            return (collector.report, next)
-        case .downlinks(let ids, let withHistory):
-            var report = MediaReport()
-            report.downlinks = ids.compactMap { id in
-                tables.peerIndex[id.rawValue].flatMap {
-                    tables.peers[$0].pointee.downlink?.pointee.report(
-                        in: tables.subscriptions.base, withHistory: withHistory, at: clock)
-                }
+    /// Processes all deadlines that are due.
+    public func advance(to now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
+        begin(at: now)
+        while deadlines.next <= now {
+            guard batch.hasRoom(for: Self.transportReserve),
+                batch.count + Self.transportReserveDatagrams <= batch.capacity
+            else { return .needsFlush }
+            guard let owner = deadlines.popDue(at: now) else { break }
+            switch owner {
+            case .peer(let index): advancePeer(index, to: now, into: &batch)
+            // A held packet is due: the track's subscriptions are planned once more.
+            case .track(let index): markDirty(index)
+            case .room(let index): advanceRoom(index, to: now)
             }
-            return (report, nil)
-        case .captures(let ids):
-            var report = MediaReport()
-            report.captures = ids.compactMap { id in taps[id]?.drain(of: id) }
-            return (report, nil)
         }
+        return .done
+    }
+
+    /// Forwards the packets received since the last call, subscriber by subscriber, and sends due feedback.
+    public func endTurn(at now: MonotonicTime, into batch: inout OutboundBatch) -> TurnResult {
+        clock = now
+        if turn.phase == .idle {
+            decideAwaited(at: now)
+            planTurn(at: now)
+        }
+        guard turn.write(tables, levelsSizes: configuration.levelsSizes, at: now, into: &batch, &counters),
+            finishPeers(at: now, into: &batch)
+        else { return .needsFlush }
+        turn.end(in: tables)
+        return .done
+    }
+
+    /// Drops the unwritten packets of an unfinished turn. Only needed for a caller that does not finish its turns.
+    private func abandonOpenTurn() {
+        guard turn.phase != .idle else { return }
+        counters.drops.count(.outboundFull)
+        turn.end(in: tables)
+    }
+
+    // MARK: - What there is to do at the end of the turn
+
+    /// The track has packets for its subscribers at the end of the turn.
+    @inline(__always) func markDirty(_ track: Int) {
+        if !tables.tracks[track].pointee.isDirty { turn.markDirty(track, in: tables) }
+    }
+
+    /// The peer's deadlines and feedback are processed at the end of the turn.
+    @inline(__always) func touch(_ peer: Int) {
+        tables.peers[peer].pointee.isTransportTouched = true
+        touchByMedia(peer)
+    }
+
+    /// The same, after an event that cannot have brought a deadline of the transport forward.
+    @inline(__always) func touchByMedia(_ peer: Int) {
+        if !tables.peers[peer].pointee.isTouched { turn.touch(peer, in: tables) }
+    }
+
+    /// Records whether the track's last packet leaves a frame incomplete that at least two subscribers get.
+    @inline(__always) func noteOpen(_ track: Int, _ isAmid: Bool) {
+        let state = tables.tracks[track]
+        let isOpen = isAmid && state.pointee.isVideo && tables.isShared(track)
+        if isOpen != state.pointee.isOpen { turn.setOpen(track, isOpen, in: tables) }
+    }
+
+    /// The packet with the output number `sequence` is retransmitted at the end of the turn.
+    @inline(__always) func addRepeat(of sequence: UInt32, to subscription: Int) {
+        turn.addRepeat(of: sequence, to: subscription)
+    }
+
+    /// A video of the peer starts: its bandwidth is divided at the end of the turn, before the packets are planned.
+    func awaitDecision(of peer: Int) { turn.awaitDecision(of: peer) }
+
+    // MARK: - Deciding
+
+    /// Decides about starting videos, before the turn's packets.
+    private func decideAwaited(at now: MonotonicTime) {
+        for peer in turn.awaitingPeers.elements where tables.peers.contains(Int(peer)) { allocate(Int(peer), at: now) }
+        turn.decided()
+    }
+
+    private func planTurn(at now: MonotonicTime) {
+        for index in turn.dirtyTracks.elements where tables.tracks.contains(Int(index)) {
+            let state = tables.tracks[Int(index)]
+            state.pointee.isDirty = false
+            state.pointee.isOpen = false
+            planTrack(Int(index), state, at: now)
+            let lost = state.pointee.track.overwrittenArrivals
+            if lost > 0 { counters.drops[.outboundFull] &+= UInt64(lost) }
+            state.pointee.track.endTurn()
+        }
+        turn.planned()
+    }
+
+    private func planTrack(_ index: Int, _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) {
+        let track = state.pointee.track
+        guard !track.isMuted else { return }
+        if state.pointee.recording >= 0 { writeRecords(index, state, at: now) }
+        let isWithheld = !state.pointee.isVideo && tables.isWithheld(state, at: now, &counters)
+        guard !isWithheld || state.pointee.pins > 0 else { return }
+        let base = tables.subscriptions.base
+        var wanted: UInt8 = 0
+        var held = MonotonicTime.distantFuture
+        var next = state.pointee.subscriptions.first
+        while next >= 0 {
+            let subscription = base + next
+            let current = next
+            next = subscription.pointee.inTrack.next
+            if next >= 0 { (base + next).pointee.prefetch(from: base) }
+            guard subscription.pointee.isReady, !isWithheld || subscription.pointee.isPinned else {
+                countHeld(subscription, track)
+                continue
+            }
+            let signals = turn.plan(current, subscription, track, in: tables, at: now)
+            held = min(held, subscription.pointee.subscription.heldUntil)
+            guard !signals.isEmpty else { continue }
+            if signals.contains(.wantsKeyframe) {
+                wanted |= 1 << UInt8(subscription.pointee.subscription.wantedLayer & 7)
+            }
+            handle(signals, of: subscription, at: now)
+        }
+        if held != .distantFuture { deadlines.hasten(.track(index), to: held) }
+        for layer in 0..<track.layerCount where wanted & 1 << UInt8(layer) != 0 { requestKeyframe(index, layer: layer) }
+    }
+
+    /// Counts the packets that a slow reader is not sent.
+    private func countHeld(_ state: UnsafeMutablePointer<SubscriptionState>, _ track: PublishedTrack) {
+        guard !state.pointee.isReady, state.pointee.subscription.kind == .video,
+            tables.peers[state.pointee.peer].pointee.downlink?.pointee.isHeld == true
+        else { return }
+        let layer = state.pointee.subscription.wantedLayer
+        counters.drops[.videoHeld] &+= UInt64(track.arrivals.count { !$0.isGap && Int($0.layer) == layer })
+    }
+
+    private func handle(
+        _ signals: Subscription.Signals, of state: UnsafeMutablePointer<SubscriptionState>, at now: MonotonicTime
+    ) {
+        if signals.contains(.started) {
+            emit(.subscriptionStarted(state.pointee.subscription.id))
+            scheduleReports(of: state.pointee.peer, at: now)
+        }
+        if signals.contains(.noCommonCodec) {
+            emit(.subscriptionHasNoCommonCodec(state.pointee.subscription.id))
+        }
+        if signals.contains(.foundLayer) {
+            scheduleAllocation(of: state.pointee.peer, at: now + PublishedTrack.measuringTime)
+        }
+        if signals.contains(.wantsDecision) { scheduleAllocation(of: state.pointee.peer, at: now) }
+    }
+
+    // MARK: - Touched peers
+
+    /// Writes the due packets of touched peers and updates their deadlines; false when the batch is full.
+    private func finishPeers(at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        while let index = turn.nextTouched {
+            if tables.peers.contains(index) {
+                allocate(index, at: now)
+                guard writePaced(of: index, at: now, into: &batch), writeFeedback(of: index, at: now, into: &batch),
+                    writeSenderReports(of: index, at: now, into: &batch), writeData(of: index, at: now, into: &batch)
+                else { return false }
+                deadlines.set(.peer(index), to: nextDeadline(of: index, at: now))
+            }
+            turn.finishTouched(in: tables)
+        }
+        turn.clearTouched()
+        return true
+    }
+
+    /// Writes queued packets, as far as the path allows, then the padding of a due probe; false when the batch
+    /// is full.
+    private func writePaced(of index: Int, at now: MonotonicTime, into batch: inout OutboundBatch) -> Bool {
+        let peer = tables.peers[index]
+        guard let downlink = peer.pointee.downlink else { return true }
+        if downlink.pointee.isWaiting, let route = SendRoute(over: peer.pointee.media, at: now) {
+            guard downlink.pointee.writeWaiting(of: index, tables, over: route, into: &batch, &counters) else {
+                return false
+            }
+        }
+        downlink.pointee.advance(to: now)
+        defer { countProbe(of: downlink) }
+        guard downlink.pointee.isProbeDue(at: now) else { return true }
+        guard let route = SendRoute(over: peer.pointee.media, at: now) else {
+            downlink.pointee.abandonProbe()
+            return true
+        }
+        return downlink.pointee.writeProbe(tables, over: route, into: &batch, &counters)
+    }
+
+    /// Counts a probe that has finished.
+    func countProbe(of downlink: UnsafeMutablePointer<Downlink>) {
+        if let outcome = downlink.pointee.takeProbeOutcome() { counters.probes.count(outcome) }
+    }
+
+    private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {
+        let peer = tables.peers[index]
+        let transport = min(
+            peer.pointee.currentTransportDeadline(), peer.pointee.dataResumesAt, peer.pointee.debts.deadline)
+        guard peer.pointee.transport.isConnected || peer.pointee.profile == .player else { return transport }
+        let receiving = min(transport, peer.pointee.uplink.nextDeadline)
+        guard let downlink = peer.pointee.downlink else { return receiving }
+        return min(receiving, downlink.pointee.nextDeadline(at: now))
     }
 }

@@ -9,6 +9,8 @@ struct KeyframeRequester: Sendable {
     /// Minimum interval between two requests.
     let interval: TimeInterval
     private(set) var isWanted = false
+    /// The number of the next request where requests are numbered (RFC 5104 section 4.3.1.1).
+    private(set) var command: UInt8 = 0
     private var lastSent: MonotonicTime?
     private var tries = 0
     /// Requests since the keyframe became necessary.
@@ -68,6 +70,7 @@ struct KeyframeRequester: Sendable {
     mutating func consumeDue(at now: MonotonicTime) -> Bool {
         guard now >= nextDue else { return false }
         lastSent = now
+        command &+= 1
         tries += 1
         asked += 1
         return true

@@ -114,22 +114,3 @@ extension AudioLevelWindow {
         loudness(slot) >= max(floor.level + SpeechActivity.stepSize, Self.whisper)
     }
 }
-
-extension PublishedTrack {
-    /// Where forwarding of this turn's packets begins for those who have not been sent the track: at the first word, if it was withheld until that had
-    /// begun; nil: with the first packet of the turn.
-    var speechStart: Int64? { state.pointee.speechStart == .max ? nil : state.pointee.speechStart }
-
-    /// The track was withheld and is forwarded from this turn on, beginning with the words that made it so.
-    public func beginWithSpeech() {
-        let layer = layerStorage
-        let newest = layer.pointee.history.highest
-        guard let last = layer.pointee.history.record(newest) else { return }
-        let clockRate = state.pointee.clockRates[Int(last.pointee.format)]
-        let time = state.pointee.levels.timeSinceVoiceBegan.nanoseconds
-        let earliest = last.pointee.timestamp - time / 1_000 * clockRate / 1_000_000
-        var first = newest
-        while let record = layer.pointee.history.record(first - 1), record.pointee.timestamp >= earliest { first -= 1 }
-        state.pointee.speechStart = first
-    }
-}

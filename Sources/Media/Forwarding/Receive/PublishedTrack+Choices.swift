@@ -2,7 +2,7 @@
 
 extension PublishedTrack {
     /// Number of choices; for spatial layers the most that the stream ever had, because its publisher may have been asked to stop some.
-    public var choiceCount: Int { layerCount > 1 ? layerCount : min(layer(0).pointee.mostSpatialLayers, 8) }
+    public var choiceCount: Int { layerCount > 1 ? layerCount : min(layer(0).pointee.size.mostSpatialLayers, 8) }
 
     /// Rank of the choice at `index`, which for simulcast is the stream's position in the description.
     public func rank(ofChoice index: Int) -> Int { layerCount > 1 ? rank(ofLayer: index) : index }
@@ -17,14 +17,14 @@ extension PublishedTrack {
     /// Rank of the stream that its publisher named `rid`; nil if there is none, and for layers inside a stream, which have no names.
     func rank(of rid: String) -> Int? {
         guard layerCount > 1 else { return nil }
-        return (0..<layerCount).first { layer($0).pointee.rid == rid }.map { rank(ofLayer: $0) }
+        return (0..<layerCount).first { layer($0).pointee.sources.rid == rid }.map { rank(ofLayer: $0) }
     }
 
     /// Height in lines; 0 while unknown. Of spatial layers the highest one's size is known, and each is twice as tall as the one below (RFC 9628, AV1's
     /// modes of two and three).
     private func height(ofChoice index: Int) -> Int {
-        guard layerCount == 1 else { return layer(index).pointee.height }
-        let above = index - (layer(0).pointee.spatialLayers - 1), highest = layer(0).pointee.height
+        guard layerCount == 1 else { return layer(index).pointee.size.height }
+        let above = index - (layer(0).pointee.size.spatialLayers - 1), highest = layer(0).pointee.size.height
         return above > 0 ? highest << above : highest >> -above
     }
 }

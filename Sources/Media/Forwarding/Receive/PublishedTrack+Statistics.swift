@@ -11,32 +11,42 @@ extension PublishedTrack {
         statistics.loudness = levels.currentLoudness
         for index in 0..<layerCount {
             statistics.layers.append(layerStatistics(index, at: now))
-            statistics.historyBytes += layerStorage[index].history.memoryBytes
+            statistics.historyBytes += layer(index).pointee.history.memoryBytes
         }
         return statistics
     }
 
     private func layerStatistics(_ index: Int, at now: MonotonicTime) -> LayerStatistics {
-        let layer = layerStorage + index
+        let layer = self.layer(index)
         var statistics = LayerStatistics()
-        statistics.rid = layer.pointee.rid
-        statistics.ssrc = layer.pointee.ssrc ?? 0
+        statistics.rid = layer.pointee.sources.rid
+        statistics.ssrc = layer.pointee.sources.ssrc ?? 0
         statistics.packetsReceived = layer.pointee.totals.packets
         statistics.bytesReceived = layer.pointee.totals.bytes
-        let lost = layer.pointee.counters.lost(expected: layer.pointee.expected)
+        let lost = layer.pointee.reception.lost
         statistics.packetsLost = UInt64(max(0, lost - Int64(layer.pointee.totals.repaired)))
         statistics.packetsRepaired = layer.pointee.totals.repaired
         statistics.nacksSent = layer.pointee.totals.nacks
         statistics.keyframeRequestsSent = layer.pointee.totals.keyframeRequests
         statistics.keyframesReceived = layer.pointee.totals.keyframes
-        statistics.framesReceived = layer.pointee.frameCount
+        statistics.framesReceived = layer.pointee.frames.count
         statistics.bitrate = layer.pointee.bitrate(at: now)
-        statistics.framesPerSecond = layer.pointee.framesPerSecond(at: now)
-        statistics.width = layer.pointee.width
-        statistics.height = layer.pointee.height
+        statistics.framesPerSecond = layer.pointee.frames.framesPerSecond(at: now)
+        statistics.width = layer.pointee.size.width
+        statistics.height = layer.pointee.size.height
         let clockRate = format.map { Double($0.clockRateHz) } ?? 90_000
-        statistics.jitterMilliseconds = Double(layer.pointee.jitter) * 1000 / max(clockRate, 1)
+        statistics.jitterMilliseconds = Double(layer.pointee.reception.jitter) * 1000 / max(clockRate, 1)
         statistics.isActive = isActive(layer: index, at: now)
         return statistics
+    }
+
+    /// Packets and keyframes requested, all layers together: for a worker's counters.
+    public var requestTotals: (nacks: UInt64, keyframeRequests: UInt64) {
+        var totals = (nacks: UInt64(0), keyframeRequests: UInt64(0))
+        for index in 0..<layerCount {
+            totals.nacks &+= layer(index).pointee.totals.nacks
+            totals.keyframeRequests &+= layer(index).pointee.totals.keyframeRequests
+        }
+        return totals
     }
 }

@@ -1,5 +1,7 @@
 public import MediaControl
+internal import PayloadFormats
 public import Primitives
+internal import RTP
 
 /// A track as its publisher sends it: up to three layers, their state, and the packets of this turn.
 ///
@@ -13,8 +15,24 @@ public final class PublishedTrack {
 
     /// Number of layers.
     public let layerCount: Int
-    let layerStorage: UnsafeMutablePointer<ReceiveLayer>
-    let state: UnsafeMutablePointer<PublishedTrackState>
+    private let layerStorage: UnsafeMutablePointer<ReceiveLayer>
+    private let state: UnsafeMutablePointer<State>
+
+    /// What changes besides the layers, behind a pointer: as properties of the class each access would cost an exclusivity check, together a third of
+    /// the time to ingest a packet (measured).
+    private struct State: ~Copyable {
+        var terms: TrackTerms
+        var progress = TrackProgress()
+        var tag = 0
+        var isMuted = false
+        var levels = AudioLevelWindow()
+        /// Where this turn's packets begin for new listeners; nil: at the first of them.
+        var speechStart: Int64?
+        var arrivals = ArrivalList()
+        var announced = AnnouncedLayers()
+        /// The uplink's, which sets it.
+        var schedule: FeedbackSchedule?
+    }
 
     /// A track as described, before its first packet.
     public init(description: TrackDescription, at now: MonotonicTime) {
@@ -28,7 +46,7 @@ public final class PublishedTrack {
                     isScreen: description.source == .screen))
         }
         state = .allocate(capacity: 1)
-        state.initialize(to: PublishedTrackState(description: description))
+        state.initialize(to: State(terms: TrackTerms(description)))
     }
 
     deinit {
@@ -58,7 +76,7 @@ public final class PublishedTrack {
     /// Clears `arrivals`, after all subscribers have been served.
     @inline(__always) public func endTurn() {
         state.pointee.arrivals.removeAll()
-        state.pointee.speechStart = .max
+        state.pointee.speechStart = nil
     }
 
     /// A subscriber of `layer` cannot decode without a keyframe. Requests are throttled and repeated here.
@@ -75,29 +93,165 @@ public final class PublishedTrack {
 
     /// Applies renegotiated formats, extensions or feedback; the layers stay.
     func update(_ description: TrackDescription) {
-        state.pointee.describe(description)
+        state.pointee.terms.apply(description)
         guard !asksForKeyframes else { return }
         // A request that can never be written would stay due for ever.
         for index in 0..<layerCount { layerStorage[index].keyframes.cancel() }
     }
 
-    func setMaximumBitrate(_ bitrate: Bitrate?) { state.pointee.description.maximumBitrate = bitrate }
+    func setMaximumBitrate(_ bitrate: Bitrate?) { state.pointee.terms.setMaximumBitrate(bitrate) }
+
+    /// No packets have come for `TrackActivity.limit`.
+    func fallSilent() {
+        state.pointee.progress.fallSilent()
+        for index in 0..<layerCount { layerStorage[index].keyframes.streamPaused() }
+    }
+
+    /// The track's feedback is due by the schedule of its uplink.
+    func follow(_ schedule: FeedbackSchedule) { state.pointee.schedule = schedule }
 
     func setMuted(_ muted: Bool) {
         state.pointee.isMuted = muted
         guard muted else { return }
         state.pointee.levels.clear()
         for index in 0..<layerCount {
-            layerStorage[index].keyframes.cancel()
-            // Nothing can start with a keyframe whose successors were dropped.
-            layerStorage[index].lastKeyframe = nil
+            layerStorage[index].mute()
         }
+    }
+
+    // MARK: - Speech
+
+    /// The track was withheld and is forwarded from this turn on, beginning with the words that made it so.
+    public func beginWithSpeech() {
+        let layer = layerStorage
+        let newest = layer.pointee.history.highest
+        guard let last = layer.pointee.history.record(newest) else { return }
+        let clockRate = state.pointee.terms.formats.clockRate(of: last.pointee.format)
+        let time = state.pointee.levels.timeSinceVoiceBegan.nanoseconds
+        let earliest = last.pointee.timestamp - time / 1_000 * clockRate / 1_000_000
+        var first = newest
+        while let record = layer.pointee.history.record(first - 1), record.pointee.timestamp >= earliest { first -= 1 }
+        state.pointee.speechStart = first
+    }
+
+    // MARK: - Packets
+
+    /// Processes one packet of a layer, in its original form: numbering, measurements, summary, history, arrivals.
+    func ingest(
+        _ packet: UnsafeMutableRawBufferPointer, _ header: RTPHeader, _ extensions: ReceivedExtensions,
+        layer index: Int,
+        isRepaired: Bool, at now: MonotonicTime, events: inout [MediaEvent]
+    ) -> IngestResult {
+        let layer = layerStorage + index
+        var flags: PacketRecord.Flags = header.marker ? .marker : []
+        let outcome = layer.pointee.number(
+            header.sequenceNumber, isRepaired: isRepaired, asksForRepair: state.pointee.terms.asksForRepair, at: now,
+            flags: &flags)
+        let sequence: Int64
+        switch outcome {
+        case .new(let number), .restarted(let number): sequence = number
+        case .duplicate: return .dropped(.rtpDuplicate)
+        case .tooOld: return .dropped(.rtpTooOld)
+        }
+        if state.pointee.isMuted {
+            layer.pointee.dropMuted(sequence)
+            return .dropped(.trackMuted)
+        }
+        guard header.payloadLength > 0 else { return gap(index, sequence, .rtpPaddingOnly) }
+        let format: UInt8
+        switch state.pointee.terms.formats[header.payloadType] {
+        case .media(let place): format = place
+        case .unknown: return gap(index, sequence, .rtpUnknownPayloadType)
+        case .retransmissions: return gap(index, sequence, .rtxMalformed)
+        }
+        let payloadEnd = header.payloadOffset + header.payloadLength
+        let payload = UnsafeRawBufferPointer(
+            rebasing: UnsafeRawBufferPointer(packet)[header.payloadOffset..<payloadEnd])
+        let codec = state.pointee.terms.formats.codec(of: format)
+        guard
+            let summary = layer.pointee.summarize(
+                sequence, codec, payload, header.marker, extensions, UnsafeRawBufferPointer(packet))
+        else { return gap(index, sequence, .payloadMalformed) }
+
+        if layer.pointee.consumeDiscontinuity(at: sequence), description.kind == .audio {
+            // Video restarts with a keyframe, whose first packet another may overtake.
+            flags.insert(.discontinuity)
+        }
+        if extensions.voiceActivity { flags.insert(.voiceActivity) }
+        if codec == .red, layer.pointee.isOpaqueRED(isOpus: isOpus(summary.primaryPayloadType)) {
+            flags.insert(.opaque)
+        }
+        if extensions.layersAllocation.length > 0 { noteAnnouncement(extensions, UnsafeRawBufferPointer(packet)) }
+        let timestamp = layer.pointee.extend(header.timestamp)
+        var record = PacketRecord(
+            sequence: sequence, timestamp: timestamp, arrival: now, position: 0, length: UInt16(payloadEnd),
+            payloadOffset: UInt16(header.payloadOffset), payloadType: header.payloadType, flags: flags,
+            audioLevel: extensions.audioLevel, format: format, extensions: extensions.forwarded, summary: summary)
+        if isRepaired { record.flags.insert(.repaired) }
+        packet[0] &= ~0x20  // Padding is not stored.
+        layer.pointee.store(
+            UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(packet)[..<payloadEnd]), record)
+        guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(index), isGap: false)) else {
+            return .dropped(.outboundFull)
+        }
+        observe(record, layer, index, at: now, events: &events)
+        return .stored(layer: index, sequence: sequence)
+    }
+
+    private func isOpus(_ payloadType: UInt8) -> Bool {
+        guard case .media(let format) = state.pointee.terms.formats[payloadType] else { return false }
+        return state.pointee.terms.formats.codec(of: format) == .opus
+    }
+
+    private func noteAnnouncement(_ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer) {
+        let element = RTPHeaderExtensions.Element(
+            id: 0, offset: extensions.layersAllocation.offset, length: extensions.layersAllocation.length)
+        guard let allocation = VideoLayersAllocation(element, in: packet.bytes) else { return }
+        state.pointee.announced.apply(allocation)
+    }
+
+    private func gap(_ layer: Int, _ sequence: Int64, _ reason: DropReason) -> IngestResult {
+        guard state.pointee.arrivals.append(Arrival(sequence: sequence, layer: UInt8(layer), isGap: true)) else {
+            return .dropped(.outboundFull)
+        }
+        return .gap(layer: layer, sequence: sequence, reason)
+    }
+
+    /// Updates the layer and the track from a stored packet.
+    private func observe(
+        _ record: PacketRecord, _ layer: UnsafeMutablePointer<ReceiveLayer>, _ index: Int, at now: MonotonicTime,
+        events: inout [MediaEvent]
+    ) {
+        let clockRate = state.pointee.terms.formats.clockRate(of: record.format)
+        let hasOtherSize = layer.pointee.observe(record, clockRate: clockRate, at: now)
+        if record.audioLevel != 255, !record.flags.contains(.repaired) {
+            state.pointee.levels.receive(
+                level: record.audioLevel, timestamp: record.timestamp, clockRate: clockRate, at: now)
+        }
+        if !state.pointee.progress.continues(with: record.payloadType) { noteChange(record, events: &events) }
+        if hasOtherSize {
+            events.append(
+                .trackDimensions(
+                    description.id, layer: rank(ofLayer: index), width: layer.pointee.size.width,
+                    height: layer.pointee.size.height))
+        }
+    }
+
+    /// Handles the first packet, the first of another format, or the first after silence.
+    private func noteChange(_ record: PacketRecord, events: inout [MediaEvent]) {
+        let id = description.id
+        let format = description.formats[Int(record.format)]
+        let change = state.pointee.progress.begin(format, payloadType: record.payloadType)
+        if change.isFirst { events.append(.trackStarted(id, format.codec)) }
+        guard change.isResumed else { return }
+        for index in 0..<layerCount { layerStorage[index].keyframes.streamResumed() }
+        events.append(.trackResumed(id))
     }
 }
 
 extension PublishedTrack {
     /// The latest description from the control plane.
-    public var description: TrackDescription { _read { yield state.pointee.description } }
+    public var description: TrackDescription { _read { yield state.pointee.terms.description } }
 
     /// For the owner's own use, for example its index of tracks.
     public var tag: Int {
@@ -106,17 +260,32 @@ extension PublishedTrack {
     }
 
     /// The format of current packets; nil before the first.
-    public var format: PayloadFormat? { _read { yield state.pointee.format } }
+    public var format: PayloadFormat? { _read { yield state.pointee.progress.format } }
 
     /// Packets are dropped on arrival.
     @inline(__always) public var isMuted: Bool { state.pointee.isMuted }
 
     /// No packets for longer than `TrackActivity.limit`.
-    @inline(__always) public var isSilent: Bool { state.pointee.isSilent }
+    @inline(__always) public var isSilent: Bool { state.pointee.progress.isSilent }
 
     /// Loudness and voice activity; empty for video and for publishers that send no levels.
     public internal(set) var levels: AudioLevelWindow {
         _read { yield state.pointee.levels }
         _modify { yield &state.pointee.levels }
     }
+
+    var mid: ShortText? { state.pointee.terms.mid }
+
+    /// What a payload type stands for.
+    func meaning(of payloadType: UInt8) -> TrackFormats.Meaning { state.pointee.terms.formats[payloadType] }
+
+    /// Whether any packet has come.
+    var hasStarted: Bool { state.pointee.progress.hasStarted }
+
+    /// The layers as the publisher announces them.
+    var announced: AnnouncedLayers { _read { yield state.pointee.announced } }
+
+    /// Where forwarding of this turn's packets begins for those who have not been sent the track: at the first word, if it was withheld until that had
+    /// begun; nil: with the first packet of the turn.
+    var speechStart: Int64? { state.pointee.speechStart }
 }

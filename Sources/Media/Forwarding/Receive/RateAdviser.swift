@@ -1,5 +1,6 @@
 internal import MediaControl
 internal import Primitives
+internal import RTP
 
 /// The bitrate that REMB (draft-alvestrand-rmcat-remb-03) signals to a publisher.
 ///
@@ -27,10 +28,9 @@ struct RateAdviser: Sendable {
     @inline(__always) mutating func count(_ length: Int) { bytes &+= length }
 
     mutating func wake(at moment: MonotonicTime) { nextDue = min(nextDue, moment) }
-    mutating func rest(until moment: MonotonicTime) { nextDue = moment }
 
     /// The rate to signal now, given the worst fraction lost since the last time, 0 to 1.
-    mutating func advise(
+    private mutating func advise(
         fractionLost: Double, maximum: Bitrate?, hasTransportFeedback: Bool, at now: MonotonicTime
     ) -> Bitrate? {
         let received = Double(bytes) * 8 / Self.interval.seconds
@@ -55,5 +55,46 @@ struct RateAdviser: Sendable {
         }
         advised = max(Self.least, min(advised, maximum.map { Double($0.bitsPerSecond) } ?? Self.most))
         return .bitsPerSecond(Int64(advised))
+    }
+
+    /// Writes the rate to signal for `tracks`, if it is due, from `sender`; false when it does not fit.
+    mutating func write(
+        _ writer: inout RTCPWriter, about tracks: [PublishedTrack?], from sender: UInt32,
+        after reports: ReceiverReports,
+        at now: MonotonicTime
+    ) -> Bool {
+        guard now >= nextDue else { return true }
+        var ssrcs: [UInt32] = []
+        var isSupported = false, hasTransportFeedback = false, isCapped = false
+        var sum: Int64 = 0
+        for case let track? in tracks where track.format != nil && !track.isSilent && !track.isMuted {
+            let feedback = track.description.feedback
+            hasTransportFeedback =
+                hasTransportFeedback
+                || (feedback.contains(.transportCC) && track.description.extensions[.transportSequence] != 0)
+            guard track.description.kind == .video else {
+                // Typical Opus bitrate without a cap.
+                sum += track.description.maximumBitrate?.bitsPerSecond ?? 64_000
+                continue
+            }
+            isSupported = isSupported || feedback.contains(.remb)
+            isCapped = isCapped || track.description.maximumBitrate != nil
+            // One video track without a maximum makes the sum meaningless: assume the maximum.
+            sum += track.description.maximumBitrate?.bitsPerSecond ?? Int64(RateAdviser.most)
+            for index in 0..<track.layerCount {
+                if let ssrc = track.layer(index).pointee.sources.ssrc { ssrcs.append(ssrc) }
+            }
+        }
+        guard isSupported, !ssrcs.isEmpty else {
+            // A video or its maximum may follow.
+            nextDue = reports.nextDue
+            return true
+        }
+        let rate = advise(
+            fractionLost: reports.worstLoss, maximum: isCapped ? .bitsPerSecond(sum) : nil,
+            hasTransportFeedback: hasTransportFeedback, at: now)
+        guard let rate else { return true }
+        return writer.appendMaximumBitrate(
+            senderSSRC: sender, bitsPerSecond: UInt64(rate.bitsPerSecond), ssrcs: ssrcs)
     }
 }

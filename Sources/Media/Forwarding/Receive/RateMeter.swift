@@ -101,6 +101,29 @@ struct RateMeter: Sendable {
     }
 }
 
+/// Counts the frames of one layer, each once however many packets it has.
+struct FrameCounter: Sendable {
+    /// Frames begun.
+    private(set) var count: UInt64 = 0
+    /// The timestamp of the newest frame counted.
+    private var newest: Int64 = .min
+    private var meter = FrameMeter()
+
+    /// Counts the frame of a packet with this extended timestamp; false if it is counted already.
+    mutating func note(_ timestamp: Int64, at now: MonotonicTime) -> Bool {
+        let distance = timestamp &- newest
+        // Packets of an older frame are late; a step far back is a new timeline.
+        guard newest == .min || distance > 0 || distance < -900_000 else { return false }
+        newest = timestamp
+        count &+= 1
+        meter.frame(at: now)
+        return true
+    }
+
+    /// Frames per second at `now`.
+    func framesPerSecond(at now: MonotonicTime) -> Double { meter.framesPerSecond(at: now) }
+}
+
 /// Frames per second, steady from 0.1 to 240.
 struct FrameMeter: Sendable {
     private var meter = RateMeter()

@@ -1,112 +1,207 @@
 internal import MediaControl
-public import PayloadFormats
+internal import PayloadFormats
 public import Primitives
-
-/// The position of a layer's last keyframe in its history.
-public struct KeyframePosition: Sendable, Hashable {
-    /// Extended sequence number of its first packet, parameter sets of the same timestamp included.
-    public var firstSequence: Int64
-    /// Its extended timestamp.
-    public var timestamp: Int64
-    /// When its first packet arrived.
-    public var arrival: MonotonicTime
-}
+internal import RTP
 
 /// One layer (simulcast encoding, or the only stream) of a published track: everything about one media SSRC and the
 /// retransmissions that belong to it. Flat state; the track owns it and lends pointers.
 public struct ReceiveLayer: ~Copyable {
     /// Position in the description's encodings; constant for the track's lifetime.
-    public let index: Int
-    /// `a=rid` value, where the encoding has one.
-    public internal(set) var rid: String?
-    /// The media SSRC; nil until the SDP or a packet reveals it.
-    public internal(set) var ssrc: UInt32?
-    /// The SSRC of retransmissions.
-    public internal(set) var rtxSSRC: UInt32?
-    /// The SSRC of retransmissions for the previous source, until another replaces it: its packets may cross the change.
-    var formerRTX: UInt32?
+    let index: Int
+    /// Its name and its SSRCs.
+    private(set) var sources: LayerSources
+    private(set) var reception = LayerReception()
+    private var timeline = LayerTimeline()
     /// The layer's packets.
-    public internal(set) var history: PacketHistory
-    /// The last keyframe; nil before the first.
-    public internal(set) var lastKeyframe: KeyframePosition?
-    /// The publisher's clock by its last sender report.
-    public internal(set) var clock: SenderClock?
-    /// Frame size by the last keyframe; 0 while unknown.
-    public internal(set) var width = 0
-    public internal(set) var height = 0
-    /// Spatial layers inside the stream by its last keyframe, and the most that it ever had.
-    public internal(set) var spatialLayers = 1
-    public internal(set) var mostSpatialLayers = 1
-    /// H.264 parameter sets in force.
-    public internal(set) var parameterSets = ParameterSetCache()
-    /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.
-    public internal(set) var descriptors = DependencyDescriptorReader()
-    /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
-    var targetsSince: Int64 = .min
-    /// When the last media packet (no padding, no retransmission) arrived; `.zero` before the first.
-    public internal(set) var lastMedia = MonotonicTime.zero
-
-    var ridText: ShortText?
-    var sequences = SequenceTracker()
-    var counters = ReceptionCounters()
-    var nacks = NackGenerator()
+    private(set) var history: PacketHistory
+    private var payloads = PayloadReader()
+    private var keyframeLog = KeyframeLog()
+    /// Requests to the sender.
     var keyframes: KeyframeRequester
-    var rates = LayerRates()
-    var frames = FrameMeter()
-    /// Extended timestamp of the newest packet.
-    var newestTimestamp: Int64 = 0
-    var hasTimestamp = false
-    /// Frames begun since the track was added.
-    var frameCount: UInt64 = 0
-    /// The timestamp of the newest frame counted.
-    var countedFrame: Int64 = .min
+    private(set) var rates = LayerRates()
+    private(set) var frames = FrameCounter()
+    private(set) var size = LayerSize()
+    /// When the last media packet (no padding, no retransmission) arrived; `.zero` before the first.
+    private(set) var lastMedia = MonotonicTime.zero
     /// The sender sent an RTCP BYE and nothing since.
-    var hasEnded = false
+    private(set) var hasEnded = false
     /// The next stored packet follows a part of the stream that was not stored (mute).
-    var needsDiscontinuity = false
-    /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
-    var carriesOpaqueRED = false
-    var needsTimeline = false
-    /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
-    var droppedUpTo: Int64 = .min
-    var firCommand: UInt8 = 0
-    /// Missing packets were given up; request one keyframe.
-    var lostForGood = false
-    /// Packets received at the last report.
-    var reportedPackets: Int64 = 0
-    var totals = LayerTotals()
+    private var needsDiscontinuity = false
+    private(set) var totals = LayerTotals()
 
     init(index: Int, encoding: EncodingDescription, kind: MediaKind, isScreen: Bool) {
         self.index = index
-        rid = encoding.rid
-        ridText = encoding.rid.flatMap { ShortText($0) }
-        ssrc = encoding.ssrc
-        rtxSSRC = encoding.rtxSSRC
+        sources = LayerSources(encoding)
         history = PacketHistory(kind == .audio ? .audio : .video)
         keyframes = KeyframeRequester(isScreen: isScreen)
     }
 
-    /// Highest extended sequence number received, padding included; nil before the first packet.
-    public var highestSequence: Int64? { sequences.hasStarted ? sequences.highest : nil }
+    // MARK: - Packets
 
-    /// Interarrival jitter in timestamp units.
-    public var jitter: UInt32 { counters.jitter }
+    /// The extended sequence number of a packet, which is marked as received; why it has none if it is useless.
+    mutating func number(
+        _ number: UInt16, isRepaired: Bool, asksForRepair: Bool, at now: MonotonicTime, flags: inout PacketRecord.Flags
+    ) -> LayerReception.Outcome {
+        let outcome = reception.receive(
+            number, isRepaired: isRepaired, asksForRepair: asksForRepair, at: now, flags: &flags)
+        if case .restarted = outcome { keyframeLog.restart() }
+        return outcome
+    }
+
+    /// Packet `sequence` is dropped because the track is muted.
+    mutating func dropMuted(_ sequence: Int64) {
+        needsDiscontinuity = true
+        keyframeLog.dropped(sequence)
+    }
+
+    /// Whether packet `sequence` is the first after a part of the stream that was not stored; only once.
+    mutating func consumeDiscontinuity(at sequence: Int64) -> Bool {
+        guard needsDiscontinuity, sequence == reception.sequences.highest else { return false }
+        needsDiscontinuity = false
+        return true
+    }
+
+    /// What packet `sequence` reveals about its frame; nil when it is malformed.
+    mutating func summarize(
+        _ sequence: Int64, _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool,
+        _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer
+    ) -> PayloadSummary? {
+        payloads.summarize(
+            sequence, highest: reception.sequences.highest, codec, payload, marker, extensions, packet)
+    }
+
+    /// Whether RED that arrives is encrypted end to end; `isOpus`: of its primary block.
+    mutating func isOpaqueRED(isOpus: Bool) -> Bool { payloads.isOpaqueRED(isOpus: isOpus) }
+
+    /// The extended form of an RTP timestamp, nearest to the newest one.
+    mutating func extend(_ timestamp: UInt32) -> Int64 { timeline.extend(timestamp) }
+
+    /// Stores a packet.
+    @inline(__always) mutating func store(_ packet: UnsafeRawBufferPointer, _ record: PacketRecord) {
+        history.insert(packet, record)
+    }
+
+    /// Measures a stored packet and the frame that it belongs to; true when its size or its layers are others than before.
+    mutating func observe(_ record: PacketRecord, clockRate: Int64, at now: MonotonicTime) -> Bool {
+        totals.bytes &+= UInt64(record.length)
+        rates.packet(record, at: now)
+        if record.flags.contains(.repaired) {
+            totals.repaired &+= 1
+        } else {
+            totals.packets &+= 1
+            lastMedia = now
+            hasEnded = false
+            reception.measureJitter(timestamp: record.timestamp, at: now, clockRate: clockRate)
+        }
+        if frames.note(record.timestamp, at: now) { rates.frame(record, at: now) }
+        if let first = keyframeLog.note(record, in: history) {
+            totals.keyframes &+= 1
+            keyframes.keyframeStarted()
+            reception.forgetMissing(below: first)
+        }
+        return size.note(record.summary.dimensions, spatialLayers: record.summary.spatialLayers)
+    }
+
+    /// The track is muted.
+    mutating func mute() {
+        keyframes.cancel()
+        keyframeLog.forget()
+    }
+
+    // MARK: - Sources
+
+    /// Makes `ssrc` the layer's stream, or that of its retransmissions, from now on.
+    mutating func bind(_ ssrc: UInt32, isRTX: Bool) {
+        guard !isRTX else { return sources.changeRTX(to: ssrc) }
+        sources.change(to: ssrc, isReplaced: reception.sequences.hasStarted)
+        guard reception.sequences.hasStarted else { return }
+        reception.changeSource()
+        timeline.changeSource()
+    }
+
+    /// Applies a sender report.
+    mutating func received(_ report: SenderReport, at now: MonotonicTime) {
+        timeline.received(ntp: report.ntpTimestamp, timestamp: report.rtpTimestamp, at: now)
+    }
+
+    /// The sender said goodbye. The SSRC may return.
+    mutating func end() { hasEnded = true }
+
+    // MARK: - Feedback
+
+    /// When this layer has feedback to send.
+    var nextFeedback: MonotonicTime {
+        guard sources.ssrc != nil else { return .distantFuture }
+        return reception.hasLostForGood ? .zero : min(reception.nextRequest, keyframes.nextDue)
+    }
+
+    /// Packets arrived and were discarded unread.
+    mutating func interrupt() { reception.interrupt() }
+
+    /// The time from requesting a packet to its retransmission, if it is unambiguous.
+    mutating func answered(_ number: UInt16, at now: MonotonicTime) -> TimeInterval? {
+        reception.answered(number, at: now)
+    }
+
+    /// Writes the wire numbers to request at `now` to `output`; returns how many.
+    mutating func consumeMissing(
+        at now: MonotonicTime, roundTrip: TimeInterval, into output: UnsafeMutableBufferPointer<UInt16>
+    ) -> Int {
+        let count = reception.consumeMissing(at: now, roundTrip: roundTrip, into: output)
+        totals.nacks &+= UInt64(count)
+        return count
+    }
+
+    /// Whether a keyframe must replace packets that were given up; only once.
+    mutating func consumeLoss() -> Bool { reception.consumeLoss() }
+
+    /// Whether to send a keyframe request now; counts it as sent.
+    mutating func consumeKeyframeRequest(at now: MonotonicTime) -> Bool {
+        guard keyframes.consumeDue(at: now) else { return false }
+        totals.keyframeRequests &+= 1
+        return true
+    }
+
+    /// The report block about the stream.
+    mutating func makeReportBlock(ssrc: UInt32, at now: MonotonicTime) -> ReportBlock {
+        reception.makeReportBlock(ssrc: ssrc, clock: timeline.clock, at: now)
+    }
+}
+
+// MARK: - What others read
+
+extension ReceiveLayer {
+    /// The publisher's clock by its last sender report.
+    public var clock: SenderClock? { timeline.clock }
 
     /// Bits per second over the last second.
     public func bitrate(at now: MonotonicTime) -> Bitrate { rates.bitrate(at: now) }
 
-    /// Frames per second over the last two seconds, or from the interval of the last frames when they are few.
-    public func framesPerSecond(at now: MonotonicTime) -> Double { frames.framesPerSecond(at: now) }
+    /// The last keyframe; nil before the first.
+    var lastKeyframe: KeyframePosition? { keyframeLog.last }
+
+    /// Which packets have arrived.
+    var sequences: SequenceTracker { @inline(__always) _read { yield reception.sequences } }
+
+    /// H.264 parameter sets in force.
+    var parameterSets: ParameterSetCache { @inline(__always) _read { yield payloads.parameterSets } }
+
+    /// Reads the layer's dependency descriptors.
+    var descriptors: DependencyDescriptorReader { @inline(__always) _read { yield payloads.descriptors } }
+
+    /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
+    var targetsSince: Int64 { payloads.targetsSince }
 
     /// The last keyframe's first packet, if it is at most `maximumAge` old and no packet since is missing: a new
     /// subscriber gets everything from there at once, instead of waiting for another keyframe.
     public func replayStart(at now: MonotonicTime, maximumAge: TimeInterval) -> Int64? {
-        guard let lastKeyframe, now - lastKeyframe.arrival <= maximumAge else { return nil }
-        guard history.record(lastKeyframe.firstSequence) != nil else { return nil }
-        for sequence in lastKeyframe.firstSequence...sequences.highest where !sequences.contains(sequence) {
+        guard let keyframe = keyframeLog.last, now - keyframe.arrival <= maximumAge else { return nil }
+        guard history.record(keyframe.firstSequence) != nil else { return nil }
+        for sequence in keyframe.firstSequence...reception.sequences.highest
+        where !reception.sequences.contains(sequence) {
             return nil
         }
-        return lastKeyframe.firstSequence
+        return keyframe.firstSequence
     }
 }
 
@@ -115,8 +210,6 @@ struct LayerTotals: Sendable {
     var packets: UInt64 = 0
     var bytes: UInt64 = 0
     var repaired: UInt64 = 0
-    /// Retransmissions of packets that had arrived: the sender's bandwidth probes (measured: Chromium). Never forwarded.
-    var probes: UInt64 = 0
     var nacks: UInt64 = 0
     var keyframeRequests: UInt64 = 0
     var keyframes: UInt64 = 0

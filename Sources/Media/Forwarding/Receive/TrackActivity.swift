@@ -15,13 +15,15 @@ public enum TrackActivity {
 extension PublishedTrack {
     /// Whether the layer is being sent now.
     public func isActive(layer index: Int, at now: MonotonicTime) -> Bool {
-        let layer = layerStorage + index
+        let layer = self.layer(index)
         guard layer.pointee.lastMedia != .zero, !layer.pointee.hasEnded else { return false }
         let quiet = now - layer.pointee.lastMedia
         if quiet < TrackActivity.layerLimit { return true }
         if quiet >= TrackActivity.limit { return false }
         for other in 0..<layerCount where other != index {
-            if layerStorage[other].framesSince(layer.pointee.lastMedia) >= TrackActivity.layerFrames { return false }
+            if self.layer(other).pointee.framesSince(layer.pointee.lastMedia) >= TrackActivity.layerFrames {
+                return false
+            }
         }
         return true
     }
@@ -46,11 +48,11 @@ extension PublishedTrack {
 
     /// Whether the layer has just begun beside another that was sent before: its rate is still unknown.
     private func isJoining(layer index: Int, among active: UInt8, at now: MonotonicTime) -> Bool {
-        guard let began = layerStorage[index].rates.began, now - began < Self.measuringTime,
-            state.pointee.announced.bitsPerSecond(stream: index, upTo: 0) == nil
+        guard let began = layer(index).pointee.rates.began, now - began < Self.measuringTime,
+            announced.bitsPerSecond(stream: index, upTo: 0) == nil
         else { return false }
         for other in 0..<layerCount where active & 1 << UInt8(other) != 0 {
-            if let start = layerStorage[other].rates.began, began - start >= Self.measuringTime { return true }
+            if let start = layer(other).pointee.rates.began, began - start >= Self.measuringTime { return true }
         }
         return false
     }
@@ -74,19 +76,19 @@ extension PublishedTrack {
     }
 
     private func isSmaller(_ a: Int, than b: Int) -> Bool {
-        let areaA = layerStorage[a].width * layerStorage[a].height
-        let areaB = layerStorage[b].width * layerStorage[b].height
+        let areaA = layer(a).pointee.size.width * layer(a).pointee.size.height
+        let areaB = layer(b).pointee.size.width * layer(b).pointee.size.height
         if areaA != areaB, areaA > 0, areaB > 0 { return areaA < areaB }
-        let hintA = layerStorage[a].ridHint ?? a, hintB = layerStorage[b].ridHint ?? b
+        let hintA = layer(a).pointee.ridHint ?? a, hintB = layer(b).pointee.ridHint ?? b
         return hintA == hintB ? a < b : hintA < hintB
     }
 
     /// When the track becomes silent if nothing more arrives.
     var silenceDeadline: MonotonicTime {
-        guard !state.pointee.isSilent, state.pointee.hasStarted else { return .distantFuture }
+        guard !isSilent, hasStarted else { return .distantFuture }
         var last: MonotonicTime?
-        for index in 0..<layerCount where !layerStorage[index].hasEnded {
-            last = max(last ?? .zero, layerStorage[index].lastMedia)
+        for index in 0..<layerCount where !layer(index).pointee.hasEnded {
+            last = max(last ?? .zero, layer(index).pointee.lastMedia)
         }
         // All layers sent a BYE: at once.
         return last.map { $0 + TrackActivity.limit } ?? .zero
@@ -102,7 +104,7 @@ extension ReceiveLayer {
 
     /// The rank that the common names of layers imply.
     fileprivate var ridHint: Int? {
-        switch rid {
+        switch sources.rid {
         case "q", "l", "lo", "low", "0": 0
         case "h", "m", "mid", "medium", "1": 1
         case "f", "hi", "high", "2": 2

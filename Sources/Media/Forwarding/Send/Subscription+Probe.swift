@@ -25,10 +25,7 @@ extension Subscription {
         guard padsBeside else { return writeOwnPadding(padding, of: track, stamp: stamp, at: now, into: slot) }
         if selector.active != nil, !isPaused, let sequence = probeCandidate(wanted: wanted, of: track, at: now) {
             ring.place(sequence)?.pointee.lastRepeat = SentPacket.moment(of: now)
-            let repeats = totals.repeats
-            let length = writeRepeat(sequence, of: track, stamp: stamp, at: now, into: slot)
-            totals.repeats = repeats
-            if let length { return length }
+            if let length = retransmit(sequence, of: track, stamp: stamp, at: now, into: slot) { return length }
         }
         return writePadding(padding, stamp: stamp, into: slot)
     }
@@ -47,7 +44,7 @@ extension Subscription {
             else { continue }
             let last = place.pointee.lastRepeat
             guard last == 0 || Int64(moment &- last) >= Self.probeDistance.milliseconds else { continue }
-            guard let record = Self.record(of: place.pointee, in: track.layer(Int(place.pointee.layer))) else {
+            guard let record = SendSection.record(of: place.pointee, in: track.layer(Int(place.pointee.layer))) else {
                 continue
             }
             let length = Int(record.pointee.length)
@@ -66,14 +63,15 @@ extension Subscription {
         else {
             return nil
         }
-        rtxHighest &+= 1
+        let number = rtxNumbers.next
+        rtxNumbers.use(number)
         let renderer = section.paddingRenderer(payloadType: payloadType)
         var sent = SentPacket()
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
         sent.flags = .mid
         renderer.writeHeader(
-            sent, timestamp: numbering.tail.timestamp, marker: false, repeatedAs: rtxHighest, into: base)
+            sent, timestamp: numbering.tail.timestamp, marker: false, repeatedAs: number, into: base)
         var writer = ExtensionBlockWriter(slot: base, isTwoByte: section.wire.hasLargeIDs)
         renderer.writeOwn(sent, with: &writer)
         return RTPPatch.pad(slot, length: writer.finish(), by: count)
@@ -98,7 +96,7 @@ extension Subscription {
         sent.transportSequence = stamp.transportSequence
         sent.epoch = numbering.epoch
         ring.store(sent, at: now)
-        guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
+        guard let length = section.renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)
         return length
     }

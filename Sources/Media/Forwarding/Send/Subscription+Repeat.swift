@@ -56,24 +56,31 @@ extension Subscription {
         _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
         into slot: UnsafeMutableRawBufferPointer
     ) -> Int? {
+        guard let length = retransmit(sequence, of: track, stamp: stamp, at: now, into: slot) else { return nil }
+        totals.repeats &+= 1
+        return length
+    }
+
+    /// Writes a packet once more, because its receiver lacks it or for a probe.
+    mutating func retransmit(
+        _ sequence: UInt32, of track: PublishedTrack, stamp: SendStamp, at now: MonotonicTime,
+        into slot: UnsafeMutableRawBufferPointer
+    ) -> Int? {
         guard isBound, let place = ring.place(sequence), place.pointee.epoch == numbering.epoch else { return nil }
         var sent = place.pointee
         var rtxSequence: UInt16?
         if repeatsAsRTX, hasRTXPayloadType(of: sent, track: track) {
-            rtxSequence = rtxHighest &+ 1
+            rtxSequence = rtxNumbers.next
             sent.sendTime = stamp.sendTime
             sent.transportSequence = stamp.transportSequence
             sent.flags.insert(.mid)
         } else if !isReproducible(sent, of: track) {
             return nil
         }
-        let payloadBytes = totals.payloadBytes
-        guard let length = render(sent, of: track, repeatedAs: rtxSequence, into: slot) else { return nil }
-        totals.payloadBytes = payloadBytes
-        if let rtxSequence { rtxHighest = rtxSequence }
-        totals.repeats &+= 1
-        totals.rate.add(length, at: now)
-        return length
+        guard let packet = section.render(sent, of: track, repeatedAs: rtxSequence, into: slot) else { return nil }
+        if let rtxSequence { rtxNumbers.use(rtxSequence) }
+        totals.rate.add(packet.length, at: now)
+        return packet.length
     }
 
     /// The extended output number.
@@ -88,13 +95,13 @@ extension Subscription {
         let layer = track.layer(Int(sent.layer))
         if sent.flags.contains(.parameterSets) { return sent.setsRevision == layer.pointee.parameterSets.revision }
         guard !sent.flags.contains(.filler), sent.mark.hasTargets else { return true }
-        guard let record = Self.record(of: sent, in: layer) else { return false }
+        guard let record = SendSection.record(of: sent, in: layer) else { return false }
         return record.pointee.sequence >= layer.pointee.targetsSince
     }
 
     private func hasRTXPayloadType(of sent: SentPacket, track: PublishedTrack) -> Bool {
         if sent.isOwn { return section[sent.ownFormat].rtxPayloadType != FormatMapping.unmapped }
-        guard let record = Self.record(of: sent, in: track.layer(Int(sent.layer))) else { return false }
+        guard let record = SendSection.record(of: sent, in: track.layer(Int(sent.layer))) else { return false }
         return section[record.pointee.format].rtxPayloadType != FormatMapping.unmapped
     }
 }

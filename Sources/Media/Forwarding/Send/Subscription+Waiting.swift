@@ -50,7 +50,7 @@ extension Subscription {
         sent.sendTime = stamp.sendTime
         sent.transportSequence = stamp.transportSequence
         sent.epoch = numbering.epoch
-        guard let length = renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
+        guard let length = section.renderOwn(sent, of: nil, repeatedAs: nil, into: slot) else { return nil }
         noteWritten(sent, length: length, at: now)
         return length
     }

@@ -44,8 +44,7 @@ public struct Subscription: ~Copyable {
     var formatMatch = FormatMatch.accepted
     /// The end of a spatial layer, which may be the end of its picture.
     var held = HeldPacket()
-    /// Extended RTX number, its own space (RFC 4588 section 4).
-    var rtxHighest: UInt16
+    var rtxNumbers: RTXNumbers
     var hasStarted = false
     public internal(set) var totals = SubscriptionTotals()
     public var reports: SenderReportState
@@ -64,7 +63,7 @@ public struct Subscription: ~Copyable {
         let repeats = description.rtxSSRC != nil || description.feedback.contains(.nack)
         ring = SentPacketRing(
             maximum: isVideo ? SentPacketRing.maximumVideo : (repeats ? SentPacketRing.maximumAudio : 0))
-        rtxHighest = UInt16(truncatingIfNeeded: random.next() & 0x3fff)
+        rtxNumbers = RTXNumbers(after: UInt16(truncatingIfNeeded: random.next() & 0x3fff))
         reports = SenderReportState(cname: description.cname)
     }
 
@@ -108,6 +107,29 @@ public struct Subscription: ~Copyable {
         section.update(description, track: track, highest: numbering.highest)
         formatMatch = .accepted
     }
+
+    /// Pads packets of one turn, as planned, that differ by a few bytes to equal length; returns how many were padded.
+    public func level(_ items: UnsafeMutableBufferPointer<SentPacket>, of track: PublishedTrack) -> Int {
+        section.level(items, of: track)
+    }
+
+    // MARK: - What the receiver reports
+
+    /// Processes one report block about the subscription's SSRCs; returns the round trip, if it reveals one.
+    public mutating func receivedReport(
+        ssrc: UInt32, fractionLost: UInt8, lastReport: UInt32, delay: UInt32, at now: MonotonicTime
+    ) -> TimeInterval? {
+        guard ssrc == self.ssrc else { return nil }
+        section.receiverReported()
+        totals.fractionLost = fractionLost
+        return reports.roundTrip(lastReport: lastReport, delay: delay, at: now)
+    }
+
+    /// Counts a keyframe request of the receiver.
+    public mutating func countKeyframeRequest() { totals.keyframeRequests &+= 1 }
+
+    /// Bits per second over the last second, retransmissions included.
+    public func bitrate(at now: MonotonicTime) -> Bitrate { .bitsPerSecond(Int64(totals.rate.perSecond(at: now) * 8)) }
 }
 
 /// Whether a lack of bandwidth keeps a subscription from sending.

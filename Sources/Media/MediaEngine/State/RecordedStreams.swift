@@ -8,7 +8,8 @@ struct RecordedStreams: ~Copyable {
     static let batchBytes = 1 << 20
 
     private var streams = Slab<RecordedStream>(capacity: 4)
-    private var index = FlatTable<UInt64>()
+    /// Which track each stream is of, by its id.
+    private var tracks = FlatTable<UInt64>()
     /// Streams whose end has not been told yet, because there was no room.
     private var ended: [UInt64] = []
     /// For the recorder; nil before the first stream.
@@ -22,19 +23,18 @@ struct RecordedStreams: ~Copyable {
     /// Whether `handOn` is due: there are records, or the recorder had no room. Nothing is written until it has, so only a further `handOn` ends that.
     var hasRecords: Bool { batch.map { $0.pointee.used > 0 || !$0.pointee.hasAmpleRoom } ?? false }
 
-    /// The stream with this id.
-    subscript(id: SubscriptionID) -> Int? { index[id.rawValue] }
+    /// The track that the stream with this id is of.
+    func track(of id: SubscriptionID) -> Int? { tracks[id.rawValue] }
 
-    /// Adds a stream; its number.
-    mutating func add(_ stream: consuming RecordedStream) -> Int {
+    /// Adds a stream of the track with the number `track`; its own number.
+    mutating func add(_ stream: consuming RecordedStream, ofTrack track: Int) -> Int {
         if batch == nil {
             batch = .allocate(capacity: 1)
             batch?.initialize(to: RecordBatch(capacity: Self.batchBytes))
         }
         let id = stream.description.id.rawValue
-        let number = streams.insert(stream)
-        index.set(id, to: number)
-        return number
+        tracks.set(id, to: track)
+        return streams.insert(stream)
     }
 
     /// The stream with this number, until the next one is added.
@@ -43,7 +43,7 @@ struct RecordedStreams: ~Copyable {
     /// Removes a stream; its recorder is told behind its last packet.
     mutating func remove(_ number: Int, at now: MonotonicTime) {
         let id = streams[number].pointee.description.id.rawValue
-        index.remove(id)
+        tracks.remove(id)
         streams.remove(number)
         ended.append(id)
         tellEnded(at: now)

@@ -5,10 +5,10 @@ import Primitives
 // Only the loudest microphones of a room, where its policy says so. Every subscriber has a section for every microphone, so nothing is negotiated when another one
 // is forwarded; a withheld track is received, measured and kept in its history, and costs its subscribers nothing.
 
-extension MediaEngine {
-    func setAudio(_ audio: RoomAudio, of id: RoomID, at now: MonotonicTime) -> Bool {
-        guard let index = tables.roomIndex[id.rawValue] else { return false }
-        let room = tables.rooms[index]
+extension Tables {
+    func setAudio(_ audio: RoomAudio, of id: RoomID) -> Bool {
+        guard let index = roomIndex[id.rawValue] else { return false }
+        let room = rooms[index]
         room.pointee.speakers.configure(audio)
         guard room.pointee.loudest?.limit != audio.maximumMicrophones else { return true }
         // Places are given anew: with the next packet of each, and at once to whoever speaks.
@@ -17,8 +17,10 @@ extension MediaEngine {
     }
 
     /// Whether the packets of an audio track are withheld from its subscribers in this turn.
-    func isWithheld(_ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime) -> Bool {
-        let room = tables.rooms[tables.peers[state.pointee.peer].pointee.room]
+    func isWithheld(
+        _ state: UnsafeMutablePointer<TrackState>, at now: MonotonicTime, _ counters: inout WorkerStatistics
+    ) -> Bool {
+        let room = rooms[peers[state.pointee.peer].pointee.room]
         guard room.pointee.loudest != nil || state.pointee.isWithheld else { return false }
         var verdict = LoudestMicrophones.Verdict.forwarded
         // A publisher that sends no levels cannot be compared with others.
@@ -31,7 +33,7 @@ extension MediaEngine {
             return true
         case .forwarded: break
         case .forwardedInsteadOf(let other):
-            withhold(tables.tracks[other])
+            withhold(tracks[other])
             counters.microphoneSwitches &+= 1
         }
         if state.pointee.isWithheld {
@@ -44,26 +46,25 @@ extension MediaEngine {
     /// Ends forwarding to all who have not pinned the track; their sections stay.
     private func withhold(_ state: UnsafeMutablePointer<TrackState>) {
         state.pointee.isWithheld = true
-        for subscription in tables.subscriptions(ofTrack: state.pointee.track.tag) where !subscription.pointee.isPinned
-        {
+        for subscription in subscriptions(ofTrack: state.pointee.track.tag) where !subscription.pointee.isPinned {
             subscription.pointee.subscription.stop(state.pointee.track)
         }
     }
 
     func setAlwaysForwarded(_ index: Int, _ always: Bool) {
-        tables.tracks[index].pointee.isAlwaysForwarded = always
+        tracks[index].pointee.isAlwaysForwarded = always
         if always { releasePlace(of: index) }
     }
 
     /// The track needs no place among the loudest any more.
     func releasePlace(of index: Int) {
-        tables.rooms[tables.peers[tables.tracks[index].pointee.peer].pointee.room].pointee.loudest?.release(index)
+        rooms[peers[tracks[index].pointee.peer].pointee.room].pointee.loudest?.release(index)
     }
 
     /// A subscriber has pinned a track, or not any more: a microphone is forwarded to it however quiet it is.
     func pinChanged(_ subscription: UnsafeMutablePointer<SubscriptionState>, to isPinned: Bool) {
         guard subscription.pointee.track >= 0 else { return }
-        let state = tables.tracks[subscription.pointee.track]
+        let state = tracks[subscription.pointee.track]
         state.pointee.pins += isPinned ? 1 : -1
         if !isPinned, state.pointee.isWithheld { subscription.pointee.subscription.stop(state.pointee.track) }
     }

@@ -3,23 +3,26 @@ public import MediaControl
 import PeerTransport
 public import Primitives
 
+// The control plane: its commands come in, reports go out.
+
 extension MediaEngine {
+    // MARK: - Commands
+
     /// Executes a command of the control plane; an unknown id is counted and ignored.
     public func apply(_ command: MediaCommand, at now: MonotonicTime, into batch: inout OutboundBatch) {
-        clock = now
-        abandonOpenTurn()
+        begin(at: now)
         let isKnown =
             switch command {
             case .addRoom(let id): addRoom(id)
             case .removeRoom(let id): removeRoom(id)
-            case .setRoomAudio(let id, let audio): setAudio(audio, of: id, at: now)
+            case .setRoomAudio(let id, let audio): tables.setAudio(audio, of: id)
             case .addPeer(let description): addPeer(description, at: now)
             case .movePeer(let id, let room): movePeer(id, to: room, at: now)
             case .removePeer(let id): closePeer(id, at: now, into: &batch)
             case .setRemoteTransport(let id, let remote): setRemote(remote, of: id, at: now, into: &batch)
             case .restartICE(let id, let local): restartICE(of: id, local: local, at: now)
             case .setDownlinkPolicy(let id, let policy): setPolicy(policy, of: id, at: now)
-            case .setCapture(let id, let settings): setCapture(settings, of: id)
+            case .setCapture(let id, let settings): captures.set(settings, of: id, in: tables)
             case .setTrackTraits(let id, let traits): setTraits(traits, of: id, at: now)
             case .setDisplayPreference(let id, let display): setDisplay(display, of: id, at: now)
             case .addTrack, .updateTrack, .removeTrack, .setTrackMuted, .setTrackAlwaysForwarded,
@@ -49,7 +52,7 @@ extension MediaEngine {
             setMuted(index, muted, at: now)
         case .setTrackAlwaysForwarded(let id, let always):
             guard let index = tables.trackIndex[id.rawValue] else { return false }
-            setAlwaysForwarded(index, always)
+            tables.setAlwaysForwarded(index, always)
         case .setTrackMaximumBitrate(let id, let bitrate):
             guard let index = tables.trackIndex[id.rawValue] else { return false }
             let peer = tables.tracks[index].pointee.peer
@@ -87,5 +90,60 @@ extension MediaEngine {
         default: return false
         }
         return true
+    }
+
+    // MARK: - Reports
+
+    /// Counters and gauges of the whole engine.
+    public var statistics: WorkerStatistics {
+        var statistics = counters
+        statistics.rooms = tables.rooms.count
+        statistics.peers = tables.peers.count
+        statistics.tracks = tables.tracks.count
+        statistics.subscriptions = tables.subscriptions.count
+        // Removed tracks have left their sums in `counters`.
+        for index in 0..<tables.tracks.end where tables.tracks.contains(index) {
+            let totals = tables.tracks[index].pointee.track.requestTotals
+            statistics.nacksSent &+= totals.nacks
+            statistics.keyframeRequestsSent &+= totals.keyframeRequests
+        }
+        return statistics
+    }
+
+    /// The load, for placing rooms: every stream in and out counts one.
+    public var load: Int { tables.rooms.count + tables.peers.count + tables.tracks.count + tables.subscriptions.count }
+
+    /// What `scope` asks for, as of the last turn; nil for a room that does not exist here.
+    public func report(_ scope: ReportScope) -> MediaReport? {
+        guard var report = report(scope, from: 0, limit: .max)?.part else { return nil }
+        report.sort()
+        return report
+    }
+
+    /// A part of a report, unordered. A room is reported in parts: of the peers from index `start` on, until there are `limit` entries. `next` is
+    /// where the next part begins; nil after the last one.
+    ///
+    /// Some 1.5 us per entry, which for a room of a thousand is longer than packets may wait.
+    public func report(_ scope: ReportScope, from start: Int, limit: Int) -> (part: MediaReport, next: Int?)? {
+        switch scope {
+        case .room(let id):
+            guard let room = tables.roomIndex[id.rawValue] else { return nil }
+            var collector = RoomReportCollector(room: room, at: clock)
+            let next = collector.collect(from: start, limit: limit, in: tables)
+            return (collector.report, next)
+        case .downlinks(let ids, let withHistory):
+            var report = MediaReport()
+            report.downlinks = ids.compactMap { id in
+                tables.peerIndex[id.rawValue].flatMap {
+                    tables.peers[$0].pointee.downlink?.pointee.report(
+                        in: tables.subscriptions.base, withHistory: withHistory, at: clock)
+                }
+            }
+            return (report, nil)
+        case .captures(let ids):
+            var report = MediaReport()
+            report.captures = captures.drain(of: ids)
+            return (report, nil)
+        }
     }
 }

@@ -2,12 +2,22 @@ public import MediaControl
 public import PayloadFormats
 internal import Primitives
 
-extension ReceiveLayer {
-    /// What packet `sequence` reveals about its frame; nil when it is malformed. Stores parameter sets on the way.
+/// Reads the payloads of one layer, as far as forwarding needs it, and keeps what later packets refer to.
+struct PayloadReader {
+    /// H.264 parameter sets in force.
+    private(set) var parameterSets = ParameterSetCache()
+    /// Reads the layer's dependency descriptors (AV1 and SVC); holds the template structure in force.
+    private(set) var descriptors = DependencyDescriptorReader()
+    /// Packets from here on arrived when the structure and the active targets in `descriptors` were in force.
+    private(set) var targetsSince: Int64 = .min
+    /// RED whose blocks are not Opus has arrived, so it is encrypted end to end, and any block that looks like RED does so by chance.
+    private var carriesOpaqueRED = false
+
+    /// What packet `sequence` reveals about its frame; nil when it is malformed. Stores parameter sets on the way. `highest`: of all packets received.
     ///
     /// With a dependency descriptor the payload of H.264 and AV1 decides nothing: it may be encrypted end to end.
     mutating func summarize(
-        _ sequence: Int64, _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool,
+        _ sequence: Int64, highest: Int64, _ codec: Codec, _ payload: UnsafeRawBufferPointer, _ marker: Bool,
         _ extensions: ReceivedExtensions, _ packet: UnsafeRawBufferPointer
     ) -> PayloadSummary? {
         var descriptor: DependencyDescriptor?
@@ -21,7 +31,7 @@ extension ReceiveLayer {
             }
             if let descriptor, descriptor.hasStructure || descriptors.activeDecodeTargets != active {
                 // All other packets arrived before this one and may have been forwarded already.
-                targetsSince = sequence == sequences.highest ? sequence : sequences.highest + 1
+                targetsSince = sequence == highest ? sequence : highest + 1
             }
         }
         guard var summary = codec.payloadCodec.summary(of: payload.bytes, marker: marker, descriptor: descriptor) else {
@@ -35,6 +45,12 @@ extension ReceiveLayer {
             summary.containsParameterSets = true
         }
         return summary
+    }
+
+    /// Whether RED that arrives is encrypted end to end; `isOpus`: of its primary block.
+    mutating func isOpaqueRED(isOpus: Bool) -> Bool {
+        carriesOpaqueRED = carriesOpaqueRED || !isOpus
+        return carriesOpaqueRED
     }
 
     private mutating func keepParameterSets(_ payload: UnsafeRawBufferPointer) {

@@ -1,0 +1,59 @@
+internal import PayloadFormats
+public import Primitives
+
+/// The position of a layer's last keyframe in its history.
+public struct KeyframePosition: Sendable, Hashable {
+    /// Extended sequence number of its first packet, parameter sets of the same timestamp included.
+    public var firstSequence: Int64
+    /// Its extended timestamp.
+    public var timestamp: Int64
+    /// When its first packet arrived.
+    public var arrival: MonotonicTime
+}
+
+/// Where the last keyframe of one layer lies.
+struct KeyframeLog {
+    /// The last keyframe; nil before the first.
+    private(set) var last: KeyframePosition?
+    /// The newest packet that a mute dropped: no subscription can start with a keyframe that reaches back to it.
+    private var droppedUpTo: Int64 = .min
+
+    /// Records where a keyframe lies; returns the first sequence number of a new one.
+    mutating func note(_ record: PacketRecord, in history: borrowing PacketHistory) -> Int64? {
+        guard record.summary.isKeyframe || record.summary.startsKeyframe else {
+            // A late earlier packet of the keyframe, or its parameter sets, begin it.
+            if let last, last.timestamp == record.timestamp { beginEarlier(with: record, in: history) }
+            return nil
+        }
+        if let last, last.timestamp == record.timestamp {
+            beginEarlier(with: record, in: history)
+            return nil
+        }
+        if let last, record.sequence < last.firstSequence { return nil }
+        guard record.sequence > droppedUpTo else { return nil }
+        let first = Self.firstSequence(of: record, in: history)
+        last = KeyframePosition(firstSequence: first, timestamp: record.timestamp, arrival: record.arrival)
+        return first
+    }
+
+    private mutating func beginEarlier(with record: PacketRecord, in history: borrowing PacketHistory) {
+        guard let last, record.sequence < last.firstSequence else { return }
+        self.last?.firstSequence = Self.firstSequence(of: record, in: history)
+    }
+
+    /// The first packet with the timestamp of `record`: parameter sets precede the frame under the same timestamp.
+    private static func firstSequence(of record: PacketRecord, in history: borrowing PacketHistory) -> Int64 {
+        var first = record.sequence
+        while let before = history.record(first - 1), before.pointee.timestamp == record.timestamp { first -= 1 }
+        return first
+    }
+
+    /// A packet was dropped because the track is muted.
+    mutating func dropped(_ sequence: Int64) { droppedUpTo = max(droppedUpTo, sequence) }
+
+    /// The track is muted: nothing can start with a keyframe whose successors were dropped.
+    mutating func forget() { last = nil }
+
+    /// Numbering restarted.
+    mutating func restart() { droppedUpTo = .min }
+}

@@ -1,0 +1,39 @@
+internal import MediaControl
+
+/// How a layer's packets are identified: by its name, and by the SSRCs that the SDP or packets revealed.
+struct LayerSources {
+    /// `a=rid` value, where the encoding has one.
+    let rid: String?
+    /// The same, as packets have it.
+    let ridText: ShortText?
+    /// The media SSRC; nil until it is known.
+    private(set) var ssrc: UInt32?
+    /// The SSRC of retransmissions.
+    private(set) var rtxSSRC: UInt32?
+    /// The SSRC of retransmissions for the previous source, until another replaces it: its packets may cross the change.
+    private var formerRTX: UInt32?
+
+    init(_ encoding: EncodingDescription) {
+        rid = encoding.rid
+        ridText = encoding.rid.flatMap { ShortText($0) }
+        ssrc = encoding.ssrc
+        rtxSSRC = encoding.rtxSSRC
+    }
+
+    /// The SSRC that another one replaces.
+    func replaced(isRTX: Bool) -> UInt32? { isRTX ? rtxSSRC ?? formerRTX : ssrc }
+
+    /// Retransmissions come with `ssrc` from now on.
+    mutating func changeRTX(to ssrc: UInt32) {
+        rtxSSRC = ssrc
+        formerRTX = nil
+    }
+
+    /// Packets come with `ssrc` from now on; `isReplaced`: some came with another one.
+    mutating func change(to ssrc: UInt32, isReplaced: Bool) {
+        self.ssrc = ssrc
+        guard isReplaced else { return }
+        formerRTX = rtxSSRC ?? formerRTX
+        rtxSSRC = nil
+    }
+}
