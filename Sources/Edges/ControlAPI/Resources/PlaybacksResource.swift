@@ -6,9 +6,29 @@ import Recorder
 import RoomService
 import Rooms
 
-// Playbacks: files and recordings that become participants, begun and ended by an operator or a moderator.
+/// Playbacks: files and recordings that become participants, begun and ended by an operator or a moderator.
+struct PlaybacksResource: Resource {
+    let access: APIAccess
+    private let player: Player?
+    private let recorder: Recorder?
 
-extension ControlAPIEdge {
+    init(access: APIAccess, player: Player?, recorder: Recorder?) {
+        self.access = access
+        self.player = player
+        self.recorder = recorder
+    }
+
+    var operations: [Operation] {
+        let playback = "/v1/playbacks/{playback}"
+        return [
+            .get("/v1/rooms/{room}/playbacks", listRoomPlaybacks),
+            .post("/v1/rooms/{room}/playbacks", startPlayback),
+            .get(playback, showPlayback),
+            .patch(playback, patchPlayback),
+            .delete(playback, endPlayback),
+        ]
+    }
+
     func startPlayback(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try request.parameter("room")
         let claims = try authorize(request, room: room) { $0.roomAdmin }

@@ -5,7 +5,25 @@ import Primitives
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
+/// Participants of a room: shown, changed, moved and removed, and what they may receive.
+struct ParticipantsResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        let participant = "/v1/rooms/{room}/participants/{participant}"
+        return [
+            .get("/v1/rooms/{room}/participants", listParticipants),
+            .get(participant, showParticipant),
+            .patch(participant, patchParticipant),
+            .delete(participant, removeParticipant),
+            .post("\(participant)/move", moveParticipant),
+            .put("\(participant)/subscriptions", putSubscribeRules),
+            .delete("\(participant)/subscriptions", deleteSubscribeRules),
+            .get("\(participant)/stats", showParticipantStatistics),
+            .get("\(participant)/decisions", listDecisions),
+        ]
+    }
+
     func listParticipants(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let profile = request.query["profile"]
         if let profile, ParticipantProfile(rawValue: profile) == nil {
@@ -14,13 +32,8 @@ extension ControlAPIEdge {
         let all = try await detail(request).participants.filter {
             profile == nil || $0.info.profile.rawValue == profile
         }
-        return try ListPage(of: all, request, key: Self.order(of:))
+        return try ListPage(of: all, request, key: \.order)
             .response("participants") { ParticipantDetailModel($0) }
-    }
-
-    /// When it joined and its sid, as text that sorts.
-    private static func order(of participant: ParticipantDetail) -> String {
-        String(sortableMoment: participant.info.joinedAt) + "-" + participant.info.sid
     }
 
     func showParticipant(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -119,86 +132,6 @@ extension ControlAPIEdge {
         return .json(DecisionsModel(decisions))
     }
 
-    func listTracks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let tracks = try await detail(request).participants.flatMap { participant in
-            participant.info.tracks.map { (key: "\(Self.order(of: participant))-\($0.sid)", info: $0) }
-        }
-        return try ListPage(of: tracks, request) { $0.key }.response("tracks") { TrackModel($0.info) }
-    }
-
-    func showTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let sid = try request.parameter("track")
-        let tracks = try await detail(request).participants.flatMap(\.info.tracks)
-        guard let track = tracks.first(where: { $0.sid == sid }) else { throw Self.noSuchTrack }
-        return .json(TrackModel(track))
-    }
-
-    func showTrackStatistics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let sid = try request.parameter("track")
-        let tracks = try await report(request).participants.flatMap(\.tracks)
-        guard let track = tracks.first(where: { $0.info.sid == sid }) else { throw Self.noSuchTrack }
-        return .json(TrackStatisticsModel(track))
-    }
-
-    /// Mutes; unmuting is the publisher's own to do.
-    func muteTrack(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
-        let sid = try request.parameter("track")
-        let change = try body(MuteRequest.self, of: request)
-        let track = try await asking { () async throws(RoomError) in
-            try await context.rooms.setMuted(change.muted ?? true, track: sid, in: room)
-        }
-        return .json(TrackModel(track))
-    }
-
-    /// Asks the publisher of a muted track to unmute it.
-    func requestUnmute(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
-        let sid = try request.parameter("track")
-        let track = try await asking { () async throws(RoomError) in
-            try await context.rooms.requestUnmute(track: sid, in: room)
-        }
-        return .json(TrackModel(track), status: 202)
-    }
-
-    func listSubscriptions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let subscriptions = try await detail(request).participants.flatMap { participant in
-            participant.subscriptions.map { (key: "\(Self.order(of: participant))-\($0.sid)", info: $0) }
-        }
-        return try ListPage(of: subscriptions, request) { $0.key }
-            .response("subscriptions") { SubscriptionModel($0.info) }
-    }
-
-    private static var noSuchTrack: Problem { Problem(RoomError(.trackNotFound, "There is no such track.")) }
-}
-
-// MARK: Guests
-
-extension ControlAPIEdge {
-    /// Those who wait to be let in.
-    func listGuests(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
-        let guests = try await asking { () async throws(RoomError) in try await context.rooms.guests(ofRoom: room) }
-        return try ListPage(of: guests, request) { "\(String(sortableMoment: $0.since))-\($0.identity)" }
-            .response("guests") { GuestModel($0) }
-    }
-
-    func letGuestIn(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await decide(request, letsIn: true)
-    }
-
-    func turnGuestAway(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try await decide(request, letsIn: false)
-    }
-
-    private func decide(_ request: HTTPRequest, letsIn: Bool) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
-        let identity = try request.parameter("identity")
-        try await asking { () async throws(RoomError) in
-            try await context.rooms.decide(onGuest: identity, in: room, letsIn: letsIn)
-        }
-        return HTTPResponse(status: 204)
-    }
 }
 
 /// The body of a move.
@@ -217,14 +150,7 @@ struct MoveRequest: Decodable {
     }
 }
 
-/// The body of a mute; nothing means `true`.
-struct MuteRequest: Decodable {
-    var muted: Bool?
-
-    private enum CodingKeys: String, CodingKey, CaseIterable { case muted }
-
-    init(from decoder: any Decoder) throws {
-        try StrictKeys.check(decoder, CodingKeys.self)
-        muted = try decoder.container(keyedBy: CodingKeys.self).decodeIfPresent(Bool.self, forKey: .muted)
-    }
+extension ParticipantDetail {
+    /// When it joined and its sid, as text that sorts.
+    var order: String { String(sortableMoment: info.joinedAt) + "-" + info.sid }
 }

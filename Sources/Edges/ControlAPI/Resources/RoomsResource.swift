@@ -4,10 +4,26 @@ import HTTPServing
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
-    func showNode(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorize(request) { $0.roomList }
-        return .json(await node())
+/// Rooms: made, locked, sent messages and ended; and who is banned from them.
+struct RoomsResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        let room = "/v1/rooms/{room}"
+        return [
+            .get("/v1/rooms", listRooms),
+            .post("/v1/rooms", createRoom),
+            .get(room, showRoom),
+            .put(room, ensureRoom),
+            .patch(room, patchRoom),
+            .delete(room, deleteRoom),
+            .put("\(room)/lock", lockRoom),
+            .delete("\(room)/lock", unlockRoom),
+            .post("\(room)/messages", sendMessage),
+            .get("\(room)/bans", listBans),
+            .delete("\(room)/bans/{identity}", endBan),
+            .get("\(room)/stats", showRoomStatistics),
+        ]
     }
 
     /// Rooms that the token covers, by name; those of pre-call checks where the query asks for them.
@@ -116,37 +132,10 @@ extension ControlAPIEdge {
         .json(RoomStatisticsModel(try await report(request)))
     }
 
-    /// The room in the path with everybody in it.
-    func detail(_ request: HTTPRequest) async throws(Problem) -> RoomDetail {
+    func sendMessage(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
-        return try await asking { () async throws(RoomError) in try await context.rooms.room(named: room) }
+        let message = try body(MessageRequest.self, of: request).message
+        try await asking { () async throws(RoomError) in try await context.rooms.send(message, toRoom: room) }
+        return HTTPResponse(status: 204)
     }
-
-    /// The media statistics of the room in the path.
-    func report(_ request: HTTPRequest) async throws(Problem) -> RoomReport {
-        let room = try moderatedRoom(request)
-        return try await asking { () async throws(RoomError) in try await context.rooms.report(onRoom: room) }
-    }
-}
-
-extension ControlAPIEdge {
-    /// The ICE servers of a client that may join the room in the query, where it names one, or in its token.
-    func listICEServers(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = request.query["room"]
-        let claims = try context.gate.claims(of: request, room: room)
-        if let room { try await asking { () throws(RoomError) in try RoomNames.check(room) } }
-        guard claims.video.roomJoin else { throw Problem(AccessTokenError.notPermitted) }
-        let origin = request.headers["Origin"]
-        return .json(
-            ICEServersModel(
-                iceServers: context.iceServers.servers(for: claims, room: room, origin: origin),
-                lifetimeSeconds: context.iceServers.lifetimeSeconds(for: claims, room: room, origin: origin)))
-    }
-}
-
-/// ICE servers as JSON shows them.
-private struct ICEServersModel: Encodable {
-    var iceServers: [ICEServer]
-    /// How long their credentials are good; absent: for ever.
-    var lifetimeSeconds: Int64?
 }

@@ -1,10 +1,20 @@
 import AccessTokens
 import EdgeSupport
-public import HTTPServing
+import HTTPServing
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
+/// What happens in rooms: past events, and as it happens.
+struct EventsResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        [
+            .get("/v1/rooms/{room}/events", listRoomEvents),
+            .get("/v1/events", listAllEvents),
+        ]
+    }
+
     func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try await events(request, of: try await oneRoom(request))
     }
@@ -14,7 +24,7 @@ extension ControlAPIEdge {
     }
 
     /// The same events to WebSockets, for `HTTPServer.start`.
-    public var webSocketRoutes: [WebSocketRoute] {
+    var webSocketRoutes: [WebSocketRoute] {
         [
             webSocketRoute("/v1/rooms/{room}/events") { (request) throws(Problem) in try await oneRoom(request) },
             webSocketRoute("/v1/events") { (request) throws(Problem) in try allRooms(request) },

@@ -1,15 +1,57 @@
 import AccessTokens
 import EdgeSupport
 import HTTPServing
+import Logging
 import Primitives
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
-    /// Refuses a request whose token lacks what `permits` asks for, or is good for another room.
-    @discardableResult
-    func authorize(
-        _ request: HTTPRequest, room: String? = nil, _ permits: (VideoGrant) -> Bool
+/// One part of the API: its operations, and what they need.
+protocol Resource: Sendable {
+    var access: APIAccess { get }
+    var operations: [Operation] { get }
+}
+
+/// One operation of the API.
+struct Operation: Sendable {
+    var method: HTTPMethod
+    var pattern: String
+    var handler: ThrowingHandler
+
+    typealias Handler = @Sendable (HTTPRequest) async throws(Problem) -> HTTPResponse
+
+    static func get(_ pattern: String, _ handler: @escaping Handler) -> Operation {
+        Operation(method: .get, pattern: pattern, handler: handler)
+    }
+    static func post(_ pattern: String, _ handler: @escaping Handler) -> Operation {
+        Operation(method: .post, pattern: pattern, handler: handler)
+    }
+    static func put(_ pattern: String, _ handler: @escaping Handler) -> Operation {
+        Operation(method: .put, pattern: pattern, handler: handler)
+    }
+    static func patch(_ pattern: String, _ handler: @escaping Handler) -> Operation {
+        Operation(method: .patch, pattern: pattern, handler: handler)
+    }
+    static func delete(_ pattern: String, _ handler: @escaping Handler) -> Operation {
+        Operation(method: .delete, pattern: pattern, handler: handler)
+    }
+}
+
+/// Whether a call may be made: its token permits it, and its API key has not made too many.
+struct APIAccess: Sendable {
+    let context: EdgeContext
+    private let limit: CallLimit
+
+    /// Each API key may make so many calls a second.
+    init(_ context: EdgeContext, callsPerSecond: Int) {
+        self.context = context
+        limit = CallLimit(perSecond: callsPerSecond)
+    }
+
+    /// The claims of a request whose token is good for what `permits` asks for in `room`; refused where it is not, or where its key makes more calls than
+    /// it may.
+    func claims(
+        of request: HTTPRequest, room: String?, _ permits: (VideoGrant) -> Bool
     ) throws(Problem) -> AccessClaims {
         let claims = try context.gate.claims(of: request)
         guard limit.take(claims.apiKey, at: context.now()) else {
@@ -19,6 +61,26 @@ extension ControlAPIEdge {
         guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
         try TokenGate.check(claims, areFor: room)
         return claims
+    }
+}
+
+// MARK: - What handlers share
+
+extension Resource {
+    var context: EdgeContext { access.context }
+
+    /// Refuses a request whose token lacks what `permits` asks for, or is good for another room.
+    @discardableResult
+    func authorize(
+        _ request: HTTPRequest, room: String? = nil, _ permits: (VideoGrant) -> Bool
+    ) throws(Problem) -> AccessClaims {
+        try access.claims(of: request, room: room, permits)
+    }
+
+    /// What is for every room wants more than a token of one.
+    func authorizeServer(_ request: HTTPRequest) throws(Problem) {
+        let claims = try authorize(request) { $0.roomCreate }
+        guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
     }
 
     /// The room in the path, when the token may moderate it.
@@ -76,6 +138,24 @@ extension ControlAPIEdge {
         } catch {
             throw Problem(error)
         }
+    }
+
+    /// The room in the path with everybody in it.
+    func detail(_ request: HTTPRequest) async throws(Problem) -> RoomDetail {
+        let room = try moderatedRoom(request)
+        return try await asking { () async throws(RoomError) in try await context.rooms.room(named: room) }
+    }
+
+    /// The media statistics of the room in the path.
+    func report(_ request: HTTPRequest) async throws(Problem) -> RoomReport {
+        let room = try moderatedRoom(request)
+        return try await asking { () async throws(RoomError) in try await context.rooms.report(onRoom: room) }
+    }
+
+    /// What a client is told of a database that fails; the log has the rest.
+    func storageFailed(_ words: String) -> Problem {
+        context.logger.error("the database failed", ["error": .text(words)])
+        return Problem(500, "storage_failed", "The server's database failed; its log says why.")
     }
 }
 

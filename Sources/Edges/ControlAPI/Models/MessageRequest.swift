@@ -1,17 +1,6 @@
 import EdgeSupport
 import Foundation
-import HTTPServing
-import RoomService
 import Rooms
-
-extension ControlAPIEdge {
-    func sendMessage(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let room = try moderatedRoom(request)
-        let message = try body(MessageRequest.self, of: request).message
-        try await asking { () async throws(RoomError) in try await context.rooms.send(message, toRoom: room) }
-        return HTTPResponse(status: 204)
-    }
-}
 
 /// The body of `sendMessage`.
 struct MessageRequest: Decodable {

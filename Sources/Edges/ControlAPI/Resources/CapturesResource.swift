@@ -6,7 +6,20 @@ import RoomService
 import Rooms
 
 /// Captures of a participant's decrypted packets.
-extension ControlAPIEdge {
+struct CapturesResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        let captures = "/v1/rooms/{room}/participants/{participant}/captures"
+        return [
+            .post(captures, startCapture),
+            .get(captures, listCaptures),
+            .get("\(captures)/{capture}", showCapture),
+            .delete("\(captures)/{capture}", deleteCapture),
+            .get("\(captures)/{capture}/packets", showCapturedPackets),
+        ]
+    }
+
     func startCapture(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try request.parameter("room")
         let claims = try authorize(request, room: room) { $0.roomAdmin }

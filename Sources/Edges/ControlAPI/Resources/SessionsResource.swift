@@ -8,7 +8,24 @@ import Rooms
 import SessionStore
 import Storage
 
-extension ControlAPIEdge {
+/// Past stays, and the last hour of one that goes on.
+struct SessionsResource: Resource {
+    let access: APIAccess
+    private let sessions: SessionStore
+
+    init(access: APIAccess, sessions: SessionStore) {
+        self.access = access
+        self.sessions = sessions
+    }
+
+    var operations: [Operation] {
+        [
+            .get("/v1/sessions", listSessions),
+            .get("/v1/sessions/{session}", showSession),
+            .get("/v1/rooms/{room}/participants/{participant}/history", listSamples),
+        ]
+    }
+
     /// Past stays, newest first, for whoever may moderate the room, or all rooms.
     func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomAdmin }
@@ -61,11 +78,6 @@ extension ControlAPIEdge {
         }
     }
 
-    /// What a client is told of a database that fails; the log has the rest.
-    func storageFailed(_ words: String) -> Problem {
-        context.logger.error("the database failed", ["error": .text(words)])
-        return Problem(500, "storage_failed", "The server's database failed; its log says why.")
-    }
 }
 
 private struct SessionPageModel: Encodable {

@@ -4,7 +4,18 @@ import Primitives
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
+/// Tokens that are good for nothing any more.
+struct RevocationsResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        [
+            .get("/v1/revocations", listRevocations),
+            .put("/v1/revocations/{kind}/{id}", revoke),
+            .delete("/v1/revocations/{kind}/{id}", endRevocation),
+        ]
+    }
+
     func listRevocations(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let all = await context.rooms.listRevocations().map { RevocationModel($0) }

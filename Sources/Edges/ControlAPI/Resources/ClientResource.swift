@@ -5,7 +5,17 @@ import Primitives
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
+/// What clients need and no operator: it is on the public listener wherever the others are.
+struct ClientResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        [
+            .get("/v1/ice-servers", listICEServers),
+            .post("/v1/checks", createCheck),
+        ]
+    }
+
     /// A room in which a client that may join calls sends itself a video through the server, with a token for each side of it.
     func createCheck(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let claims = try authorize(request) { $0.roomJoin }
@@ -28,6 +38,19 @@ extension ControlAPIEdge {
                 room: room, secondsValid: seconds, senderToken: try token("sender", publishes: true),
                 receiverToken: try token("receiver", publishes: false), iceServers: servers), status: 201)
     }
+
+    /// The ICE servers of a client that may join the room in the query, where it names one, or in its token.
+    func listICEServers(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = request.query["room"]
+        let claims = try context.gate.claims(of: request, room: room)
+        if let room { try await asking { () throws(RoomError) in try RoomNames.check(room) } }
+        guard claims.video.roomJoin else { throw Problem(AccessTokenError.notPermitted) }
+        let origin = request.headers["Origin"]
+        return .json(
+            ICEServersModel(
+                iceServers: context.iceServers.servers(for: claims, room: room, origin: origin),
+                lifetimeSeconds: context.iceServers.lifetimeSeconds(for: claims, room: room, origin: origin)))
+    }
 }
 
 /// A pre-call check as JSON shows it.
@@ -38,4 +61,11 @@ private struct CheckModel: Encodable {
     var senderToken: String
     var receiverToken: String
     var iceServers: [ICEServer]
+}
+
+/// ICE servers as JSON shows them.
+private struct ICEServersModel: Encodable {
+    var iceServers: [ICEServer]
+    /// How long their credentials are good; absent: for ever.
+    var lifetimeSeconds: Int64?
 }

@@ -3,7 +3,26 @@ import EdgeSupport
 import HTTPServing
 import Webhooks
 
-extension ControlAPIEdge {
+/// Receivers of events.
+struct WebhooksResource: Resource {
+    let access: APIAccess
+    private let webhooks: Webhooks
+
+    init(access: APIAccess, webhooks: Webhooks) {
+        self.access = access
+        self.webhooks = webhooks
+    }
+
+    var operations: [Operation] {
+        let webhook = "/v1/webhooks/{webhook}"
+        return [
+            .get("/v1/webhooks", listWebhooks),
+            .get(webhook, showWebhook),
+            .put(webhook, putWebhook),
+            .delete(webhook, deleteWebhook),
+        ]
+    }
+
     func listWebhooks(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         try authorizeServer(request)
         let all = try await webhooking { () async throws(WebhookError) in try await webhooks.list() }

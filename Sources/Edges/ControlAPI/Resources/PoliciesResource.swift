@@ -4,7 +4,19 @@ import HTTPServing
 import RoomService
 import Rooms
 
-extension ControlAPIEdge {
+/// A room's rules.
+struct PoliciesResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        let policy = "/v1/rooms/{room}/policy"
+        return [
+            .get(policy, showPolicy),
+            .put(policy, replacePolicy),
+            .patch(policy, patchPolicy),
+        ]
+    }
+
     func showPolicy(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try moderatedRoom(request)
         return .policy(try await rules(of: room))
@@ -55,46 +67,6 @@ extension ControlAPIEdge {
                 of: document, onRoom: room, ifRevision: revision, removesExcess: removesExcess)
         }
         return .json(PolicyImpactModel(rules.policy, impact))
-    }
-}
-
-// MARK: Presets
-
-extension ControlAPIEdge {
-    func listPresets(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizeServer(request)
-        return try ListPage(of: await context.rooms.listPresets(), request) { $0.name }
-            .response("presets") { PresetModel(name: $0.name, policy: PolicyModel($0.document)) }
-    }
-
-    func showPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizeServer(request)
-        let name = try request.parameter("preset")
-        let document = try await asking { () async throws(RoomError) in try await context.rooms.preset(named: name) }
-        return .json(PresetModel(name: name, policy: PolicyModel(document)))
-    }
-
-    func putPreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizeServer(request)
-        let name = try request.parameter("preset")
-        let model = try body(PolicyModel.self, of: request)
-        let isNew = try await asking { () async throws(RoomError) in
-            try await context.rooms.setPreset(model.document, named: name)
-        }
-        return .json(PresetModel(name: name, policy: model), status: isNew ? 201 : 200)
-    }
-
-    func deletePreset(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        try authorizeServer(request)
-        let name = try request.parameter("preset")
-        try await asking { () async throws(RoomError) in try await context.rooms.deletePreset(named: name) }
-        return HTTPResponse(status: 204)
-    }
-
-    /// What is for every room wants more than a token of one.
-    func authorizeServer(_ request: HTTPRequest) throws(Problem) {
-        let claims = try authorize(request) { $0.roomCreate }
-        guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
     }
 }
 

@@ -6,9 +6,27 @@ import Recorder
 import RoomService
 import Rooms
 
-// Recordings: begun and ended by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
+/// Recordings: begun and ended by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
+struct RecordingsResource: Resource {
+    let access: APIAccess
+    private let recorder: Recorder?
 
-extension ControlAPIEdge {
+    init(access: APIAccess, recorder: Recorder?) {
+        self.access = access
+        self.recorder = recorder
+    }
+
+    var operations: [Operation] {
+        [
+            .get("/v1/rooms/{room}/recordings", listRoomRecordings),
+            .post("/v1/rooms/{room}/recordings", startRecording),
+            .get("/v1/recordings", listRecordings),
+            .get("/v1/recordings/{recording}", showRecording),
+            .delete("/v1/recordings/{recording}", endRecording),
+            .get("/v1/recordings/{recording}/file", readRecording),
+        ]
+    }
+
     func startRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try recordedRoom(request)
         let wanted = try body(RecordingRequestModel.self, of: request)
