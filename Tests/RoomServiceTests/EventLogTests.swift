@@ -117,7 +117,3 @@ struct EventLogTests {
         #expect(entries[0].roomSID != entries[6].roomSID && Set(entries.map(\.room)) == ["R"])
     }
 }
-
-extension RoomService {
-    fileprivate func closeEvents() { journal.close() }
-}

@@ -182,8 +182,7 @@ extension RoomService {
     ) async throws(RoomError) -> RoomInfo {
         try await step(hosted) { (room, turn) throws(RoomError) in
             try room.setLock(lock, by: session, turn: &turn)
-            hosted.password = hash
-            hosted.lockRevision += 1
+            hosted.lockChanged(hash)
             return room.info
         }
     }

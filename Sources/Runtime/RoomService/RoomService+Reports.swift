@@ -9,7 +9,7 @@ extension RoomService {
     /// One room's media statistics with names.
     public func report(onRoom name: String) async throws(RoomError) -> RoomReport {
         let hosted = try hosted(named: name)
-        return Self.report(on: hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
+        return RoomReport(hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
     }
 
     /// The last decisions about what one participant, named by sid or identity, is shown, and the estimates of its path; oldest first.
@@ -71,28 +71,6 @@ extension RoomService {
             limits: room.bandwidth(of: session))
     }
 
-    static func report(on room: Room, _ statistics: MediaReport) -> RoomReport {
-        var reports: [SessionID: ParticipantReport] = [:]
-        for session in room.sessions {
-            guard let info = room.participant(session) else { continue }
-            reports[session] = ParticipantReport(
-                sid: info.sid, identity: info.identity, connections: [], tracks: [], subscriptions: [])
-        }
-        for peer in statistics.peers {
-            guard let owner = room.owner(of: peer.peer) else { continue }
-            reports[owner.session]?.connections.append(ConnectionReport(id: owner.connection, statistics: peer))
-        }
-        for track in statistics.tracks {
-            guard let (session, info) = room.published(track.track) else { continue }
-            reports[session]?.tracks.append(TrackReport(info: info, statistics: track))
-        }
-        for subscription in statistics.subscriptions {
-            guard let (session, info) = room.subscribed(subscription.subscription) else { continue }
-            reports[session]?.subscriptions.append(SubscriptionReport(info: info, statistics: subscription))
-        }
-        return RoomReport(room: room.info, participants: room.sessions.compactMap { reports[$0] })
-    }
-
     /// Totals and gauges.
     public func statistics() -> RoomServiceStatistics {
         var all = totals
@@ -122,66 +100,13 @@ extension RoomService {
             guard let hosted = rooms[name], hosted.room.counts.participants > 0 else { continue }
             journal.trace(hosted, at: media.wallClockMilliseconds())
             guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
-            let report = Self.report(on: hosted.room, statistics)
-            let changed = Self.changes(of: hosted, report, at: media.wallClockMilliseconds(), into: &totals.network)
+            let report = RoomReport(hosted.room, statistics), at = media.wallClockMilliseconds()
+            let changed = hosted.quality.look(at: report) { participant, conditions, downlinkLoss in
+                hosted.stays.measure(participant, conditions, at: at)
+                totals.network.add(loss: downlinkLoss, conditions)
+            }
             if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }
         }
-    }
-
-    private static func changes(
-        of hosted: HostedRoom, _ report: RoomReport, at: Int64, into histograms: inout NetworkHistograms
-    ) -> [ParticipantQuality] {
-        var changed: [ParticipantQuality] = []
-        var quality: [String: Int] = [:]
-        var counters: [String: (lost: UInt64, received: UInt64)] = [:]
-        for participant in report.participants where !participant.connections.isEmpty {
-            var conditions = Self.downlink(of: participant)
-            let downlinkLoss = participant.subscriptions.isEmpty ? nil : conditions.loss
-            for track in participant.tracks {
-                let lost = track.statistics.layers.reduce(0) { $0 &+ $1.packetsLost }
-                let received = track.statistics.layers.reduce(0) { $0 &+ $1.packetsReceived }
-                counters[track.info.sid] = (lost, received)
-                if let before = hosted.uplinkCounters[track.info.sid], received >= before.received, lost >= before.lost
-                {
-                    let all = Double(lost - before.lost) + Double(received - before.received)
-                    // One packet of a few is no rate.
-                    if all > 20 { conditions.loss = max(conditions.loss, Double(lost - before.lost) / all) }
-                }
-            }
-            hosted.stays.measure(participant, conditions, at: at)
-            histograms.add(loss: downlinkLoss, conditions)
-            let value = conditions.quality
-            quality[participant.sid] = value
-            if hosted.quality[participant.sid] != value {
-                changed.append(ParticipantQuality(participant: participant.sid, quality: value))
-            }
-        }
-        hosted.quality = quality
-        hosted.uplinkCounters = counters
-        return changed
-    }
-
-    /// What the transports of a participant say, the worst of several.
-    static func downlink(of participant: ParticipantReport) -> NetworkConditions {
-        var conditions = NetworkConditions()
-        let peers = participant.connections.map(\.statistics)
-        conditions.isConnected = peers.contains(where: \.isConnected)
-        conditions.roundTrip = peers.compactMap(\.roundTripTime).max()
-        for peer in peers where peer.isConnected {
-            conditions.isSilent = conditions.isSilent || peer.isSilent
-            conditions.loss = max(conditions.loss, peer.downlinkLoss)
-            conditions.queueDelay = max(conditions.queueDelay, peer.queueDelay)
-            guard peer.estimate != nil, let allocated = peer.allocated, let wanted = peer.wanted, wanted > .zero else {
-                continue
-            }
-            let share = Double(allocated.bitsPerSecond) / Double(wanted.bitsPerSecond)
-            conditions.servedShare = min(conditions.servedShare, share)
-        }
-        // Receiver reports speak for single streams, where one packet of a few may be a quarter: only where nothing better is there.
-        if !peers.contains(where: { $0.estimate != nil }) {
-            conditions.loss = participant.subscriptions.reduce(conditions.loss) { max($0, $1.statistics.fractionLost) }
-        }
-        return conditions
     }
 }
 
@@ -318,8 +243,7 @@ extension RoomService {
         if let hosted = rooms[name], hosted.room.sid == roomSID {
             record(.recording(event), in: hosted)
         } else {
-            journal.write(
-                .recording(event), room: name, roomSID: roomSID, sequence: 0, at: media.wallClockMilliseconds())
+            record(event, ofRoom: name, sid: roomSID)
         }
     }
 

@@ -33,7 +33,7 @@ public actor RoomService {
     var rules: StandingRules
     var capacity: Capacity
     var captures = Captures()
-    var journal: RoomJournal
+    private(set) var journal: RoomJournal
     var totals = RoomServiceStatistics()
     /// The server is about to end: no new rooms.
     private(set) var drain: DrainNotice?
@@ -337,7 +337,7 @@ extension RoomService {
             guard let hosted = rooms[name] else { continue }
             await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }
         }
-        journal.close()
+        closeEvents()
     }
 }
 
@@ -349,6 +349,15 @@ extension RoomService {
         guard let milliseconds = journal.record(event, in: hosted, at: media.wallClockMilliseconds()) else { return }
         totals.connectTimes.add(milliseconds)
     }
+
+    /// Writes down what happened to a recording whose room is no longer here.
+    func record(_ event: RecordingEvent, ofRoom name: String, sid: String) {
+        journal.write(
+            .recording(event), room: name, roomSID: sid, sequence: 0, at: media.wallClockMilliseconds())
+    }
+
+    /// No further events come: all who follow come to the end.
+    func closeEvents() { journal.close() }
 
     /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now
     /// on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
