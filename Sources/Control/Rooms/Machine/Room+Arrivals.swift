@@ -22,7 +22,7 @@ extension Room {
                 .invalidRequest,
                 "a WHEP session, which follows somebody, cannot be moved: its client joins the other room")
         }
-        guard !playbacks.has(session) else {
+        guard try state.member(session).playback == nil else {
             throw RoomError(
                 .invalidRequest, "a playback cannot be moved: end it, and begin another in the other room")
         }
@@ -115,7 +115,7 @@ extension Room {
     public mutating func startPlayback(
         _ request: PlaybackRequest, turn: inout RoomTurn
     ) throws(RoomError) -> (session: SessionID, info: PlaybackInfo) {
-        guard playbacks.count < Self.maximumPlaybacks else {
+        guard state.roster.all.count(where: { $0.playback != nil }) < Self.maximumPlaybacks else {
             throw RoomError(.limitExceeded, "the room has as many playbacks as it may have")
         }
         try request.check(in: state)
@@ -135,7 +135,7 @@ extension Room {
                 sid: sid, participant: try state.member(session).info.sid, identity: request.identity,
                 peer: connection.peer,
                 tracks: [], startedAt: turn.wallClock)
-            playbacks.add(info, of: session)
+            state.roster.update(session) { $0.playback = ActivePlayback(info: info) }
             turn.log(.playback(PlaybackEvent(.started, info)))
             let tracks = publish(request, of: session, &turn)
             guard tracks.count == request.formats.count else {
@@ -152,22 +152,26 @@ extension Room {
     }
 
     /// Whether the room has this playback.
-    public func hasPlayback(_ sid: String) -> Bool { playbacks.session(of: sid) != nil }
+    public func hasPlayback(_ sid: String) -> Bool { session(ofPlayback: sid) != nil }
+
+    private func session(ofPlayback sid: String) -> SessionID? {
+        state.roster.all.first { $0.playback?.info.sid == sid }?.session
+    }
 
     /// Ends a playback: its participant leaves.
     public mutating func endPlayback(_ sid: String, _ end: PlaybackEnd, turn: inout RoomTurn) throws(RoomError) {
-        guard let session = playbacks.session(of: sid) else {
+        guard let session = session(ofPlayback: sid) else {
             throw RoomError(.playbackNotFound, "the room has no such playback")
         }
-        playbacks.setEnd(end, of: session)
+        state.roster.update(session) { $0.playback?.end = end }
         leave(session, turn: &turn)
     }
 
     /// The session is over: the player and the log are told, if it was a playback's.
     mutating func forgetPlayback(of session: SessionID, reason: LeaveReason, _ turn: inout RoomTurn) {
-        guard let (info, end) = playbacks.remove(session) else { return }
-        turn.effects.append(.playback(.ended(playback: info.sid)))
-        turn.log(.playback(PlaybackEvent(.ended, info, reason: end?.rawValue ?? reason.rawValue)))
+        guard let playback = state.roster[session]?.playback else { return }
+        turn.effects.append(.playback(.ended(playback: playback.info.sid)))
+        turn.log(.playback(PlaybackEvent(.ended, playback.info, reason: playback.end?.rawValue ?? reason.rawValue)))
     }
 
     /// A connection that is up from the beginning.

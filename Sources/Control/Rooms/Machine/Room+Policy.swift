@@ -127,7 +127,7 @@ extension Room {
     /// Commands it for the microphones of those whom another policy named, or names now.
     private mutating func updateAlwaysHeard(_ turn: inout RoomTurn) {
         for member in state.roster.all {
-            let always = state.isAlwaysHeard(member.info.identity) || playbacks.has(member.session)
+            let always = state.isAlwaysHeard(member.info.identity) || member.playback != nil
             for id in state.routing.tracks(of: member.session) where state.routing[id]?.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(id, always))
             }

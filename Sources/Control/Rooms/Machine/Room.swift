@@ -20,7 +20,6 @@ public struct Room: Sendable {
     var state: RoomState
     var distribution = Distribution()
     var recordings = Recordings()
-    var playbacks = Playbacks()
     private var waitingRoom = WaitingRoom()
     private var announcement = RoomAnnouncement()
     private var occupancy: Occupancy
@@ -360,7 +359,8 @@ extension Room {
         if hasNews { return MonotonicTime(milliseconds: 0) }
         var next = min(roomDeadline, waitingRoom.nextDeadline)
         if let empty = occupancy.deadline(policy) { return min(next, empty) }
-        for member in state.roster.all { next = min(next, member.deadline(policy, state.context.limits)) }
+        let policy = policy, limits = state.context.limits
+        for member in state.roster.all { next = min(next, member.deadline(policy, limits)) }
         return next
     }
 

@@ -46,6 +46,8 @@ struct Member: Sendable {
     var steps: Set<JoinStep> = []
     /// Since when there is no socket.
     var detachedSince: MonotonicTime?
+    /// What it plays, where it is a file and no client.
+    var playback: ActivePlayback?
 
     var profile: ParticipantProfile { info.profile }
     var permissions: Permissions { info.permissions }
@@ -174,6 +176,13 @@ extension Member {
                 .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
         }
     }
+}
+
+/// A file that is a participant.
+struct ActivePlayback: Sendable {
+    let info: PlaybackInfo
+    /// Why it is about to end.
+    var end: PlaybackEnd?
 }
 
 /// How a member wants to be served.
