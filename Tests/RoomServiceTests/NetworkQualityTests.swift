@@ -47,15 +47,16 @@ struct NetworkQualityTests {
 
     @Test("Nothing known is no fault; no transport is 0; the worst of several transports counts")
     func transports() {
-        #expect(RoomService.downlink(of: Self.participant([Self.peer()])).quality == 5)
-        #expect(RoomService.downlink(of: Self.participant([Self.peer { $0.isConnected = false }])).quality == 0)
+        #expect(NetworkConditions(downlinkOf: Self.participant([Self.peer()])).quality == 5)
+        #expect(NetworkConditions(downlinkOf: Self.participant([Self.peer { $0.isConnected = false }])).quality == 0)
         let lossy = Self.peer {
             $0.estimate = .kilobitsPerSecond(500)
             $0.downlinkLoss = 0.1
         }
-        #expect(RoomService.downlink(of: Self.participant([Self.peer(), lossy])).quality == 2)
+        #expect(NetworkConditions(downlinkOf: Self.participant([Self.peer(), lossy])).quality == 2)
         #expect(
-            RoomService.downlink(of: Self.participant([Self.peer(), Self.peer { $0.isSilent = true }])).quality == 0)
+            NetworkConditions(downlinkOf: Self.participant([Self.peer(), Self.peer { $0.isSilent = true }])).quality
+                == 0)
     }
 
     @Test("What does not fit counts; what nobody wants, or a policy holds back, does not")
@@ -65,13 +66,13 @@ struct NetworkQualityTests {
             $0.allocated = .kilobitsPerSecond(450)
             $0.wanted = .kilobitsPerSecond(1_900)
         }
-        #expect(RoomService.downlink(of: Self.participant([short])).quality == 2)
+        #expect(NetworkConditions(downlinkOf: Self.participant([short])).quality == 2)
         let idle = Self.peer {
             $0.estimate = .kilobitsPerSecond(300)
             $0.allocated = .zero
             $0.wanted = .zero
         }
-        #expect(RoomService.downlink(of: Self.participant([idle])).quality == 5)
+        #expect(NetworkConditions(downlinkOf: Self.participant([idle])).quality == 5)
     }
 
     @Test(
@@ -81,7 +82,7 @@ struct NetworkQualityTests {
         var screen = SubscriptionStatistics(subscription: SubscriptionID(1))
         screen.fractionLost = 0.25
         let measured = Self.peer { $0.estimate = .kilobitsPerSecond(3_000) }
-        #expect(RoomService.downlink(of: Self.participant([measured], subscriptions: [screen])).quality == 5)
-        #expect(RoomService.downlink(of: Self.participant([Self.peer()], subscriptions: [screen])).quality == 1)
+        #expect(NetworkConditions(downlinkOf: Self.participant([measured], subscriptions: [screen])).quality == 5)
+        #expect(NetworkConditions(downlinkOf: Self.participant([Self.peer()], subscriptions: [screen])).quality == 1)
     }
 }

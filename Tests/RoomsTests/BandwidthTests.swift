@@ -101,7 +101,7 @@ struct BandwidthTests {
         #expect(Self.policies(bench.takeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])
         // Another connection of the same member begins with it.
         try bench.step { (room, turn) throws(RoomError) in try room.bye(bob, connection: "sub", turn: &turn) }
-        let sid = try #require(bench.room.others(than: bob).first?.tracks.last?.sid)
+        let sid = try #require(bench.room.state.others(than: bob).first?.tracks.last?.sid)
         try bench.perform(.subscribe(track: sid), bob)
         try bench.answerOffers(bob)
         #expect(Self.policies(bench.takeCommands()).map(\.maximumBitrate) == [.kilobitsPerSecond(700)])

@@ -138,7 +138,9 @@ struct ChurnTests {
             }
         case (6, let session?): try bench.perform(.setMetadata(name: nil, metadata: "\(step)"), session)
         case (_, let session?):
-            if let track = bench.room.routing.tracks(of: session).first { bench.media(.trackStarted(track, .opus)) }
+            if let track = bench.room.state.routing.tracks(of: session).first {
+                bench.media(.trackStarted(track, .opus))
+            }
         }
     }
 

@@ -31,7 +31,7 @@ struct FollowTests {
         let first = bench.room.subscriptions(of: viewer).map(\.track)
         #expect(first == [bench.trackSID(ada, .audio), bench.trackSID(ada, .video)], "somebody is shown at once")
         _ = bench.takeCommands()
-        let voice = try #require(bench.room.routing.tracks(of: bob).first)
+        let voice = try #require(bench.room.state.routing.tracks(of: bob).first)
         bench.media(.dominantSpeakerChanged(bench.room.id, voice))
         let switches = bench.commands.compactMap {
             if case .switchSubscription(let id, let to) = $0 { (id, to) } else { nil }
@@ -53,7 +53,7 @@ struct FollowTests {
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.offer(bob, [.audio("0"), .video("1")])
         let viewer = try viewer(&bench, .dominantSpeaker, sections)
-        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.routing.tracks(of: bob).first))
+        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.state.routing.tracks(of: bob).first))
         bench.leave(bob)
         #expect(bench.room.subscriptions(of: viewer).map(\.publisher) == [bench.info(ada)?.sid, bench.info(ada)?.sid])
         bench.leave(ada)
@@ -69,7 +69,7 @@ struct FollowTests {
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.offer(bob, [.audio("0")])
         let viewer = try viewer(&bench, .dominantSpeaker, sections)
-        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.routing.tracks(of: bob).first))
+        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.state.routing.tracks(of: bob).first))
         #expect(
             bench.room.subscriptions(of: viewer).map(\.track) == [
                 bench.trackSID(bob, .audio), bench.trackSID(ada, .video),
@@ -105,10 +105,10 @@ struct FollowTests {
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.offer(bob, [.audio("0"), .video("1")])
         let viewer = try viewer(&bench, .dominantSpeaker, sections)
-        let video = try #require(bench.room.routing.subscriptions(of: viewer).last)
+        let video = try #require(bench.room.state.routing.subscriptions(of: viewer).last)
         bench.media(.subscriptionHasNoCommonCodec(video))
         #expect(bench.room.subscriptions(of: viewer).map(\.state) == [.active, .noCommonCodec])
-        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.routing.tracks(of: bob).first))
+        bench.media(.dominantSpeakerChanged(bench.room.id, bench.room.state.routing.tracks(of: bob).first))
         #expect(bench.room.subscriptions(of: viewer).map(\.state) == [.active, .active])
     }
 
@@ -128,8 +128,8 @@ struct MediaEventTests {
     @Test("D9, D10, A6: first packets, sizes, silence and codecs of tracks reach those who watch")
     func tracks() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
-        let id = try #require(bench.room.routing.tracks(of: ada).last)
-        let subscription = try #require(bench.room.routing.subscriptions(of: bob).last)
+        let id = try #require(bench.room.state.routing.tracks(of: ada).last)
+        let subscription = try #require(bench.room.state.routing.subscriptions(of: bob).last)
         _ = bench.takeEvents(bob)
         bench.media(.trackStarted(id, .vp8))
         bench.media(.trackDimensions(id, layer: 0, width: 320, height: 180))
@@ -158,7 +158,7 @@ struct MediaEventTests {
         try bench.perform(.wantSpeakers(true), bob)
         _ = bench.takeEvents(bob)
         _ = bench.takeEvents(ada)
-        let voice = try #require(bench.room.routing.tracks(of: ada).first)
+        let voice = try #require(bench.room.state.routing.tracks(of: ada).first)
         bench.media(.speakersChanged(bench.room.id, [SpeakerLevel(track: voice, loudness: 90)]))
         bench.media(.dominantSpeakerChanged(bench.room.id, voice))
         bench.media(.dominantSpeakerChanged(bench.room.id, voice))
@@ -175,9 +175,9 @@ struct MediaEventTests {
     @Test("Events about what is gone are ignored")
     func stale() throws {
         var (bench, ada, bob) = try SubscribeTests.pair()
-        let track = try #require(bench.room.routing.tracks(of: ada).first)
+        let track = try #require(bench.room.state.routing.tracks(of: ada).first)
         let peer = try #require(bench.room.connections(of: ada).first?.peer)
-        let subscription = try #require(bench.room.routing.subscriptions(of: bob).first)
+        let subscription = try #require(bench.room.state.routing.subscriptions(of: bob).first)
         bench.leave(ada)
         _ = bench.takeEvents(bob)
         _ = bench.takeCommands()
@@ -199,8 +199,8 @@ struct MediaEventTests {
         try bench.offer(ada, [.audio("0"), .video("1")])
         try bench.answerOffers(bob)
         let peer = try #require(bench.room.connections(of: ada).first?.peer)
-        let video = try #require(bench.room.routing.tracks(of: ada).last)
-        let subscription = try #require(bench.room.routing.subscribers(of: video).first)
+        let video = try #require(bench.room.state.routing.tracks(of: ada).last)
+        let subscription = try #require(bench.room.state.routing.subscribers(of: video).first)
         for _ in 0..<2 {
             for event: MediaEvent in [
                 .peerChecked(peer), .peerConnected(peer), .trackStarted(video, .vp8),

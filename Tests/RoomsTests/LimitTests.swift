@@ -68,7 +68,7 @@ struct LimitTests {
         try bench.perform(.unsubscribe(track: tracks[4]), bob)
         #expect(Self.waiting(bench.takeEvents(bob)) == [0])
         bench.leave(ada)
-        #expect(bench.room.subscriptions(of: bob).isEmpty && bench.room.waitingTracks.isSettled)
+        #expect(bench.room.subscriptions(of: bob).isEmpty && bench.room.distribution.waitingTracks.isSettled)
     }
 
     @Test("Who joins a room with more tracks than it may subscribe to is told, and waits for nothing that is gone")

@@ -67,7 +67,7 @@ struct MoveTests {
         try booth.answerOffers(ada)
         #expect(booth.room.subscriptions(of: ada).map(\.state) == [.active])
         #expect(booth.room.connections(of: ada).map(\.peer) == connections)
-        let receiver = try #require(booth.room.roster[ada]?.connections.first { $0.id == "sub" })
+        let receiver = try #require(booth.room.state.roster[ada]?.connections.first { $0.id == "sub" })
         // The section of bob's sound is reused where its kind fits; one is added for carl's picture.
         #expect(receiver.subscriptionByMid.count == 1)
     }
@@ -132,7 +132,7 @@ struct MoveTests {
         var other = RoomBench(policy: policy, seed: 3, id: RoomID(11), name: "other")
         let ada = try hall.join("ada")
         try hall.offer(ada, [.audio("0"), .video("1")])
-        let camera = try #require(hall.room.routing.tracks(of: ada).last)
+        let camera = try #require(hall.room.state.routing.tracks(of: ada).last)
         try hall.move("ada", to: &other)
         #expect(other.info(ada)?.tracks.map(\.source) == [.microphone])
         #expect(other.commands.contains(.removeTrack(camera)))

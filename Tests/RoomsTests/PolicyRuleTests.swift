@@ -58,7 +58,7 @@ struct PolicyRuleTests {
     @Test("Microphones: the worker is told how many are forwarded and whose always are, as the policy changes")
     func microphones() throws {
         var (bench, ada, _) = try PolicyTests.meeting()
-        let track = try #require(bench.room.routing.tracks(of: ada).first)
+        let track = try #require(bench.room.state.routing.tracks(of: ada).first)
         try bench.setPolicy(
             PolicyTests.policy {
                 $0.audio.maximumMicrophones = 3

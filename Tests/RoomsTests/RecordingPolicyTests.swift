@@ -9,7 +9,7 @@ import Testing
 struct RecordingPolicyTests {
     /// What is recorded now, as `identity source`.
     private func recorded(_ bench: RoomBench) -> [String] {
-        bench.room.recordings.tracks.compactMap { bench.room.routing[$0]?.info }
+        bench.room.recordings.tracks.compactMap { bench.room.state.routing[$0]?.info }
             .map { "\($0.identity) \($0.source.rawValue)" }
     }
 

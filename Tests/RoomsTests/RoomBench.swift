@@ -206,7 +206,7 @@ struct RoomBench {
     }
 
     private func pendingOffer(_ session: SessionID) -> (connection: String, sdp: String)? {
-        for connection in room.roster[session]?.connections ?? []
+        for connection in room.state.roster[session]?.connections ?? []
         where connection.negotiation.state == .haveLocalOffer {
             for event in (events[session] ?? []).reversed() {
                 if case .offer(connection.id, let sdp, _) = event.event { return (connection.id, sdp) }
@@ -217,7 +217,9 @@ struct RoomBench {
 
     /// What the room's state still holds, table by table: nothing where nobody is there.
     var leftovers: [String] {
-        let states: [Any] = [room.roster, room.routing, room.waitingTracks, room.outdated]
+        let states: [Any] = [
+            room.state.roster, room.state.routing, room.distribution.waitingTracks, room.state.outdated,
+        ]
         return states.flatMap { state in
             Mirror(reflecting: state).children.compactMap { table in
                 let content = Mirror(reflecting: table.value)

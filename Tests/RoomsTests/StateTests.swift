@@ -23,7 +23,7 @@ struct StateTests {
 
     private static func connection(_ id: String, peer: UInt64) -> Connection {
         let room = RoomBench().room
-        let transport = LocalTransport(ICECredentials(ufrag: "u", password: "p"), room.context)
+        let transport = LocalTransport(ICECredentials(ufrag: "u", password: "p"), room.state.context)
         return Connection(
             id: id, peer: PeerID(peer), feedbackSSRC: 1, negotiation: .init(sessionID: 1, transport: transport),
             ice: ICECredentials(ufrag: "u", password: "p"))

@@ -14,9 +14,9 @@ final class HostedRoom {
     /// What the room itself says about its rules.
     var document: PolicyDocument
     /// What a join has to know where the room asks for a password.
-    var password: PasswordHash?
+    private(set) var password: PasswordHash?
     /// Changes with the password, so that a check that took its time notices.
-    var lockRevision = 0
+    private(set) var lockRevision = 0
     /// What is remembered of stays that last.
     var stays = StayLog()
     /// The number of the room's last event.
@@ -25,10 +25,7 @@ final class HostedRoom {
     private var refusals: [RoomError.Code: MonotonicTime] = [:]
     /// As counted in the service's sum.
     var reservedConnections = 0
-    /// Quality as last told, by participant sid.
-    var quality: [String: Int] = [:]
-    /// Counters of the last look, for rates of loss: lost and received, by track sid.
-    var uplinkCounters: [String: (lost: UInt64, received: UInt64)] = [:]
+    var quality = QualityWatch()
 
     init(
         room: Room, worker: WorkerIndex, base: RoomPolicy, preset: String?, document: PolicyDocument,
@@ -40,6 +37,12 @@ final class HostedRoom {
         self.preset = preset
         self.isCheck = isCheck
         self.document = document
+    }
+
+    /// The room was locked or unlocked, with a password or without one.
+    func lockChanged(_ password: PasswordHash?) {
+        self.password = password
+        lockRevision += 1
     }
 
     /// The number of the event that happens now; the first has number 1.

@@ -19,32 +19,16 @@ public struct MessageCodec: Sendable {
     }
 }
 
-extension RoomService {
-    /// A message arrived on a member's data channel: decoded by its protocol, decided by the room. A refusal becomes an event for its sender.
-    func receive(_ payload: DataPayload, label: String, from peer: PeerID, _ hosted: HostedRoom) async {
-        guard let sender = hosted.room.messageSender(peer) else { return }
-        let message = codecs[sender.protocol.name]?.decode(label, payload)
-        totals.messagesReceived += 1
-        await step(hosted) { room, turn in
-            room.touch(sender.session, turn: &turn)
-            do throws(RoomError) {
-                guard let message else {
-                    throw RoomError(.invalidRequest, "the message is not of the form that Protocol.md describes")
-                }
-                try room.send(message, from: sender.session, over: peer, turn: &turn)
-            } catch {
-                room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)
-            }
-            // Refused or not: the next one may come.
-            room.release(payload.cost, of: peer, turn: &turn)
-        }
-    }
+/// The codecs of all protocols.
+struct MessageCodecs: Sendable {
+    private let codecs: [String: MessageCodec]
 
-    /// Sends a message of the API into a room.
-    public func send(_ message: RoomMessage, toRoom name: String) async throws(RoomError) {
-        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
-            try room.sendFromServer(message, turn: &turn)
-        }
+    /// By the name of their protocol.
+    init(_ codecs: [String: MessageCodec]) { self.codecs = codecs }
+
+    /// The message in what a member sent; nil when it is malformed.
+    func decode(_ payload: DataPayload, label: String, _ protocol: DataProtocol) -> RoomMessage? {
+        codecs[`protocol`.name]?.decode(label, payload)
     }
 
     /// Encodes a message once for each protocol among its receivers, who share the bytes.

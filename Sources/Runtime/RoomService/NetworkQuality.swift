@@ -1,3 +1,4 @@
+import MediaControl
 import Primitives
 
 /// What is known of one participant's network, both ways.
@@ -26,5 +27,29 @@ struct NetworkConditions: Sendable, Hashable {
         let byQueue = queueDelay < .milliseconds(100) ? 5 : queueDelay < .milliseconds(250) ? 4 : 3
         let byShare = servedShare >= 0.9 ? 5 : servedShare >= 0.6 ? 4 : servedShare >= 0.3 ? 3 : 2
         return min(min(byLoss, byWay), min(byQueue, byShare))
+    }
+}
+
+extension NetworkConditions {
+    /// What the transports of a participant say, the worst of several.
+    init(downlinkOf participant: ParticipantReport) {
+        self.init()
+        let peers = participant.connections.map(\.statistics)
+        isConnected = peers.contains(where: \.isConnected)
+        roundTrip = peers.compactMap(\.roundTripTime).max()
+        for peer in peers where peer.isConnected {
+            isSilent = isSilent || peer.isSilent
+            loss = max(loss, peer.downlinkLoss)
+            queueDelay = max(queueDelay, peer.queueDelay)
+            guard peer.estimate != nil, let allocated = peer.allocated, let wanted = peer.wanted, wanted > .zero else {
+                continue
+            }
+            let share = Double(allocated.bitsPerSecond) / Double(wanted.bitsPerSecond)
+            servedShare = min(servedShare, share)
+        }
+        // Receiver reports speak for single streams, where one packet of a few may be a quarter: only where nothing better is there.
+        if !peers.contains(where: { $0.estimate != nil }) {
+            loss = participant.subscriptions.reduce(loss) { max($0, $1.statistics.fractionLost) }
+        }
     }
 }

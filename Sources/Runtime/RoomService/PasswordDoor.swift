@@ -16,6 +16,8 @@ final class PasswordDoor: Sendable {
         case overloaded
     }
 
+    /// The longest password, in characters as JSON Schema counts them: Unicode code points. Hashing takes time in proportion.
+    static let maximumLength = 256
     /// After so many wrong ones within the window the next is not heard: half a million guesses take a week.
     static let wrongTries = 10
     static let window = TimeInterval.seconds(10)

@@ -1,6 +1,6 @@
 import MediaControl
 public import Primitives
-public import Rooms
+import Rooms
 
 /// The room of a pre-call check: a client sends itself a video through the server, as it would to others.
 ///
@@ -26,30 +26,5 @@ public enum PreCallCheck {
         policy.emptyTimeout = .seconds(20)
         policy.departureTimeout = .seconds(2)
         return policy
-    }
-}
-
-extension RoomService {
-    /// Makes the room of a pre-call check and returns its name; `rate_limited` while there are as many as the configuration allows.
-    public func openCheck() async throws(RoomError) -> String {
-        var turn = newTurn()
-        let hosted: HostedRoom
-        do throws(RoomError) {
-            guard configuration.maxChecks > 0 else {
-                throw RoomError(
-                    .permissionDenied, "this server makes no pre-call checks (its setting rooms.max_checks is 0)")
-            }
-            guard rooms.values.count(where: \.isCheck) < configuration.maxChecks else {
-                throw RoomError(
-                    .rateLimited, "as many pre-call checks are in progress as this server allows",
-                    retryAfter: .seconds(10))
-            }
-            hosted = try makeRoom(
-                named: RoomNames.generated("check-", turn: &turn), preset: nil,
-                check: PreCallCheck.policy(configuration.defaultPolicy), turn: &turn)
-        } catch {
-            throw counted(error)
-        }
-        return try await step(hosted, turn) { room, _ in room.name }
     }
 }

@@ -167,3 +167,28 @@ public struct RoomServiceStatistics: Sendable {
     public var freezes = Freezes()
     public var isDraining = false
 }
+
+extension RoomReport {
+    /// What a room's worker measured, with the names that the room knows.
+    init(_ room: Room, _ statistics: MediaReport) {
+        var reports: [SessionID: ParticipantReport] = [:]
+        for session in room.sessions {
+            guard let info = room.participant(session) else { continue }
+            reports[session] = ParticipantReport(
+                sid: info.sid, identity: info.identity, connections: [], tracks: [], subscriptions: [])
+        }
+        for peer in statistics.peers {
+            guard let owner = room.owner(of: peer.peer) else { continue }
+            reports[owner.session]?.connections.append(ConnectionReport(id: owner.connection, statistics: peer))
+        }
+        for track in statistics.tracks {
+            guard let (session, info) = room.published(track.track) else { continue }
+            reports[session]?.tracks.append(TrackReport(info: info, statistics: track))
+        }
+        for subscription in statistics.subscriptions {
+            guard let (session, info) = room.subscribed(subscription.subscription) else { continue }
+            reports[session]?.subscriptions.append(SubscriptionReport(info: info, statistics: subscription))
+        }
+        self.init(room: room.info, participants: room.sessions.compactMap { reports[$0] })
+    }
+}

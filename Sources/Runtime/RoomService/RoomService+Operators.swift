@@ -1,10 +1,15 @@
+import Cryptography
+import MediaControl
+import MediaWorkers
 public import Primitives
 public import Rooms
+
+// What operators, and the API on behalf of clients, do with rooms and participants.
 
 extension RoomService {
     /// Every room by name; those of pre-call checks only where `includesChecks`.
     public func listRooms(includesChecks: Bool = false) -> [RoomInfo] {
-        rooms.values.filter { includesChecks || !$0.isCheck }.map(\.room.info).sorted { $0.name < $1.name }
+        rooms.all.filter { includesChecks || !$0.isCheck }.map(\.room.info).sorted { $0.name < $1.name }
     }
 
     /// One room with its participants.
@@ -47,7 +52,7 @@ extension RoomService {
             hosted = try makeRoom(
                 named: name, preset: preset, document: document, metadata: metadata,
                 beside: try neighbour.map { name throws(RoomError) in try self.hosted(named: name) }, turn: &turn)
-            if cutoffs.reopen(room: name) { unkept.append(.closure(room: name, identity: nil, nil)) }
+            rules.reopen(room: name)
         } catch {
             throw counted(error)
         }
@@ -77,9 +82,7 @@ extension RoomService {
             // Before the step: the removed client may join again at once.
             let identity = try self.participant(participant, in: name).info.identity
             do throws(RoomError) {
-                let ban = try bans.add(identity, room: name, for: ban, reason: message ?? "", turn: newTurn())
-                made = .ban(
-                    identity: identity, room: name, StandingRule.Ban(until: ban.until, reason: ban.reason))
+                made = try rules.ban(identity, room: name, for: ban, reason: message ?? "", turn: newTurn())
             } catch {
                 throw counted(error)
             }
@@ -115,6 +118,194 @@ extension RoomService {
     public func decide(onGuest identity: String, in name: String, letsIn: Bool) async throws(RoomError) {
         try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
             try room.decide(onGuest: identity, letsIn: letsIn, by: nil, turn: &turn)
+        }
+    }
+
+    /// Makes the room of a pre-call check and returns its name; `rate_limited` while there are as many as the configuration allows.
+    public func openCheck() async throws(RoomError) -> String {
+        var turn = newTurn()
+        let hosted: HostedRoom
+        do throws(RoomError) {
+            guard configuration.maxChecks > 0 else {
+                throw RoomError(
+                    .permissionDenied, "this server makes no pre-call checks (its setting rooms.max_checks is 0)")
+            }
+            guard rooms.all.count(where: \.isCheck) < configuration.maxChecks else {
+                throw RoomError(
+                    .rateLimited, "as many pre-call checks are in progress as this server allows",
+                    retryAfter: .seconds(10))
+            }
+            hosted = try makeRoom(
+                named: RoomNames.generated("check-", turn: &turn), preset: nil,
+                check: PreCallCheck.policy(configuration.defaultPolicy), turn: &turn)
+        } catch {
+            throw counted(error)
+        }
+        return try await step(hosted, turn) { room, _ in room.name }
+    }
+}
+
+// MARK: - Locks
+
+extension RoomService {
+    /// Locks a room for newcomers: without a password for all but moderators, with one for who does not bring it. Members stay.
+    ///
+    /// `session` is who does so (nil: an operator); `permission_denied` where the room's policy does not let it.
+    @discardableResult
+    public func lock(
+        room name: String, password: String?, by session: SessionID? = nil
+    ) async throws(RoomError) -> RoomInfo {
+        let hosted = try hosted(named: name)
+        guard let password else { return try await setLock(.closed, nil, hosted, session) }
+        do throws(RoomError) {
+            // Before the work, so that nobody makes the server hash who may not lock.
+            try hosted.room.checkLockRight(of: session)
+            guard !password.isEmpty, password.unicodeScalars.count <= PasswordDoor.maximumLength else {
+                throw RoomError(.invalidRequest, "a password must have 1 to \(PasswordDoor.maximumLength) characters")
+            }
+        } catch {
+            throw counted(error)
+        }
+        guard let hash = await passwords.hash(password) else { throw counted(.tooManyPasswords) }
+        guard rooms[name] === hosted else { throw counted(RoomError(.roomNotFound, "there is no such room")) }
+        return try await setLock(.password, hash, hosted, session)
+    }
+
+    /// Lets everybody with a token in again.
+    @discardableResult
+    public func unlock(room name: String, by session: SessionID? = nil) async throws(RoomError) -> RoomInfo {
+        try await setLock(.open, nil, try hosted(named: name), session)
+    }
+
+    private func setLock(
+        _ lock: RoomLock, _ hash: PasswordHash?, _ hosted: HostedRoom, _ session: SessionID?
+    ) async throws(RoomError) -> RoomInfo {
+        try await step(hosted) { (room, turn) throws(RoomError) in
+            try room.setLock(lock, by: session, turn: &turn)
+            hosted.lockChanged(hash)
+            return room.info
+        }
+    }
+}
+
+// MARK: - Moves
+
+extension RoomService {
+    /// Moves a participant, named by sid or identity, to another room, with its connections and what it publishes: nothing is negotiated for that. A room that
+    /// is not there is made where a join may make one.
+    ///
+    /// Throws what a join would (but for lock, password and waiting room, which are the operator's to pass), `different_worker` where the other room is on
+    /// another media worker, and changes nothing then.
+    public func move(
+        _ participant: String, from name: String, to destination: String
+    ) async throws(RoomError) -> ParticipantDetail {
+        let source = try hosted(named: name)
+        guard !media.hangs(source.worker) else { throw counted(.workerHangs) }
+        var turn = newTurn()
+        let target: HostedRoom, moving: MovingMember
+        var commands: [MediaCommand]
+        do throws(RoomError) {
+            guard name != destination else {
+                throw RoomError(.invalidRequest, "the participant is in this room already")
+            }
+            target = try roomToMoveTo(destination, beside: source, turn: &turn)
+            do throws(RoomError) {
+                (moving, commands) = try move(participant, from: source, to: target, turn)
+            } catch {
+                // A room that was made for this goes away again.
+                if !turn.effects.isEmpty {
+                    target.room.close(reason: .roomDeleted, turn: &turn)
+                    try? await media.apply(carryOut(turn.effects, target), on: target.worker)
+                }
+                throw error
+            }
+        } catch {
+            throw counted(error)
+        }
+        if source.room.hasNews || target.room.hasNews { alarm.raise() }
+        do throws(WorkerHangs) {
+            try await media.apply(commands, on: source.worker)
+        } catch {
+            throw counted(.workerHangs)
+        }
+        return try self.participant(moving.info.sid, in: destination)
+    }
+
+    private func roomToMoveTo(
+        _ name: String, beside source: HostedRoom, turn: inout RoomTurn
+    ) throws(RoomError) -> HostedRoom {
+        if let hosted = rooms[name], !hosted.isCheck {
+            guard hosted.worker == source.worker else {
+                throw RoomError(
+                    .differentWorker,
+                    "the rooms are on different media workers: the participant must join the other room itself; a room that is made beside this one shares its worker"
+                )
+            }
+            return hosted
+        }
+        guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no room of that name") }
+        return try makeRoom(named: name, preset: source.preset, beside: source, turn: &turn)
+    }
+
+    /// Both rooms' steps, on copies, so that a refusal changes neither.
+    private func move(
+        _ participant: String, from source: HostedRoom, to target: HostedRoom, _ turn: RoomTurn
+    ) throws(RoomError) -> (MovingMember, [MediaCommand]) {
+        var leaving = newTurn(), entering = turn
+        var (former, next) = (source.room, target.room)
+        let moving = try former.moveOut(participant, turn: &leaving)
+        try rules.checkBan(of: moving.info.identity, room: next.name, now: media.now())
+        try next.moveIn(moving, turn: &entering)
+        (source.room, target.room) = (former, next)
+        rooms.move(moving, to: target)
+        captures.participantMoved(moving.info.sid, to: next.name)
+        let carried = source.stays.carried(by: moving.info.sid)
+        // No await before this: events of two steps must not overtake each other.
+        let commands = carryOut(leaving.effects, source) + carryOut(entering.effects, target)
+        target.stays.goOn(moving.info.sid, with: carried)
+        return (moving, commands)
+    }
+}
+
+// MARK: - Playbacks
+
+// The player opens a file, the room lets it in as a participant, the player sends it.
+extension RoomService {
+    /// Plays a file that the player has opened into a room that there is. `request` names its formats.
+    public func startPlayback(
+        _ request: PlaybackRequest, of file: OpenedFile, in name: String
+    ) async throws(RoomError) -> PlaybackInfo {
+        let hosted = try hosted(named: name)
+        guard let player else {
+            throw counted(RoomError(.playbackDisabled, "the server plays no files"))
+        }
+        do throws(RoomError) {
+            guard drain == nil, !isEnding else { throw RoomError(.draining, "the server is about to end") }
+            try rules.checkBan(of: request.identity, room: name, now: media.now())
+            try capacity.check(present: rooms.sessionCount, configuration)
+        } catch {
+            throw counted(error)
+        }
+        let info = try await step(hosted) { (room, turn) throws(RoomError) -> PlaybackInfo in
+            let (session, info) = try room.startPlayback(request, turn: &turn)
+            self.rooms.place(session, in: room.name)
+            return info
+        }
+        // Somebody may have removed it while its worker was told.
+        guard hosted.room.hasPlayback(info.sid) else {
+            throw counted(RoomError(.playbackNotFound, "the playback was ended before it began"))
+        }
+        // Its worker has the tracks now; packets that came earlier would be of nobody.
+        player.begin(info, of: file, room: name, roomSID: hosted.room.sid, worker: hosted.worker)
+        return info
+    }
+
+    /// Ends a playback: through the API, or because the player came to the file's end. A room that ended meanwhile has none.
+    public func endPlayback(
+        _ sid: String, _ end: PlaybackEnd, room name: String
+    ) async throws(RoomError) {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            try room.endPlayback(sid, end, turn: &turn)
         }
     }
 }

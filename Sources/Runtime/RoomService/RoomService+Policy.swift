@@ -1,19 +1,7 @@
-import Primitives
+public import Primitives
 public import Rooms
 
-/// The rules of a room: what is in force, and what the room's own document says.
-public struct RoomRules: Sendable, Hashable {
-    /// The room's sid.
-    public var room: String
-    /// What is in force: the server's defaults below the preset below the room's own document.
-    public var policy: RoomPolicy
-    /// What the room itself says.
-    public var document: PolicyDocument
-    /// The preset that the room was created with.
-    public var preset: String?
-    /// Grows with each change of what is in force.
-    public var revision: UInt64
-}
+// Rules: of a room, of a participant in it, and those that hold beyond any room.
 
 extension RoomService {
     /// The rules of a room.
@@ -64,49 +52,7 @@ extension RoomService {
     }
 }
 
-// MARK: Presets
-
-extension RoomService {
-    /// Some for each kind of room that a company has, and each of its customers.
-    static let maximumPresets = 1_000
-
-    /// Every preset by name.
-    public func listPresets() -> [(name: String, document: PolicyDocument)] {
-        presets.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-    }
-
-    /// One preset.
-    public func preset(named name: String) throws(RoomError) -> PolicyDocument {
-        guard let document = presets[name] else {
-            throw counted(RoomError(.presetNotFound, "there is no such preset"))
-        }
-        return document
-    }
-
-    /// Creates or replaces a preset, for rooms that are created from now on. Returns whether it is new.
-    public func setPreset(_ document: PolicyDocument, named name: String) async throws(RoomError) -> Bool {
-        do throws(RoomError) {
-            try TextRule.identifier.check(name, "the preset's name", tooLong: .invalidRequest)
-            guard presets[name] != nil || presets.count < Self.maximumPresets else {
-                throw RoomError(.limitExceeded, "the server holds as many presets as it can; delete one first")
-            }
-        } catch {
-            throw counted(error)
-        }
-        let isNew = presets.updateValue(document, forKey: name) == nil
-        await keep(.preset(name: name, document))
-        return isNew
-    }
-
-    /// Deletes a preset; rooms that were created with it keep its rules.
-    public func deletePreset(named name: String) async throws(RoomError) {
-        _ = try preset(named: name)
-        presets[name] = nil
-        await keep(.preset(name: name, nil))
-    }
-}
-
-// MARK: Participants
+// MARK: - Participants
 
 extension RoomService {
     /// Changes of one participant; nil leaves what it has.
@@ -167,17 +113,105 @@ extension RoomService {
             return room.info
         }
     }
+}
 
-    /// The bans of a room that hold, by identity.
-    public func bans(ofRoom name: String) -> [Bans.Ban] { bans.list(room: name, now: media.now()) }
+// MARK: - Standing rules
 
-    /// Ends a ban.
-    public func endBan(of identity: String, in name: String) async throws(RoomError) {
+extension RoomService {
+    /// Takes up what was written down in an earlier life of the server. Call before the first join. What has run out meanwhile is left out.
+    public func restore(_ kept: [StandingRule]) { rules.restore(kept, newTurn()) }
+
+    /// Every preset by name.
+    public func listPresets() -> [(name: String, document: PolicyDocument)] {
+        rules.listedPresets
+    }
+
+    /// One preset.
+    public func preset(named name: String) throws(RoomError) -> PolicyDocument {
+        guard let document = rules.preset(name) else {
+            throw counted(RoomError(.presetNotFound, "there is no such preset"))
+        }
+        return document
+    }
+
+    /// Creates or replaces a preset, for rooms that are created from now on. Returns whether it is new.
+    public func setPreset(_ document: PolicyDocument, named name: String) async throws(RoomError) -> Bool {
+        let isNew: Bool, rule: StandingRule
         do throws(RoomError) {
-            try bans.remove(identity, room: name, now: media.now())
+            (isNew, rule) = try rules.setPreset(document, named: name)
         } catch {
             throw counted(error)
         }
-        await keep(.ban(identity: identity, room: name, nil))
+        await keep(rule)
+        return isNew
     }
+
+    /// Deletes a preset; rooms that were created with it keep its rules.
+    public func deletePreset(named name: String) async throws(RoomError) {
+        _ = try preset(named: name)
+        await keep(rules.deletePreset(named: name))
+    }
+
+    /// The bans of a room that hold, by identity.
+    public func bans(ofRoom name: String) -> [Bans.Ban] { rules.listBans(room: name, now: media.now()) }
+
+    /// Ends a ban.
+    public func endBan(of identity: String, in name: String) async throws(RoomError) {
+        let rule: StandingRule
+        do throws(RoomError) {
+            rule = try rules.endBan(of: identity, room: name, now: media.now())
+        } catch {
+            throw counted(error)
+        }
+        await keep(rule)
+    }
+
+    /// Makes tokens good for nothing for `duration`, and ends the stays of those who joined with them.
+    public func revoke(
+        _ subject: Revocations.Subject, for duration: TimeInterval
+    ) async throws(RoomError) -> Revocations.Revocation {
+        let revocation: Revocations.Revocation
+        do throws(RoomError) {
+            revocation = try revocations.add(subject, for: duration, turn: newTurn())
+        } catch {
+            throw counted(error)
+        }
+        for hosted in rooms.all { await step(hosted) { $0.endStays(by: subject, turn: &$1) } }
+        let closure = StandingRule.Closure(issuedAfter: revocation.issuedAfter, until: revocation.until)
+        await keep(.revocation(subject, closure))
+        return revocation
+    }
+
+    /// The revocations that hold.
+    public func listRevocations() -> [Revocations.Revocation] { revocations.list(now: media.now()) }
+
+    /// Makes revoked tokens good again.
+    public func endRevocation(of subject: Revocations.Subject) async throws(RoomError) {
+        do throws(RoomError) {
+            try revocations.remove(subject)
+        } catch {
+            throw counted(error)
+        }
+        await keep(.revocation(subject, nil))
+    }
+
+    /// What holds for tokens when something is ended now.
+    var closure: TokenClosure {
+        TokenClosure(duration: configuration.closedFor, issuedAfter: media.wallClockMilliseconds() / 1_000)
+    }
+
+    /// From now on older tokens are no longer good for the room, or for one identity in it: what was ended stays so.
+    func refuseOlderTokens(room: String, identity: String?) {
+        guard configuration.closedFor > .zero else { return }
+        rules.close(
+            room: room, identity: identity, closure, now: media.now(), wallClock: media.wallClockMilliseconds())
+    }
+}
+
+/// Which tokens an operator's intervention has made worthless.
+public struct TokenClosure: Sendable, Hashable {
+    /// For how long; zero: none are.
+    public var duration: TimeInterval
+    /// Seconds since 1970: a token must have been issued later.
+    public var issuedAfter: Int64
 }

@@ -1,13 +1,15 @@
 import MediaControl
 import MediaWorkers
-import Primitives
+public import Primitives
 public import Rooms
+
+// What workers measure, copy and record, with names.
 
 extension RoomService {
     /// One room's media statistics with names.
     public func report(onRoom name: String) async throws(RoomError) -> RoomReport {
         let hosted = try hosted(named: name)
-        return Self.report(on: hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
+        return RoomReport(hosted.room, try await reported(.room(hosted.room.id), on: hosted.worker))
     }
 
     /// The last decisions about what one participant, named by sid or identity, is shown, and the estimates of its path; oldest first.
@@ -69,36 +71,14 @@ extension RoomService {
             limits: room.bandwidth(of: session))
     }
 
-    static func report(on room: Room, _ statistics: MediaReport) -> RoomReport {
-        var reports: [SessionID: ParticipantReport] = [:]
-        for session in room.sessions {
-            guard let info = room.participant(session) else { continue }
-            reports[session] = ParticipantReport(
-                sid: info.sid, identity: info.identity, connections: [], tracks: [], subscriptions: [])
-        }
-        for peer in statistics.peers {
-            guard let owner = room.owner(of: peer.peer) else { continue }
-            reports[owner.session]?.connections.append(ConnectionReport(id: owner.connection, statistics: peer))
-        }
-        for track in statistics.tracks {
-            guard let (session, info) = room.published(track.track) else { continue }
-            reports[session]?.tracks.append(TrackReport(info: info, statistics: track))
-        }
-        for subscription in statistics.subscriptions {
-            guard let (session, info) = room.subscribed(subscription.subscription) else { continue }
-            reports[session]?.subscriptions.append(SubscriptionReport(info: info, statistics: subscription))
-        }
-        return RoomReport(room: room.info, participants: room.sessions.compactMap { reports[$0] })
-    }
-
     /// Totals and gauges.
     public func statistics() -> RoomServiceStatistics {
         var all = totals
         all.rooms = rooms.count
         all.isDraining = drain != nil || isEnding
-        all.reservedConnections = reservedConnections
+        all.reservedConnections = capacity.reservedConnections
         all.maxConnections = configuration.maxConnections
-        for hosted in rooms.values {
+        for hosted in rooms.all {
             let counts = hosted.room.counts
             all.participants += counts.participants
             all.publishers += counts.publishers
@@ -108,5 +88,168 @@ extension RoomService {
             all.detachedSessions += hosted.room.detachedCount
         }
         return all
+    }
+}
+
+// MARK: - Network quality, 0 to 5 a participant
+
+extension RoomService {
+    /// Looks at every room with somebody in it, keeps what it sees for an hour, and tells whose network changed.
+    func measureQuality() async {
+        for name in rooms.names {
+            guard let hosted = rooms[name], hosted.room.counts.participants > 0 else { continue }
+            journal.trace(hosted, at: media.wallClockMilliseconds())
+            guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
+            let report = RoomReport(hosted.room, statistics), at = media.wallClockMilliseconds()
+            let changed = hosted.quality.look(at: report) { participant, conditions, downlinkLoss in
+                hosted.stays.measure(participant, conditions, at: at)
+                totals.network.add(loss: downlinkLoss, conditions)
+            }
+            if !changed.isEmpty { await step(hosted) { $0.updateQuality(changed, turn: &$1) } }
+        }
+    }
+}
+
+// MARK: - Captures
+
+/// Captures of participants' packets in clear text. Only where the configuration permits them; the participant is told, and the event log has who asked.
+extension RoomService {
+    /// How often workers are asked for what they copied.
+    static let captureInterval = Duration.milliseconds(200)
+
+    /// Begins to capture a participant's packets on all its connections.
+    public func startCapture(
+        of participant: String, in name: String, _ request: CaptureRequest
+    ) async throws(RoomError) -> CaptureInfo {
+        guard configuration.allowsCaptures else {
+            throw counted(
+                RoomError(
+                    .permissionDenied,
+                    "this server permits no captures of decrypted packets (its setting rooms.allow_captures is false)"))
+        }
+        let hosted = try hosted(named: name)
+        guard let info = hosted.room.find(participant).flatMap({ hosted.room.participant($0) }) else {
+            throw counted(RoomError(.participantNotFound, "there is no such participant"))
+        }
+        do throws(RoomError) {
+            try captures.checkCount()
+        } catch {
+            throw counted(error)
+        }
+        var turn = newTurn()
+        let capture = RunningCapture(
+            request, of: info, room: name, id: Room.captureID(turn: &turn), at: media.now(),
+            wallClock: media.wallClockMilliseconds())
+        captures.add(capture)
+        await follow(capture)
+        captures.begun.raise()
+        return capture.info
+    }
+
+    /// The captures of a participant, named by sid or identity, oldest first; it may have left since.
+    public func captures(of participant: String, in room: String) -> [CaptureInfo] {
+        captures.list(of: participant, in: room)
+    }
+
+    /// The file of a capture; nil where there is no such capture.
+    public func captureFile(_ id: String) -> [UInt8]? { captures.find(id)?.bytes }
+
+    /// Stops a capture and forgets what was captured.
+    public func deleteCapture(_ id: String) async {
+        guard let capture = captures.find(id) else { return }
+        if capture.info.end == nil { await finish(capture, .stopped) }
+        captures.remove(capture)
+    }
+
+    /// Fetches what workers copied for captures that go on; whether any still does.
+    func continueCaptures() async -> Bool {
+        for capture in captures.running { await collect(capture) }
+        return !captures.running.isEmpty
+    }
+
+    private func collect(_ capture: RunningCapture) async {
+        guard let hosted = rooms[capture.info.room], hosted.room.find(capture.info.participant) != nil else {
+            return await finish(capture, .left)
+        }
+        await add(to: capture, hosted)
+        guard capture.info.end == nil else { return await finish(capture, nil) }
+        await attach(capture, hosted)
+    }
+
+    /// Adds what was copied. A worker that hangs has copied nothing.
+    private func add(to capture: RunningCapture, _ hosted: HostedRoom) async {
+        let report = try? await media.report(.captures(capture.peers), on: hosted.worker)
+        capture.add(report?.captures ?? [], at: media.now(), wallClock: media.wallClockMilliseconds())
+    }
+
+    /// Begins to copy on connections that are new.
+    private func attach(_ capture: RunningCapture, _ hosted: HostedRoom) async {
+        guard let session = hosted.room.find(capture.info.participant) else { return }
+        let settings = CaptureSettings(keepsPayload: capture.info.keepsPayload)
+        let commands = hosted.room.connections(of: session).map(\.peer).filter { capture.add($0) }
+            .map { MediaCommand.setCapture($0, settings) }
+        if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
+    }
+
+    /// Ends a capture for `reason`, where it has not ended by itself, and lets go of its connections.
+    private func finish(_ capture: RunningCapture, _ reason: CaptureInfo.End?) async {
+        let hosted = rooms[capture.info.room]
+        if let reason {
+            if let hosted { await add(to: capture, hosted) }
+            capture.end(reason, wallClock: media.wallClockMilliseconds())
+        }
+        guard let hosted else { return }
+        try? await media.apply(capture.peers.map { .setCapture($0, nil) }, on: hosted.worker)
+        await step(hosted) { $0.noteCapture(capture.notice, of: capture.info.participant, turn: &$1) }
+    }
+
+    private func follow(_ capture: RunningCapture) async {
+        guard let hosted = rooms[capture.info.room] else { return }
+        await step(hosted) { $0.noteCapture(capture.notice, of: capture.info.participant, turn: &$1) }
+        await attach(capture, hosted)
+    }
+}
+
+// MARK: - Recordings
+
+// The room decides what is recorded, the recorder writes it and tells what happens.
+extension RoomService {
+    /// Begins a recording of a room, or of a participant or a track in it.
+    public func startRecording(
+        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), in name: String
+    ) async throws(RoomError) -> RecordingInfo {
+        let hosted = try hosted(named: name)
+        if let refusal = recordingRefusal { throw counted(refusal.error) }
+        return try await step(hosted) { (room, turn) throws(RoomError) -> RecordingInfo in
+            try room.startRecording(scope, options: options, turn: &turn)
+        }
+    }
+
+    /// Why nothing further can be recorded now; nil: it can.
+    var recordingRefusal: RecordingRefusal? {
+        guard let recorder else { return .disabled }
+        return recorder.refusal
+    }
+
+    /// Ends a recording that is in progress.
+    public func stopRecording(_ sid: String, in name: String) async throws(RoomError) {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            try room.stopRecording(sid, turn: &turn)
+        }
+    }
+
+    /// The recorder tells what happened to a recording; its room may have ended meanwhile, or another one of the name may be there.
+    public func recordingHappened(_ event: RecordingEvent, room name: String, roomSID: String) {
+        if let hosted = rooms[name], hosted.room.sid == roomSID {
+            record(.recording(event), in: hosted)
+        } else {
+            record(event, ofRoom: name, sid: roomSID)
+        }
+    }
+
+    /// The recorder needs a keyframe of a track.
+    public func requestKeyframe(of track: TrackID, room name: String) async {
+        guard let hosted = rooms[name] else { return }
+        try? await media.apply([.requestKeyframe(track)], on: hosted.worker)
     }
 }

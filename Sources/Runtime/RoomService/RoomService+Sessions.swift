@@ -1,175 +1,10 @@
-public import AccessTokens
+import MediaControl
 import Primitives
 public import Rooms
 
-// Coming, going, coming back.
+// What sessions ask for while they are in a room.
 
 extension RoomService {
-    /// Joins a room, creating it where that is allowed.
-    public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
-        do throws(RoomError) {
-            return try await joinSignalled(request)
-        } catch {
-            recordRefusal(error, of: request)
-            throw error
-        }
-    }
-
-    private func joinSignalled(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
-        try await checkLock(request)
-        let (hosted, turn) = try admit(request)
-        let joined = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
-            let session = try Self.join(&room, request, isSignalled: true, turn: &turn)
-            let snapshot = try room.snapshot(session)
-            let events = self.openMailbox(session, room.name)
-            room.settle(turn: &turn)
-            let joined = JoinedSession(
-                session: session, snapshot: snapshot, events: events,
-                attachment: self.mailboxes[session]?.attachment ?? 0)
-            return (session, joined)
-        }
-        note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
-        return joined
-    }
-
-    private func note(_ origin: JoinOrigin?, of participant: String, in hosted: HostedRoom) {
-        hosted.stays.setOrigin(origin, of: participant)
-        if let verification = origin?.verification { totals.tokenVerification.add(verification.seconds) }
-    }
-
-    /// A join; somebody whom nobody has let in yet is noted as waiting.
-    private static func join(
-        _ room: inout Room, _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil,
-        turn: inout RoomTurn
-    ) throws(RoomError) -> SessionID {
-        do throws(RoomError) {
-            return try room.join(request, isSignalled: isSignalled, follow: follow, turn: &turn)
-        } catch {
-            if error.code == .approvalRequired { room.noteGuest(request, turn: &turn) }
-            throw error
-        }
-    }
-
-    /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.
-    public func refreshToken(_ claims: AccessClaims, of session: SessionID) async throws(RoomError) {
-        let hosted = try hosted(of: session)
-        do throws(RoomError) {
-            try cutoffs.check(claims, room: hosted.room.name, now: media.now())
-            try bans.check(claims.identity, room: hosted.room.name, now: media.now())
-            try checkRevocations(claims)
-        } catch {
-            throw counted(error)
-        }
-        try await step(hosted) { (room, turn) throws(RoomError) in
-            try room.refreshToken(claims, of: session, turn: &turn)
-        }
-    }
-
-    /// Joins and publishes in one step (WHIP). The only connection is called "main".
-    public func joinPublisher(_ request: JoinRequest, offer: String) async throws(RoomError) -> ConnectedSession {
-        var request = request
-        request.profile = .publishOnly
-        return try await connect(request, offer: offer, follow: nil)
-    }
-
-    /// Joins and plays in one step (WHEP). The only connection is called "main".
-    public func joinViewer(
-        _ request: JoinRequest, offer: String, follow: FollowTarget
-    ) async throws(RoomError) -> ConnectedSession {
-        var request = request
-        request.profile = .viewer
-        return try await connect(request, offer: offer, follow: follow)
-    }
-
-    private func connect(
-        _ request: JoinRequest, offer: String, follow: FollowTarget?
-    ) async throws(RoomError) -> ConnectedSession {
-        do throws(RoomError) {
-            return try await joinConnected(request, offer: offer, follow: follow)
-        } catch {
-            recordRefusal(error, of: request)
-            throw error
-        }
-    }
-
-    private func joinConnected(
-        _ request: JoinRequest, offer: String, follow: FollowTarget?
-    ) async throws(RoomError) -> ConnectedSession {
-        try await checkLock(request)
-        let (hosted, turn) = try admit(request)
-        let connected = try await enter(hosted, turn) {
-            (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in
-            let session = try Self.join(&room, request, isSignalled: false, follow: follow, turn: &turn)
-            do throws(RoomError) {
-                let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
-                guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }
-                try Self.checkUse(participant, room.subscriptions(of: session))
-                self.nameBySession[session] = room.name
-                let connected = ConnectedSession(
-                    session: session, room: room.name, participant: participant, answer: answer)
-                return (session, connected)
-            } catch {
-                room.leave(session, turn: &turn)
-                throw error
-            }
-        }
-        totals.offersAnswered += 1
-        note(request.origin, of: connected.participant.sid, in: hosted)
-        return connected
-    }
-
-    /// A WHIP session that publishes nothing, or a WHEP session that can play nothing, says so at once.
-    private static func checkUse(
-        _ participant: ParticipantInfo, _ subscriptions: [SubscriptionInfo]
-    ) throws(RoomError) {
-        switch participant.profile {
-        case .publishOnly where participant.tracks.isEmpty:
-            throw participant.permissions.canPublish && participant.permissions.publishSources == nil
-                ? RoomError(.noCommonCodec, "no track in the offer can be published in this room")
-                : RoomError(.permissionDenied, "the token permits none of the tracks in the offer")
-        case .viewer where !subscriptions.contains { $0.state == .active }:
-            throw RoomError(.noCommonCodec, "no section of the offer can receive media of this room")
-        default: return
-        }
-    }
-
-    /// The connection of WHIP and WHEP sessions.
-    static let onlyConnection = "main"
-
-    /// The socket is gone: the session waits for `resume` as long as the configuration says; media goes on.
-    ///
-    /// `attachment` names the stream that the socket read. false, and nothing is done, when another socket has resumed the session
-    /// since, or when the session has ended: a socket that dies late must not detach its successor.
-    @discardableResult
-    public func detach(_ session: SessionID, attachment: UInt64) -> Bool {
-        guard let hosted = try? hosted(of: session), mailboxes[session]?.attachment == attachment else { return false }
-        mailboxes[session]?.close()
-        var turn = newTurn()
-        hosted.room.detach(session, turn: &turn)
-        return true
-    }
-
-    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
-    /// new socket's token, which must be good for what the session's own was good for.
-    public func resume(
-        _ session: SessionID, after sequence: UInt64, claims: AccessClaims
-    ) throws(RoomError) -> ResumedSession {
-        let hosted = try hosted(of: session)
-        do throws(RoomError) {
-            try hosted.room.checkResume(session, claims)
-        } catch {
-            throw counted(error)
-        }
-        guard let events = mailboxes[session]?.open(after: sequence) else {
-            throw counted(RoomError(.resumeTooLate, "the missed events are no longer available; join again"))
-        }
-        var turn = newTurn()
-        try hosted.room.attach(session, turn: &turn)
-        totals.resumes += 1
-        return ResumedSession(
-            session: session, events: events, attachment: mailboxes[session]?.attachment ?? 0)
-    }
-
     /// A complete snapshot of now, for a client that wants to start over on its session.
     public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
         try hosted(of: session).room.snapshot(session)
@@ -206,11 +41,98 @@ extension RoomService {
         }
     }
 
-    private func openMailbox(_ session: SessionID, _ room: String) -> SessionEvents {
-        var mailbox = SessionMailbox(maxQueued: configuration.maxQueuedEvents, maxPast: configuration.maxReplayEvents)
-        let events = mailbox.open(after: 0)
-        mailboxes[session] = mailbox
-        nameBySession[session] = room
-        return events ?? SessionEvents { $0.finish() }
+    /// The room that a session is in.
+    public func room(of session: SessionID) throws(RoomError) -> String { try hosted(of: session).room.name }
+
+    /// The room that a session is in; participants may be moved. nil: it has ended.
+    public func roomName(of session: SessionID) -> String? { rooms.name(of: session) }
+}
+
+// MARK: - Offer, answer, ICE, bye
+
+extension RoomService {
+    /// Answers a client's offer on `connection` (a name that the client chose; created on first use).
+    public func offer(
+        _ session: SessionID, connection: String, sdp: String
+    ) async throws(RoomError) -> ConnectionAnswer {
+        let answer = try await step(try hosted(of: session)) { (room, turn) throws(RoomError) -> ConnectionAnswer in
+            room.touch(session, turn: &turn)
+            return try room.offer(session, connection: connection, sdp: sdp, turn: &turn)
+        }
+        totals.offersAnswered += 1
+        return answer
+    }
+
+    /// Takes a client's answer to the server's offer on `connection`.
+    public func answer(_ session: SessionID, connection: String, sdp: String) async throws(RoomError) {
+        try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
+            room.touch(session, turn: &turn)
+            try room.answer(session, connection: connection, sdp: sdp, turn: &turn)
+        }
+    }
+
+    /// A trickled candidate; nil or empty: no more. ICE-lite learns addresses from checks, so it is only counted.
+    public func candidate(
+        _ session: SessionID, connection: String, candidate: String?, mid: String?
+    ) throws(RoomError) {
+        let hosted = try hosted(of: session)
+        var turn = newTurn()
+        hosted.room.touch(session, turn: &turn)
+        try hosted.room.takeCandidate(candidate, session: session, connection: connection)
+    }
+
+    /// A trickle fragment (RFC 8840) as WHIP's PATCH carries it. nil: only candidates. A new ufrag restarts ICE: the
+    /// server's fragment and the new tag come back.
+    public func fragment(
+        _ session: SessionID, connection: String, fragment: String
+    ) async throws(RoomError) -> (fragment: String, iceTag: String)? {
+        try await step(try hosted(of: session)) {
+            (room, turn) throws(RoomError) -> (fragment: String, iceTag: String)? in
+            try room.fragment(session, connection: connection, text: fragment, turn: &turn)
+        }
+    }
+
+    /// Ends one connection, not the member.
+    public func bye(_ session: SessionID, connection: String) async throws(RoomError) {
+        try await step(try hosted(of: session)) { (room, turn) throws(RoomError) in
+            room.touch(session, turn: &turn)
+            try room.bye(session, connection: connection, turn: &turn)
+        }
+    }
+
+    /// The current ICE tag of a connection (WHIP's ETag).
+    public func iceTag(_ session: SessionID, connection: String) throws(RoomError) -> String {
+        try hosted(of: session).room.iceTag(session, connection: connection)
+    }
+}
+
+// MARK: - Messages
+
+extension RoomService {
+    /// A message arrived on a member's data channel: decoded by its protocol, decided by the room. A refusal becomes an event for its sender.
+    func receive(_ payload: DataPayload, label: String, from peer: PeerID, _ hosted: HostedRoom) async {
+        guard let sender = hosted.room.messageSender(peer) else { return }
+        let message = codecs.decode(payload, label: label, sender.protocol)
+        totals.messagesReceived += 1
+        await step(hosted) { room, turn in
+            room.touch(sender.session, turn: &turn)
+            do throws(RoomError) {
+                guard let message else {
+                    throw RoomError(.invalidRequest, "the message is not of the form that Protocol.md describes")
+                }
+                try room.send(message, from: sender.session, over: peer, turn: &turn)
+            } catch {
+                room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)
+            }
+            // Refused or not: the next one may come.
+            room.release(payload.cost, of: peer, turn: &turn)
+        }
+    }
+
+    /// Sends a message of the API into a room.
+    public func send(_ message: RoomMessage, toRoom name: String) async throws(RoomError) {
+        try await step(try hosted(named: name)) { (room, turn) throws(RoomError) in
+            try room.sendFromServer(message, turn: &turn)
+        }
     }
 }

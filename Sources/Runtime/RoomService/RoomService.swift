@@ -1,5 +1,6 @@
 import AccessTokens
 import MediaControl
+import MediaWorkers
 import Primitives
 public import Rooms
 import SDP
@@ -12,54 +13,32 @@ import Synchronization
 public actor RoomService {
     private let live: Mutex<RoomServiceConfiguration>
     let media: any MediaPlane
-    private let log: @Sendable (RoomLogEntry) -> Void
-    private let stayEnded: @Sendable (StaySummary) -> Void
     /// For the recorder; nil: nothing can be recorded.
     let recorder: (any RecordingPlane)?
     /// For the player; nil: nothing can be played.
     let player: (any PlaybackPlane)?
-    /// nil: nobody traces joins.
-    private let traced: (@Sendable (JoinTrace) -> Void)?
-    /// Rules that steps of rooms have made and that are not written down yet.
-    var unkept: [StandingRule] = []
+    /// Writes a rule down.
     let keep: @Sendable (StandingRule) async -> Void
     /// Tokens that are good for nothing any more.
     public nonisolated let revocations: RevocationList
     /// What the server has used up, before joins are refused for it.
     public nonisolated let load: LoadGate
-    private var events: EventLog
-    /// By the name of their protocol.
-    let codecs: [String: MessageCodec]
-
-    var rooms: [String: HostedRoom] = [:]
-    var nameByID: [RoomID: String] = [:]
-    var nameBySession: [SessionID: String] = [:]
-    /// Peers and tracks that are in another room than the one that made them.
-    var moved = MovedNumbers()
-    var mailboxes: [SessionID: SessionMailbox] = [:]
-    var totals = RoomServiceStatistics()
-    var joins = RateLimit()
-    var cutoffs = TokenCutoffs()
-    var bans = Bans()
-    /// Captures that go on, and those that wait to be fetched.
-    var captures: [RunningCapture] = []
+    let codecs: MessageCodecs
     nonisolated let passwords = PasswordDoor()
-    /// Named rules that a token or the creation of a room may refer to.
-    var presets: [String: PolicyDocument] = [:]
+    /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
+    nonisolated let alarm = Signal()
+
+    var rooms = HostedRooms()
+    var mailboxes = Mailboxes()
+    var rules: StandingRules
+    var capacity: Capacity
+    var captures = Captures()
+    private(set) var journal: RoomJournal
+    var totals = RoomServiceStatistics()
     /// The server is about to end: no new rooms.
     private(set) var drain: DrainNotice?
     /// It ends now.
-    var isEnding = false
-    /// Of all rooms together.
-    var reservedConnections = 0
-    private var lastRoom: UInt64 = 0
-    /// Asks for a tick soon: a room has something to tell. The server of an unchanged room sleeps.
-    nonisolated let alarms: AsyncStream<Void>
-    nonisolated let alarm: AsyncStream<Void>.Continuation
-
-    /// Asks for captures to be looked after: one has begun.
-    nonisolated let captureStarts: AsyncStream<Void>
-    nonisolated let captureStart: AsyncStream<Void>.Continuation
+    private(set) var isEnding = false
 
     /// A service without rooms. `log`, `stayEnded` and `traced` must return at once; `keep` returns when a rule is written down, which whoever made it waits for.
     public init(
@@ -74,19 +53,16 @@ public actor RoomService {
     ) {
         live = Mutex(configuration)
         self.media = media
-        self.log = log
-        self.stayEnded = stayEnded
-        self.traced = traced
         self.keep = keep
         self.recorder = recorder
         self.player = player
         self.revocations = revocations
         self.load = load
-        self.codecs = codecs
-        var random = SystemRandomNumberGenerator()
-        events = EventLog(epoch: EventCursor.newEpoch(using: &random), maxEntries: configuration.maxKeptEvents)
-        (alarms, alarm) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        (captureStarts, captureStart) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        self.codecs = MessageCodecs(codecs)
+        journal = RoomJournal(
+            maxEntries: configuration.maxKeptEvents, log: log, stayEnded: stayEnded, traced: traced)
+        rules = StandingRules(revocations: revocations)
+        capacity = Capacity(load: load)
     }
 
     /// The configuration in force.
@@ -96,12 +72,12 @@ public actor RoomService {
     /// How many events are kept does not change.
     public func set(_ configuration: RoomServiceConfiguration) {
         live.withLock { $0 = configuration }
-        for hosted in rooms.values { hosted.room.set(participants: configuration.maxParticipantsPerRoom) }
+        for hosted in rooms.all { hosted.room.set(participants: configuration.maxParticipantsPerRoom) }
     }
 
     /// The addresses of the media workers have changed: descriptions that are made from now on name the new ones.
     public func addressesChanged() {
-        for hosted in rooms.values { hosted.room.set(candidates: context(of: hosted.worker).candidates) }
+        for hosted in rooms.all { hosted.room.set(candidates: context(of: hosted.worker).candidates) }
     }
 
     /// Milliseconds since 1970, as the rooms see them.
@@ -110,7 +86,8 @@ public actor RoomService {
     func newTurn() -> RoomTurn {
         RoomTurn(
             at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator(),
-            connectionsLeft: configuration.maxConnections - reservedConnections, recordingRefusal: recordingRefusal)
+            connectionsLeft: configuration.maxConnections - capacity.reservedConnections,
+            recordingRefusal: recordingRefusal)
     }
 
     /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room; `beside`: the room
@@ -126,22 +103,20 @@ public actor RoomService {
         try RoomNames.check(name)
         var base = check ?? configuration.defaultPolicy
         if let preset {
-            guard let named = presets[preset] else {
+            guard let named = rules.preset(preset) else {
                 throw RoomError(.presetNotFound, "there is no preset of the name that the room asks for")
             }
             base = named.applied(to: base)
         }
         let policy = document.applied(to: base)
         try Room.checkRecording(policy, after: nil, turn)
-        let worker = if let neighbour { neighbour.worker } else { try workerForRoom(forJoin: forJoin) }
-        lastRoom += 1
-        let id = RoomID(lastRoom)
+        let worker = if let neighbour { neighbour.worker } else { try capacity.worker(in: media, forJoin: forJoin) }
         let room = Room(
-            id: id, name: name, policy: policy, metadata: metadata, context: context(of: worker), turn: &turn)
+            id: rooms.nextID(), name: name, policy: policy, metadata: metadata, context: context(of: worker),
+            turn: &turn)
         let hosted = HostedRoom(
             room: room, worker: worker, base: base, preset: preset, document: document, isCheck: check != nil)
-        rooms[name] = hosted
-        nameByID[id] = name
+        rooms.insert(hosted)
         totals.roomsCreated += 1
         return hosted
     }
@@ -149,7 +124,7 @@ public actor RoomService {
     /// The server is about to end, or (nil) is not any more. While it is, no room is made and joins to those that are here are served; members are told.
     public func setDrain(_ notice: DrainNotice?) async {
         drain = notice
-        for hosted in rooms.values { await step(hosted) { $0.setDrain(notice, turn: &$1) } }
+        for hosted in rooms.all { await step(hosted) { $0.setDrain(notice, turn: &$1) } }
     }
 
     private func context(of worker: WorkerIndex) -> RoomContext {
@@ -167,65 +142,13 @@ public actor RoomService {
             ufragMark: WorkerMark.text(worker: worker.rawValue), limits: RoomLimits(configuration))
     }
 
-    /// Writes down what happened in a room, and tells everybody who follows.
-    func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
-        guard !hosted.isCheck else { return }
-        let at = media.wallClockMilliseconds()
-        write(event, room: hosted.room.name, roomSID: hosted.room.sid, sequence: hosted.nextEvent(), at: at)
-        if case .participantLeft(let info, _, _) = event { trace(hosted, leaving: info.sid) }
-        switch hosted.stays.note(event, at: at, room: hosted.room.name, roomSID: hosted.room.sid) {
-        case .connected(let milliseconds): totals.connectTimes.add(milliseconds)
-        case .ended(let summary): stayEnded(summary)
-        case nil: break
-        }
-    }
-
-    /// Writes down what concerns no room's state, such as what happens to a recording after its room has ended.
-    func write(_ event: RoomLogEvent, room: String, roomSID: String, sequence: UInt64, at: Int64) {
-        log(events.append(room: room, roomSID: roomSID, sequence: sequence, at: at, event))
-    }
-
-    /// Hands on how the joins went that have come to their end, one way or the other.
-    func trace(_ hosted: HostedRoom, leaving: String? = nil) {
-        guard let traced else { return }
-        let at = media.wallClockMilliseconds()
-        for trace in hosted.stays.takeTraces(at: at, room: hosted.room.name, leaving: leaving) { traced(trace) }
-    }
-
-    /// The same for a join that was refused.
-    func trace(_ refusal: RoomError.Code, of request: JoinRequest) {
-        traced?(
-            JoinTrace(
-                room: request.claims.video.room ?? request.room ?? configuration.defaultRoom, participant: nil,
-                profile: request.profile, client: request.client, joinedAt: media.wallClockMilliseconds(),
-                origin: request.origin, outcome: .refused(refusal)))
-    }
-
-    /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now
-    /// on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
-    public func follow(room: String?, after cursor: EventCursor?) -> EventFeed {
-        events.follow(room: room, after: cursor) { [weak self] reader in
-            Task { await self?.endFollowing(reader) }
-        }
-    }
-
-    private func endFollowing(_ reader: UInt64) { events.endFollowing(reader) }
-
-    /// At most `limit` events after `cursor` of one room, or with nil of all.
-    public func pastEvents(room: String?, after cursor: EventCursor, limit: Int) -> EventPage {
-        events.page(room: room, after: cursor, limit: limit)
-    }
-
-    /// No further events come: all who follow come to the end.
-    func closeEvents() { events.close() }
-
     func hosted(named name: String) throws(RoomError) -> HostedRoom {
         guard let hosted = rooms[name] else { throw counted(RoomError(.roomNotFound, "there is no such room")) }
         return hosted
     }
 
     func hosted(of session: SessionID) throws(RoomError) -> HostedRoom {
-        guard let name = nameBySession[session], let hosted = rooms[name] else {
+        guard let name = rooms.name(of: session), let hosted = rooms[name] else {
             throw counted(RoomError(.sessionNotFound, "there is no such session"))
         }
         return hosted
@@ -237,16 +160,217 @@ public actor RoomService {
     }
 }
 
-extension RoomLimits {
-    /// The configured bounds; what is not configurable keeps its default.
-    init(_ configuration: RoomServiceConfiguration) {
-        self.init()
-        participants = configuration.maxParticipantsPerRoom
-        connectionsPerParticipant = configuration.maxConnectionsPerParticipant
-        tracksPerParticipant = min(configuration.maxTracksPerParticipant, tracksPerParticipant)
-        subscriptionsPerParticipant = min(configuration.maxSubscriptionsPerParticipant, subscriptionsPerParticipant)
-        acceptedMessageBytes = configuration.maxMessageBytes
-        resumeWindow = configuration.resumeWindow
-        keepAliveTimeout = configuration.keepAliveTimeout
+// MARK: - Steps
+
+extension RoomService {
+    /// One step of a room: decide, deliver events, then let the worker catch up.
+    func step<Reply: Sendable>(
+        _ hosted: HostedRoom, _ turn: consuming RoomTurn? = nil,
+        _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
+    ) async throws(RoomError) -> Reply {
+        var turn = turn ?? newTurn()
+        // Refused before anything has changed; a room that was just made is closed by whoever made it.
+        guard !turn.effects.isEmpty || !media.hangs(hosted.worker) else { throw counted(.workerHangs) }
+        let outcome: Result<Reply, RoomError>
+        do throws(RoomError) {
+            outcome = .success(try body(&hosted.room, &turn))
+        } catch {
+            outcome = .failure(counted(error))
+        }
+        // No await before this: events of two steps must not overtake each other.
+        let commands = carryOut(turn.effects, hosted)
+        if hosted.room.hasNews { alarm.raise() }
+        do throws(WorkerHangs) {
+            if !commands.isEmpty { try await media.apply(commands, on: hosted.worker) }
+        } catch {
+            await keepRules()
+            throw counted(.workerHangs)
+        }
+        await keepRules()
+        return try outcome.get()
+    }
+
+    /// A step that cannot be refused. A worker that hangs carries it out when it comes back.
+    func step(_ hosted: HostedRoom, _ body: (inout Room, inout RoomTurn) -> Void) async {
+        var turn = newTurn()
+        body(&hosted.room, &turn)
+        let commands = carryOut(turn.effects, hosted)
+        if hosted.room.hasNews { alarm.raise() }
+        if !commands.isEmpty { try? await media.apply(commands, on: hosted.worker) }
+        await keepRules()
+    }
+
+    /// Writes down the rules that steps have made.
+    private func keepRules() async {
+        for rule in rules.takeUnkept() { await keep(rule) }
+    }
+
+    /// Delivers what is for sessions and the log; returns what is for the worker.
+    func carryOut(_ effects: [RoomEffect], _ hosted: HostedRoom) -> [MediaCommand] {
+        capacity.update(hosted)
+        var commands: [MediaCommand] = []
+        for effect in effects {
+            switch effect {
+            case .media(let command): commands.append(command)
+            case .send(let message, let receivers, let source):
+                commands += codecs.commands(for: message, to: receivers, from: source)
+            case .notify(let session, let event): deliver(event, to: session, hosted)
+            case .sessionEnded(let session, let reason): forget(session, reason)
+            case .recording(let effect):
+                recorder?.apply(effect, room: hosted.room.name, roomSID: hosted.room.sid)
+            case .playback(let effect): player?.apply(effect)
+            case .log(let event):
+                note(event, in: hosted.room.name)
+                record(event, in: hosted)
+            case .joinStep(let participant, let step):
+                guard let after = hosted.stays.reach(step, by: participant, at: media.wallClockMilliseconds()) else {
+                    break
+                }
+                totals.joinSteps[step, default: ConnectTimes()].add(after)
+            case .freezesReported(let participant, let new):
+                hosted.stays.add(new, of: participant)
+                totals.freezes = totals.freezes + new
+            case .roomEnded:
+                rooms.remove(hosted)
+            }
+        }
+        return commands
+    }
+
+    /// A reader that does not keep up loses its stream and may resume, as after a dropped socket.
+    private func deliver(_ event: SequencedEvent, to session: SessionID, _ hosted: HostedRoom) {
+        totals.eventsDelivered += 1
+        if case .offer = event.event { totals.offersMade += 1 }
+        guard !mailboxes.deliver(event, to: session) else { return }
+        totals.slowReaders += 1
+        var turn = newTurn()
+        hosted.room.detach(session, turn: &turn)
+    }
+
+    private func forget(_ session: SessionID, _ reason: LeaveReason) {
+        totals.departures[reason.rawValue, default: 0] += 1
+        mailboxes.remove(session)
+        rooms.forget(session)
+    }
+
+    private func note(_ event: RoomLogEvent, in room: String) {
+        switch event {
+        case .connectionChanged(_, _, .closed, let reason):
+            totals.connectionsEnded[reason ?? "unknown", default: 0] += 1
+        // By an operator or by a moderator in the room.
+        case .participantLeft(let info, .removed, _): refuseOlderTokens(room: room, identity: info.identity)
+        default: break
+        }
+    }
+}
+
+extension RoomError {
+    /// The thread that carries a room's media does not answer.
+    static let workerHangs = RoomError(
+        .mediaUnavailable, "the media worker of this room does not answer", retryAfter: .seconds(5))
+    static let tooManyPasswords = RoomError(
+        .overloaded, "too many passwords are being checked", retryAfter: .seconds(3))
+}
+
+// MARK: - Running
+
+extension RoomService {
+    /// How often deadlines are looked at: members learn of a changed room within 300 ms.
+    static let tickInterval = Duration.milliseconds(100)
+    /// How often all deadlines are looked at where nothing has changed: they are of seconds and longer.
+    private static let quietInterval = TimeInterval.seconds(1)
+
+    /// Serves until the task is cancelled: takes media events and watches deadlines. Call once.
+    public func run() async {
+        let media = media, begun = captures.begun
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await events in media.events { await self.receive(events) } }
+            group.addTask {
+                for await _ in self.alarm.raised {
+                    guard (try? await Task.sleep(for: Self.tickInterval)) != nil else { return }
+                    await self.tick()
+                }
+            }
+            group.addTask {
+                while (try? await Task.sleep(for: .seconds(1))) != nil { await self.tick() }
+            }
+            group.addTask {
+                for await _ in begun.raised {
+                    while await self.continueCaptures() {
+                        guard (try? await Task.sleep(for: Self.captureInterval)) != nil else { return }
+                    }
+                }
+            }
+            group.addTask {
+                while (try? await Task.sleep(for: .seconds(5))) != nil { await self.measureQuality() }
+            }
+        }
+    }
+
+    /// Brings what workers tell to the rooms.
+    func receive(_ events: [MediaEvent]) async {
+        for event in events {
+            guard let hosted = rooms.room(of: event) else { continue }
+            if case .dataReceived(let peer, let label, let payload) = event {
+                await receive(payload, label: label, from: peer, hosted)
+            } else {
+                await step(hosted) { $0.receive(event, turn: &$1) }
+            }
+        }
+    }
+
+    /// Lets deadlines happen.
+    func tick() async {
+        let now = media.now()
+        rooms.forgetGone()
+        for name in rooms.due(at: now) {
+            guard let hosted = rooms[name], hosted.room.nextDeadline <= now else { continue }
+            await step(hosted) { $0.advance(turn: &$1) }
+        }
+        if rooms.all.contains(where: { $0.room.nextDeadline < now + Self.quietInterval }) { alarm.raise() }
+    }
+
+    /// Tells every member `server_shutdown`, ends every session, refuses new ones.
+    public func shutDown() async {
+        isEnding = true
+        for name in rooms.names {
+            guard let hosted = rooms[name] else { continue }
+            await step(hosted) { $0.close(reason: .serverShutdown, turn: &$1) }
+        }
+        closeEvents()
+    }
+}
+
+// MARK: - Events
+
+extension RoomService {
+    /// Writes down what happened in a room, and tells everybody who follows.
+    func record(_ event: RoomLogEvent, in hosted: HostedRoom) {
+        guard let milliseconds = journal.record(event, in: hosted, at: media.wallClockMilliseconds()) else { return }
+        totals.connectTimes.add(milliseconds)
+    }
+
+    /// Writes down what happened to a recording whose room is no longer here.
+    func record(_ event: RecordingEvent, ofRoom name: String, sid: String) {
+        journal.write(
+            .recording(event), room: name, roomSID: sid, sequence: 0, at: media.wallClockMilliseconds())
+    }
+
+    /// No further events come: all who follow come to the end.
+    func closeEvents() { journal.close() }
+
+    /// Follows the events of one room, or with nil of all: first those after `cursor` that are kept, then each as it happens. Without a cursor from now
+    /// on. A reader that does not keep up comes to the end of its stream, and follows again with its last cursor.
+    public func follow(room: String?, after cursor: EventCursor?) -> EventFeed {
+        journal.follow(room: room, after: cursor) { [weak self] reader in
+            Task { await self?.endFollowing(reader) }
+        }
+    }
+
+    private func endFollowing(_ reader: UInt64) { journal.endFollowing(reader) }
+
+    /// At most `limit` events after `cursor` of one room, or with nil of all.
+    public func pastEvents(room: String?, after cursor: EventCursor, limit: Int) -> EventPage {
+        journal.page(room: room, after: cursor, limit: limit)
     }
 }

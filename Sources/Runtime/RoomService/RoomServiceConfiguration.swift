@@ -58,3 +58,17 @@ public struct RoomServiceConfiguration: Sendable {
         return max(16, Int(free / 4 * 3 / bytesPerConnection))
     }
 }
+
+extension RoomLimits {
+    /// The configured bounds; what is not configurable keeps its default.
+    init(_ configuration: RoomServiceConfiguration) {
+        self.init()
+        participants = configuration.maxParticipantsPerRoom
+        connectionsPerParticipant = configuration.maxConnectionsPerParticipant
+        tracksPerParticipant = min(configuration.maxTracksPerParticipant, tracksPerParticipant)
+        subscriptionsPerParticipant = min(configuration.maxSubscriptionsPerParticipant, subscriptionsPerParticipant)
+        acceptedMessageBytes = configuration.maxMessageBytes
+        resumeWindow = configuration.resumeWindow
+        keepAliveTimeout = configuration.keepAliveTimeout
+    }
+}

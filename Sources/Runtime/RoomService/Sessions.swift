@@ -48,3 +48,15 @@ public struct ConnectedSession: Sendable {
         self.answer = answer
     }
 }
+
+/// A stay that goes on, told anew from the beginning.
+public struct ReturnedSession: Sendable {
+    public let session: SessionID
+    public let snapshot: SessionSnapshot
+    /// sid and identity of those who left not long ago, whom the client may not know to be gone.
+    public let departed: [(participant: String, identity: String)]
+    /// What happens after the snapshot.
+    public let events: SessionEvents
+    /// Names this stream of events; for `detach`.
+    public let attachment: UInt64
+}

@@ -1,4 +1,3 @@
-public import Primitives
 public import Rooms
 
 /// A rule that outlasts rooms, and the process where somebody writes it down: ``RoomService`` says each as it changes, and is given them back at the
@@ -35,62 +34,5 @@ public enum StandingRule: Sendable, Hashable {
             self.issuedAfter = issuedAfter
             self.until = until
         }
-    }
-}
-
-extension RoomService {
-    /// Takes up what was written down in an earlier life of the server. Call before the first join. What has run out meanwhile is left out.
-    public func restore(_ rules: [StandingRule]) {
-        let turn = newTurn()
-        func left(until: Int64) -> TimeInterval { .milliseconds(max(0, until - turn.wallClock)) }
-        for rule in rules {
-            // Beyond a table's bound a rule was refused when it was made, so none is refused here.
-            switch rule {
-            case .preset(let name, let document): presets[name] = document
-            case .ban(let identity, let room, let ban?):
-                _ = try? bans.add(identity, room: room, for: left(until: ban.until), reason: ban.reason, turn: turn)
-            case .revocation(let subject, let revocation?):
-                _ = try? revocations.add(
-                    subject, issuedAfter: revocation.issuedAfter, for: left(until: revocation.until), turn: turn)
-            case .closure(let room, let identity, let closure?):
-                cutoffs.add(
-                    room: room, identity: identity, second: closure.issuedAfter,
-                    until: turn.now + left(until: closure.until), now: turn.now)
-            case .ban, .revocation, .closure: break
-            }
-        }
-    }
-}
-
-// MARK: - Revocations
-
-extension RoomService {
-    /// Makes tokens good for nothing for `duration`, and ends the stays of those who joined with them.
-    public func revoke(
-        _ subject: Revocations.Subject, for duration: TimeInterval
-    ) async throws(RoomError) -> Revocations.Revocation {
-        let revocation: Revocations.Revocation
-        do throws(RoomError) {
-            revocation = try revocations.add(subject, for: duration, turn: newTurn())
-        } catch {
-            throw counted(error)
-        }
-        for hosted in rooms.values { await step(hosted) { $0.endStays(by: subject, turn: &$1) } }
-        let closure = StandingRule.Closure(issuedAfter: revocation.issuedAfter, until: revocation.until)
-        await keep(.revocation(subject, closure))
-        return revocation
-    }
-
-    /// The revocations that hold.
-    public func listRevocations() -> [Revocations.Revocation] { revocations.list(now: media.now()) }
-
-    /// Makes revoked tokens good again.
-    public func endRevocation(of subject: Revocations.Subject) async throws(RoomError) {
-        do throws(RoomError) {
-            try revocations.remove(subject)
-        } catch {
-            throw counted(error)
-        }
-        await keep(.revocation(subject, nil))
     }
 }

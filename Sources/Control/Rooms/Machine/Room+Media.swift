@@ -5,29 +5,29 @@ extension Room {
     /// Takes a worker's event. Events about what is already gone are ignored: they may cross a command.
     public mutating func receive(_ event: MediaEvent, turn: inout RoomTurn) {
         switch event {
-        case .peerChecked(let peer): reach(.ice, roster.owner(of: peer)?.session, &turn)
+        case .peerChecked(let peer): reach(.ice, state.roster.owner(of: peer)?.session, &turn)
         case .peerConnected(let peer):
-            reach(.dtls, roster.owner(of: peer)?.session, &turn)
+            reach(.dtls, state.roster.owner(of: peer)?.session, &turn)
             peerChanged(peer, .connected, &turn)
         case .peerMoved(let peer): peerChanged(peer, .moved, &turn)
         case .peerEnded(let peer, let reason): peerEnded(peer, reason, &turn)
         case .trackStarted(let id, let codec):
-            guard routing[id] != nil else { return }
-            reach(.received, routing[id]?.publisher, &turn)
-            routing.update(id) { $0.info.codec = codec }
-            trackChanged(id, &turn)
+            guard state.routing[id] != nil else { return }
+            reach(.received, state.routing[id]?.publisher, &turn)
+            state.routing.update(id) { $0.info.codec = codec }
+            state.trackChanged(id, &turn)
         case .trackSilent(let id): setSilent(id, true, &turn)
         case .trackResumed(let id): setSilent(id, false, &turn)
         case .trackDimensions(let id, let layer, let width, let height):
-            reach(.receivedKeyframe, routing[id]?.publisher, &turn)
+            reach(.receivedKeyframe, state.routing[id]?.publisher, &turn)
             setDimensions(id, layer: layer, width: width, height: height, &turn)
         case .layersWanted(let id, let flags): setWanted(id, flags, &turn)
         case .subscriptionStarted(let id):
-            guard let subscription = routing[id] else { return }
+            guard let subscription = state.routing[id] else { return }
             reach(.sent, subscription.member, &turn)
             if subscription.kind == .video { reach(.sentVideo, subscription.member, &turn) }
-            let track = routing.track(of: subscription)?.info.sid
-            roster.notify(
+            let track = state.routing.track(of: subscription)?.info.sid
+            state.roster.notify(
                 subscription.member, .subscriptionStarted(subscription: subscription.sid, track: track), &turn)
             tellPublisher(of: subscription, &turn)
         case .subscriptionHasNoCommonCodec(let id): hasNoCommonCodec(id, &turn)
@@ -37,125 +37,152 @@ extension Room {
         case .dataChannelClosed(let peer, let label, let reason): channelClosed(peer, label, reason, &turn)
         // Whoever hosts the room decodes it first, and calls `send`.
         case .dataReceived: break
-        case .dominantSpeakerChanged(_, let track): setDominant(track.flatMap { routing[$0]?.publisher }, &turn)
+        case .dominantSpeakerChanged(_, let track):
+            distribution.setDominant(track.flatMap { state.routing[$0]?.publisher }, &state, &turn)
         }
         makeOffers(&turn)
     }
 
     /// The publisher learns that somebody receives its track, the first time.
     private mutating func tellPublisher(of subscription: RoomSubscription, _ turn: inout RoomTurn) {
-        guard let track = routing.track(of: subscription), !track.hasSubscriber else { return }
-        routing.update(track.id) { $0.hasSubscriber = true }
-        roster.notify(track.publisher, .trackSubscribed(track: track.info.sid), &turn)
+        guard let track = state.routing.track(of: subscription), !track.hasSubscriber else { return }
+        state.routing.update(track.id) { $0.hasSubscriber = true }
+        state.roster.notify(track.publisher, .trackSubscribed(track: track.info.sid), &turn)
     }
 
     /// Notes what a stay reaches, the first time.
     mutating func reach(_ step: JoinStep, _ session: SessionID?, _ turn: inout RoomTurn) {
-        guard let session, let member = roster[session], !member.steps.contains(step) else { return }
-        roster.update(session) { _ = $0.steps.insert(step) }
+        guard let session, let member = state.roster[session], !member.steps.contains(step) else { return }
+        state.roster.update(session) { _ = $0.steps.insert(step) }
         turn.effects.append(.joinStep(participant: member.info.sid, step))
     }
 
-    private mutating func peerChanged(_ peer: PeerID, _ state: ConnectionState, _ turn: inout RoomTurn) {
-        guard let owner = roster.owner(of: peer), let member = roster[owner.session] else { return }
-        roster.updateConnection(owner.connection, of: owner.session) { $0.state = state == .moved ? .connected : state }
-        roster.update(owner.session) { $0.hasConnected = true }
-        roster.notify(owner.session, .connectionChanged(connection: owner.connection, state: state, reason: nil), &turn)
+    private mutating func peerChanged(_ peer: PeerID, _ reached: ConnectionState, _ turn: inout RoomTurn) {
+        guard let owner = state.roster.owner(of: peer), let member = state.roster[owner.session] else { return }
+        state.roster.updateConnection(owner.connection, of: owner.session) {
+            $0.state = reached == .moved ? .connected : reached
+        }
+        state.roster.update(owner.session) { $0.hasConnected = true }
+        state.roster.notify(
+            owner.session, .connectionChanged(connection: owner.connection, state: reached, reason: nil), &turn)
         turn.log(
             .connectionChanged(
-                participant: member.info.sid, connection: owner.connection, state: state, reason: nil))
+                participant: member.info.sid, connection: owner.connection, state: reached, reason: nil))
     }
 
     /// A WHIP or WHEP session ends with its only connection; a signalled member stays and is told why.
     private mutating func peerEnded(_ peer: PeerID, _ reason: PeerEndReason, _ turn: inout RoomTurn) {
-        guard reason != .removed, let owner = roster.owner(of: peer), let member = roster[owner.session] else { return }
+        guard reason != .removed, let owner = state.roster.owner(of: peer), let member = state.roster[owner.session]
+        else { return }
         if reason == .iceTimeout, let index = member.connectionIndex(owner.connection) {
-            logFailedICE(member.connections[index], of: member, &turn)
+            member.connections[index].logFailedICE(of: member.info.sid, &turn)
         }
         endConnection(owner.session, owner.connection, commandsWorker: false, reason: reason, &turn)
-        roster.notify(
+        state.roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: .closed, reason: reason.rawValue),
             &turn)
-        if !member.options.isSignalled, roster[owner.session]?.connections.isEmpty == true {
+        if !member.options.isSignalled, state.roster[owner.session]?.connections.isEmpty == true {
             remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)
         }
     }
 
     private mutating func setSilent(_ id: TrackID, _ silent: Bool, _ turn: inout RoomTurn) {
-        guard let track = routing[id], track.info.silent != silent else { return }
-        routing.update(id) { $0.info.silent = silent }
-        trackChanged(id, &turn)
+        guard let track = state.routing[id], track.info.silent != silent else { return }
+        state.routing.update(id) { $0.info.silent = silent }
+        state.trackChanged(id, &turn)
     }
 
     /// The size of the largest layer is the track's.
     private mutating func setDimensions(
         _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
     ) {
-        guard let track = routing[id] else { return }
-        routing.update(id) { $0.layerSizes[layer] = RoomTrack.Size(width: width, height: height) }
-        guard let largest = routing[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
+        guard let track = state.routing[id] else { return }
+        state.routing.update(id) { $0.layerSizes[layer] = RoomTrack.Size(width: width, height: height) }
+        guard let largest = state.routing[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
             track.info.width != largest.width || track.info.height != largest.height
         else { return }
-        routing.update(id) { track in
+        state.routing.update(id) { track in
             track.info.width = largest.width
             track.info.height = largest.height
         }
-        trackChanged(id, &turn)
+        state.trackChanged(id, &turn)
     }
 
     /// The publisher learns which layers somebody wants. Whether it stops the others is up to it.
     private mutating func setWanted(_ id: TrackID, _ flags: [Bool], _ turn: inout RoomTurn) {
-        guard let track = routing[id] else { return }
+        guard let track = state.routing[id] else { return }
         let encodings = track.description.encodings.isEmpty ? [EncodingDescription()] : track.description.encodings
         let isScalable = encodings.count == 1 && flags.count > 1
         let layers =
             isScalable
             ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
             : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
-        roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
     }
 
     /// The member and the log get the reason; a section that stays black says nothing by itself.
     private mutating func hasNoCommonCodec(_ id: SubscriptionID, _ turn: inout RoomTurn) {
-        guard let subscription = routing[id] else { return }
-        let track = routing.track(of: subscription)?.info.sid
-        turn.log(.noCommonCodec(participant: roster[subscription.member]?.info.sid ?? "", track: track))
-        routing.update(id) { $0.state = .noCommonCodec }
-        subscriptionChanged(id, &turn)
+        guard let subscription = state.routing[id] else { return }
+        let track = state.routing.track(of: subscription)?.info.sid
+        turn.log(.noCommonCodec(participant: state.roster[subscription.member]?.info.sid ?? "", track: track))
+        state.routing.update(id) { $0.state = .noCommonCodec }
+        state.subscriptionChanged(id, &turn)
     }
 
     /// The subscriber knows why a picture stands still.
     private mutating func subscriptionHeld(_ id: SubscriptionID, _ isHeld: Bool, _ turn: inout RoomTurn) {
-        guard let subscription = routing[id] else { return }
-        let track = routing.track(of: subscription)?.info
-        roster.notify(
+        guard let subscription = state.routing[id] else { return }
+        let track = state.routing.track(of: subscription)?.info
+        state.roster.notify(
             subscription.member,
             .subscriptionHeld(
                 subscription: subscription.sid, participant: track?.participant, track: track?.sid, isHeld: isHeld),
             &turn)
     }
 
-    /// Network quality of members that changed, to everybody with a roster.
+    /// Network quality of members that changed, to everybody with a state.roster.
     public mutating func updateQuality(_ changed: [ParticipantQuality], turn: inout RoomTurn) {
         for one in changed {
-            if let session = roster.session(sid: one.participant) {
-                roster.update(session) { $0.info.quality = one.quality }
+            if let session = state.roster.session(sid: one.participant) {
+                state.roster.update(session) { $0.info.quality = one.quality }
                 turn.log(.qualityChanged(participant: one.participant, quality: one.quality))
             }
         }
         let visible = changed.filter { quality in
-            roster.session(sid: quality.participant).map { roster[$0]?.isHidden == false } ?? false
+            state.roster.session(sid: quality.participant).map { state.roster[$0]?.isHidden == false } ?? false
         }
-        if !visible.isEmpty { roster.notifyAll(.qualityChanged(visible), &turn) }
+        if !visible.isEmpty { state.roster.notifyAll(.qualityChanged(visible), &turn) }
     }
 
     private mutating func setSpeakers(_ levels: [SpeakerLevel], _ turn: inout RoomTurn) {
         let speakers: [SpeakerInfo] = levels.compactMap { level in
-            guard let track = routing[level.track], roster[track.publisher]?.isHidden == false else { return nil }
+            guard let track = state.routing[level.track], state.roster[track.publisher]?.isHidden == false else {
+                return nil
+            }
             return SpeakerInfo(participant: track.info.participant, track: track.info.sid, loudness: level.loudness)
         }
-        for session in roster.sessions where roster[session]?.options.wantsSpeakers == true {
-            roster.notify(session, .speakersChanged(speakers), &turn)
+        for session in state.roster.sessions where state.roster[session]?.options.wantsSpeakers == true {
+            state.roster.notify(session, .speakersChanged(speakers), &turn)
         }
+    }
+
+    /// A channel of a member may be used. A WHIP session has no other way to ask for messages.
+    private mutating func channelOpened(_ peer: PeerID, _ label: String) {
+        guard let owner = state.roster.owner(of: peer) else { return }
+        state.roster.updateConnection(owner.connection, of: owner.session) { _ = $0.channels.insert(label) }
+        if state.roster[owner.session]?.options.isSignalled == false {
+            state.roster.update(owner.session) { $0.options.wantsMessages = true }
+        }
+    }
+
+    /// A channel of a member is closed. One that took messages too slowly gets none until it opens another, and is told.
+    private mutating func channelClosed(
+        _ peer: PeerID, _ label: String, _ reason: DataChannelEnd, _ turn: inout RoomTurn
+    ) {
+        guard let owner = state.roster.owner(of: peer) else { return }
+        state.roster.updateConnection(owner.connection, of: owner.session) { _ = $0.channels.remove(label) }
+        guard reason == .receiverTooSlow else { return }
+        state.roster.notify(
+            owner.session, .channelClosed(connection: owner.connection, label: label, reason: reason.rawValue), &turn)
     }
 }

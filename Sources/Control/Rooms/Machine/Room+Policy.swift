@@ -12,33 +12,28 @@ extension Room {
     public mutating func setPolicy(
         _ new: RoomPolicy, removesExcess: Bool = false, turn: inout RoomTurn
     ) throws(RoomError) {
-        guard !occupancy.hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
-        guard new.topology == policy.topology || roster.isEmpty else {
+        guard !hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
+        guard new.topology == policy.topology || state.roster.isEmpty else {
             throw RoomError(.invalidRequest, "the topology can only change while nobody is in the room")
         }
         try Self.checkRecording(new, after: policy, turn)
         guard new != policy else { return }
         let old = policy
-        policy = new
-        policyRevision += 1
+        state.set(new)
         turn.log(.policyChanged(revision: policyRevision))
         // Of what members know of the room, the most participants and the topology come from its policy.
-        announcement.becomesDue()
-        // Whoever is here already has been let in, and may come back.
-        if policy.waitingRoom, !old.waitingRoom {
-            for member in roster.all { waitingRoom.admit(member.info.identity) }
-        }
-        if !policy.waitingRoom, waitingRoom.open() { waitingRoomChanged(&turn) }
+        roomChanged()
+        waitingRoomFollows(old, &turn)
         if policy.audio != old.audio { turn.media(.setRoomAudio(id, policy.audio)) }
         if policy.alwaysHeard != old.alwaysHeard { updateAlwaysHeard(&turn) }
         if policy.playoutDelay != old.playoutDelay { updatePlayoutDelay(&turn) }
         if removesExcess { removeExcess(&turn) }
-        for session in roster.sessions {
+        for session in state.roster.sessions {
             endWhatIsNotPermitted(of: session, &turn)
-            if policy.subscribeRules != old.subscribeRules { followRules(of: session, &turn) }
+            if policy.subscribeRules != old.subscribeRules { distribution.followRules(of: session, &state, &turn) }
             applyPolicy(to: session, insteadOf: old, &turn)
         }
-        if Self.recordingDiffers(policy, old) { followRecordingRules(&turn) }
+        if policy.recordsOtherwise(than: old) { followRecordingRules(&turn) }
         makeOffers(&turn)
     }
 
@@ -48,38 +43,39 @@ extension Room {
     public mutating func setPermissions(
         _ permissions: Permissions, of name: String, turn: inout RoomTurn
     ) throws(RoomError) {
-        let session = try session(named: name)
-        let member = try member(session)
+        let session = try state.session(named: name)
+        let member = try state.member(session)
         guard permissions.hidden == member.permissions.hidden, permissions.recorder == member.permissions.recorder
         else { throw RoomError(.invalidRequest, "hidden and recorder cannot change during a stay") }
         guard permissions != member.permissions else { return }
-        roster.update(session) { $0.info.permissions = permissions }
+        state.roster.update(session) { $0.info.permissions = permissions }
         turn.log(.permissionsChanged(participant: member.info.sid, permissions))
         endWhatIsNotPermitted(of: session, &turn)
         if permissions.canSubscribe, !member.permissions.canSubscribe {
-            subscribeToAll(session, quietly: false, &turn)
+            distribution.subscribeToAll(session, quietly: false, &state, &turn)
         }
-        participantChanged(session, &turn)
+        state.participantChanged(session, &turn)
         makeOffers(&turn)
     }
 
-    /// Lets people in from now on as `lock` says; who is in stays. Throws `permission_denied` where the policy does not let `session` do this (nil: an
-    /// operator).
-    public mutating func setLock(
-        _ lock: RoomLock, by session: SessionID?, turn: inout RoomTurn
+    /// What a participant may receive from now on; nil: what its token says, or else the room. What is not permitted ends at once, what is comes at once where the participant
+    /// subscribes automatically.
+    public mutating func setSubscribeRules(
+        _ rules: [SubscribeRule]?, of participant: String, turn: inout RoomTurn
     ) throws(RoomError) {
-        try checkLockRight(of: session)
-        // A changed password is announced like a lock: the log has it, members see no difference.
-        guard lock != self.lock || lock == .password else { return }
-        self.lock = lock
-        announcement.becomesDue()
-        turn.log(.lockChanged(lock, by: session.flatMap { roster[$0]?.info.sid }))
+        let session = try state.session(named: participant)
+        guard (rules?.count ?? 0) <= SubscribeRule.maximumCount else {
+            throw RoomError(.tooLarge, "there are more than \(SubscribeRule.maximumCount) subscribe rules")
+        }
+        state.roster.update(session) { $0.operatorRules = rules }
+        distribution.followRules(of: session, &state, &turn)
+        makeOffers(&turn)
     }
 
     /// Whether `session` may lock the room (nil: an operator, who may).
     public func checkLockRight(of session: SessionID?) throws(RoomError) {
         guard let session else { return }
-        let member = try member(session)
+        let member = try state.member(session)
         let may =
             switch policy.lockRight {
             case .operators: false
@@ -91,43 +87,48 @@ extension Room {
         }
     }
 
-    /// Other metadata of the room, for everybody.
-    public mutating func setMetadata(_ metadata: String, turn: inout RoomTurn) throws(RoomError) {
-        try TextRule.metadata.check(metadata, "the metadata")
-        guard metadata != self.metadata else { return }
-        self.metadata = metadata
-        announcement.becomesDue()
-    }
-
-    /// Another name or other metadata of a participant, where nil leaves it; `attributes` are merged into its own.
-    public mutating func setParticipant(
-        _ participant: String, name: String?, metadata: String?, attributes: [String: String] = [:],
-        turn: inout RoomTurn
+    /// Refuses rules that demand a recording which cannot be, where they did not do so before (`old`).
+    public static func checkRecording(
+        _ policy: RoomPolicy, after old: RoomPolicy?, _ turn: borrowing RoomTurn
     ) throws(RoomError) {
-        let session = try session(named: participant)
-        let merged = try Self.merged(try member(session).info.attributes, attributes)
-        try checkTexts(name, metadata)
-        roster.update(session) { $0.info.attributes = merged }
-        try rename(session, name, metadata, &turn)
+        guard policy.recording == .fromStart, old?.recording != .fromStart || old?.topology != policy.topology else {
+            return
+        }
+        guard policy.topology == .routed else {
+            throw RoomError(
+                .notRouted, "a room that is peer to peer cannot be recorded: its media does not pass the server")
+        }
+        if turn.recordingRefusal == .disabled { throw RecordingRefusal.disabled.error }
     }
 
-    /// Whether the member receives no video, by its own wish or the room's rules.
-    func isAudioOnly(_ member: Member) -> Bool { member.options.audioOnly || policy.audioOnly }
-
-    /// Whether the member's permissions and the room's rules allow a source.
-    func mayPublish(_ source: TrackSource, _ member: Member) -> Bool {
-        member.permissions.mayPublish(source) && (policy.publishSources?.contains(source) ?? true)
-            && (member.permissions.roomAdmin || !policy.moderatorSources.contains(source))
+    /// The member changed its mind about its bandwidth.
+    mutating func setBandwidth(_ profile: BandwidthProfile, of session: SessionID, _ turn: inout RoomTurn) {
+        guard let old = state.roster[session], old.options.bandwidth != profile else { return }
+        state.roster.update(session) { $0.options.bandwidth = profile }
+        bandwidthChanged(of: session, state.settings(of: old), &turn)
     }
 
-    /// Whether the microphones of `identity` are forwarded however quiet they are.
-    func isAlwaysHeard(_ identity: String) -> Bool { policy.alwaysHeard.contains(identity) }
+    /// Other limits hold for the member than those `before`.
+    mutating func bandwidthChanged(of session: SessionID, _ before: BandwidthSettings, _ turn: inout RoomTurn) {
+        guard let member = state.roster[session] else { return }
+        let settings = state.settings(of: member)
+        for var connection in member.connections where connection.isOpened {
+            connection.command(settings.downlinkPolicy, for: member, &turn)
+            state.roster.store(connection, of: session)
+        }
+        state.capTracks(of: session, &turn)
+        if settings.maxVideoSubscriptions?.value == 0 {
+            distribution.endVideo(of: member, &state, &turn)
+        } else if before.maxVideoSubscriptions?.value == 0 {
+            distribution.subscribeToAll(session, quietly: false, &state, &turn)
+        }
+    }
 
     /// Commands it for the microphones of those whom another policy named, or names now.
     private mutating func updateAlwaysHeard(_ turn: inout RoomTurn) {
-        for member in roster.all {
-            let always = isAlwaysHeard(member.info.identity) || playbacks.has(member.session)
-            for id in routing.tracks(of: member.session) where routing[id]?.info.kind == .audio {
+        for member in state.roster.all {
+            let always = state.isAlwaysHeard(member.info.identity) || member.playback != nil
+            for id in state.routing.tracks(of: member.session) where state.routing[id]?.info.kind == .audio {
                 turn.media(.setTrackAlwaysForwarded(id, always))
             }
         }
@@ -135,94 +136,65 @@ extension Room {
 
     /// Commands it for every video that is sent.
     private mutating func updatePlayoutDelay(_ turn: inout RoomTurn) {
-        for id in roster.sessions.flatMap({ routing.subscriptions(of: $0) }) {
-            guard routing[id]?.kind == .video, var description = routing[id]?.description else { continue }
+        for id in state.roster.sessions.flatMap({ state.routing.subscriptions(of: $0) }) {
+            guard state.routing[id]?.kind == .video, var description = state.routing[id]?.description else { continue }
             description.playoutDelay = policy.playoutDelay(after: description.playoutDelay)
-            routing.update(id) { $0.description = description }
+            state.routing.update(id) { $0.description = description }
             turn.media(.updateSubscription(description))
         }
     }
 
     private mutating func removeExcess(_ turn: inout RoomTurn) {
         if policy.requiresEncryption {
-            let open = roster.sessions.filter { roster[$0]?.info.encrypts == false }
+            let open = state.roster.sessions.filter { state.roster[$0]?.info.encrypts == false }
             for session in open { remove(session, reason: .policyChanged, turn: &turn) }
         }
         guard let most = policy.maxParticipants else { return }
-        let counted = roster.sessions.filter { session in
-            roster[session].map { counts($0.profile, hidden: $0.isHidden) } ?? false
+        let counted = state.roster.sessions.filter { session in
+            state.roster[session].map { state.counts($0.profile, hidden: $0.isHidden) } ?? false
         }
         for session in counted.dropFirst(most).reversed() { remove(session, reason: .policyChanged, turn: &turn) }
     }
 
     /// Ends the tracks and subscriptions that the member may not have any more.
     mutating func endWhatIsNotPermitted(of session: SessionID, _ turn: inout RoomTurn) {
-        guard let member = roster[session] else { return }
-        for id in routing.tracks(of: session) {
-            guard let track = routing[id] else { continue }
-            guard !mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly else {
+        guard let member = state.roster[session] else { return }
+        for id in state.routing.tracks(of: session) {
+            guard let track = state.routing[id] else { continue }
+            guard !state.mayPublish(track.info.source, member) || track.info.kind == .video && policy.audioOnly else {
                 continue
             }
             unpublish(id, &turn)
             // The client still sends it.
-            roster.notify(
+            state.roster.notify(
                 session,
                 .publicationRefused(
                     connection: track.connection, mid: track.info.mid, track: track.info.clientTrackID,
                     code: .permissionDenied), &turn)
         }
         if !member.permissions.canSubscribe {
-            for id in routing.subscriptions(of: session) { endSubscription(id, notifies: true, &turn) }
-            forgetUnwantedWaiting(session)
-        } else if isAudioOnly(member) {
-            endVideo(of: member, &turn)
-            forgetUnwantedWaiting(session)
+            for id in state.routing.subscriptions(of: session) { distribution.end(id, notifies: true, &state, &turn) }
+            distribution.forgetUnwantedWaiting(session, state)
+        } else if state.isAudioOnly(member) {
+            distribution.endVideo(of: member, &state, &turn)
+            distribution.forgetUnwantedWaiting(session, state)
         }
     }
 
     /// What the next negotiation of each connection agrees to, the member's bandwidth, and the videos that it may receive again.
     mutating func applyPolicy(to session: SessionID, insteadOf old: RoomPolicy, _ turn: inout RoomTurn) {
-        guard let member = roster[session] else { return }
-        let rules = negotiationRules
+        guard let member = state.roster[session] else { return }
+        let rules = state.negotiationRules
         for connection in member.connections where connection.negotiation.policy != rules {
-            roster.updateConnection(connection.id, of: session) { $0.negotiation.policy = rules }
+            state.roster.updateConnection(connection.id, of: session) { $0.negotiation.policy = rules }
         }
-        let before = settings(of: member, in: old)
+        let before = state.settings(of: member, in: old)
         bandwidthChanged(of: session, before, &turn)
-        if old.audioOnly, !policy.audioOnly { subscribeToAll(session, quietly: false, &turn) }
+        if old.audioOnly, !policy.audioOnly { distribution.subscribeToAll(session, quietly: false, &state, &turn) }
     }
 }
 
-/// Whom a change of a room's rules concerns, and how.
-public struct PolicyImpact: Sendable, Hashable {
-    /// What happens to one participant. A participant to whom nothing happens is not listed.
-    public struct Participant: Sendable, Hashable {
-        public var sid: String
-        public var identity: String
-        /// Its stay ends.
-        public var leaves = false
-        /// sids of its tracks that are ended.
-        public var endedTracks: [String] = []
-        /// sids of its tracks whose cap changes.
-        public var cappedTracks: [String] = []
-        /// sids of the tracks that it is no longer subscribed to.
-        public var endedSubscriptions: [String] = []
-        /// sids of the tracks that it is subscribed to from then on.
-        public var newSubscriptions: [String] = []
-        /// sids of its tracks that are recorded no longer.
-        public var endedRecordings: [String] = []
-        /// sids of its tracks that are recorded from then on.
-        public var newRecordings: [String] = []
-        /// What it receives is shared out or bounded in another way.
-        public var changesBandwidth = false
-    }
-
-    /// In the order in which they joined.
-    public var participants: [Participant] = []
-    /// How many stay although the rules would not let them in any more.
-    public var participantsBeyondLimit = 0
-    public var publishersBeyondLimit = 0
-}
+// MARK: - What a change would do
 
 extension Room {
     /// What ``setPolicy(_:removesExcess:turn:)`` would do, found by doing it to a copy.
@@ -235,24 +207,24 @@ extension Room {
         for session in sessions {
             if let participant = change(of: session, to: copy) { impact.participants.append(participant) }
         }
-        let counted = copy.roster.all.count { copy.counts($0.profile, hidden: $0.isHidden) }
+        let counted = copy.state.roster.all.count { copy.state.counts($0.profile, hidden: $0.isHidden) }
         impact.participantsBeyondLimit = max(0, counted - (new.maxParticipants ?? .max))
-        impact.publishersBeyondLimit = max(0, copy.routing.publisherCount - (new.maxPublishers ?? .max))
+        impact.publishersBeyondLimit = max(0, copy.state.routing.publisherCount - (new.maxPublishers ?? .max))
         return impact
     }
 
     /// How `session` fares otherwise in `copy`; nil where it does not.
     private func change(of session: SessionID, to copy: Room) -> PolicyImpact.Participant? {
-        guard let member = roster[session] else { return nil }
+        guard let member = state.roster[session] else { return nil }
         let none = PolicyImpact.Participant(sid: member.info.sid, identity: member.info.identity)
         var change = none
-        guard let other = copy.roster[session] else {
+        guard let other = copy.state.roster[session] else {
             change.leaves = true
             return change
         }
-        for id in routing.tracks(of: session) {
-            guard let track = routing[id] else { continue }
-            if let kept = copy.routing[id] {
+        for id in state.routing.tracks(of: session) {
+            guard let track = state.routing[id] else { continue }
+            if let kept = copy.state.routing[id] {
                 if kept.description.maximumBitrate != track.description.maximumBitrate {
                     change.cappedTracks.append(track.info.sid)
                 }
@@ -268,15 +240,27 @@ extension Room {
         let recordedLater = copy.recordedTracks(of: session)
         change.endedRecordings = recorded.filter { !recordedLater.contains($0) }
         change.newRecordings = recordedLater.filter { !recorded.contains($0) }
-        change.changesBandwidth = settings(of: member).downlinkPolicy != copy.settings(of: other).downlinkPolicy
+        change.changesBandwidth =
+            state.settings(of: member).downlinkPolicy != copy.state.settings(of: other).downlinkPolicy
         return change == none ? nil : change
     }
 
     private func recordedTracks(of session: SessionID) -> [String] {
-        routing.tracks(of: session).filter { recordings.isRecorded($0) }.compactMap { routing[$0]?.info.sid }
+        state.routing.tracks(of: session).filter { recordings.isRecorded($0) }.compactMap {
+            state.routing[$0]?.info.sid
+        }
     }
 
     private func subscribedTracks(of session: SessionID) -> [String] {
-        routing.subscriptions(of: session).compactMap { routing[$0] }.compactMap { routing.track(of: $0)?.info.sid }
+        state.routing.subscriptions(of: session).compactMap { state.routing[$0] }.compactMap {
+            state.routing.track(of: $0)?.info.sid
+        }
+    }
+}
+
+extension RoomPolicy {
+    fileprivate func recordsOtherwise(than other: RoomPolicy) -> Bool {
+        recording != other.recording || recordingSources != other.recordingSources
+            || recordingParticipants != other.recordingParticipants
     }
 }

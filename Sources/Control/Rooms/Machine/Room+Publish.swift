@@ -2,56 +2,34 @@ import MediaControl
 import Primitives
 import SDP
 
+// Tracks: they come with descriptions, are announced, muted and recorded.
+
 extension Room {
-    /// What a section is, as announced or as its kind suggests; nil where the member may not publish it.
-    ///
-    /// Unannounced sections are the first of microphone and screen audio, or of camera and screen, that is permitted: so
-    /// a WHIP broadcaster whose token says `screen_share` needs no announcement. A video that was announced as a microphone is neither.
-    func permittedSource(
-        _ kind: MediaKind, _ sending: RemoteSending, mid: String, member: Member
-    ) -> TrackSource? {
-        if let announced = announcement(sending.trackID, mid, kind, member)?.announcement {
-            return announced.source.fits(kind) && mayPublish(announced.source, member)
-                ? announced.source : nil
-        }
-        var guesses: [TrackSource] = kind == .audio ? [.microphone, .screenAudio] : [.camera, .screen]
-        if kind == .video, sending.contentHint == "slides" { guesses.reverse() }
-        return guesses.first { mayPublish($0, member) }
-    }
-
-    private func announcement(
-        _ trackID: String?, _ mid: String, _ kind: MediaKind, _ member: Member
-    ) -> AnnouncedTrack? {
-        member.announcements.first { $0.announcement.clientTrackID == trackID }
-            ?? member.announcements.first { $0.announcement.clientTrackID == mid }
-            ?? member.announcements.first { $0.announcement.kind == kind }
-    }
-
     /// Something comes in on a section: a new track, or one that goes on under new terms.
     mutating func receive(
         _ sending: RemoteSending, section: NegotiatedSection, on name: String, of session: SessionID,
         _ turn: inout RoomTurn
     ) {
-        guard let kind = MediaKind(section.kind), let connection = try? connection(name, of: session),
-            let member = roster[session]
+        guard let kind = MediaKind(section.kind), let connection = try? state.connection(name, of: session),
+            let member = state.roster[session]
         else { return }
         // A section that goes on under its own track's id is not what was announced under another.
-        let isKnown = connection.trackByMid[section.mid].flatMap { routing[$0] }.map { track in
+        let isKnown = connection.trackByMid[section.mid].flatMap { state.routing[$0] }.map { track in
             track.info.clientTrackID != nil && track.info.clientTrackID == sending.trackID
         }
-        let pending = isKnown == true ? nil : announcement(sending.trackID, section.mid, kind, member)
+        let pending = isKnown == true ? nil : member.announcements.find(sending.trackID, section.mid, kind)
         let announced = pending?.announcement
         if let pending {
-            roster.update(session) { member in member.announcements.removeAll { $0.sid == pending.sid } }
+            state.roster.update(session) { member in member.announcements.remove(pending.sid) }
         }
-        if let id = connection.trackByMid[section.mid], let track = routing[id] {
+        if let id = connection.trackByMid[section.mid], let track = state.routing[id] {
             // Another track of the client in the same section (replaceTrack), which may have been announced as something else.
             if let announced { update(track, announced, &turn) }
-            if let track = routing[id] { update(track, with: sending, &turn) }
+            if let track = state.routing[id] { update(track, with: sending, &turn) }
             return
         }
-        guard let source = permittedSource(kind, sending, mid: section.mid, member: member) else { return }
-        let id = TrackID(nextNumber())
+        guard let source = state.permittedSource(kind, sending, mid: section.mid, member: member) else { return }
+        let id = TrackID(state.nextNumber())
         var info = TrackInfo(
             sid: pending?.sid ?? turn.sid("TR_"), participant: member.info.sid, identity: member.info.identity,
             name: announced?.name ?? "", kind: kind, source: source, mid: section.mid,
@@ -68,23 +46,23 @@ extension Room {
             formats: sending.formats.map(PayloadFormat.init),
             encodings: sending.encodings.map(EncodingDescription.init),
             extensions: HeaderExtensionIDs(sending.extensions), feedback: FeedbackKinds(sending.feedback),
-            maximumBitrate: kind == .video ? negotiatedCap(of: member) : nil)
-        routing.insert(
+            maximumBitrate: kind == .video ? state.negotiatedCap(of: member) : nil)
+        state.routing.insert(
             RoomTrack(
                 id: id, publisher: session, connection: connection.id, info: info, description: description,
                 formats: sending.formats, packetTime: sending.packetTime))
-        roster.updateConnection(name, of: session) { $0.trackByMid[section.mid] = id }
-        announcement.becomesDue()
-        roster.nextVersion(of: session)
+        state.roster.updateConnection(name, of: session) { $0.trackByMid[section.mid] = id }
+        roomChanged()
+        state.roster.nextVersion(of: session)
         turn.media(.addTrack(description))
         if info.muted { turn.media(.setTrackMuted(id, true)) }
-        if kind == .audio, isAlwaysHeard(member.info.identity) { turn.media(.setTrackAlwaysForwarded(id, true)) }
+        if kind == .audio, state.isAlwaysHeard(member.info.identity) { turn.media(.setTrackAlwaysForwarded(id, true)) }
         if kind == .video {
             if TrackTraits(info) != TrackTraits() { turn.media(.setTrackTraits(id, TrackTraits(info))) }
-            capTracks(of: session, &turn)
+            state.capTracks(of: session, &turn)
         }
         tellPublished(info, of: session, tellsPublisher: true, &turn)
-        offerToSubscribers(id, &turn)
+        distribution.offer(id, &state, &turn)
         trackMayBeRecorded(id, &turn)
     }
 
@@ -92,7 +70,7 @@ extension Room {
     mutating func tellPublished(_ info: TrackInfo, of session: SessionID, tellsPublisher: Bool, _ turn: inout RoomTurn)
     {
         turn.log(.trackPublished(info))
-        roster.notify(about: session, .trackPublished(info), includingSubject: tellsPublisher, &turn)
+        state.roster.notify(about: session, .trackPublished(info), includingSubject: tellsPublisher, &turn)
     }
 
     /// New formats, layers or extensions of a track that goes on.
@@ -102,23 +80,23 @@ extension Room {
         description.encodings = sending.encodings.map(EncodingDescription.init)
         description.extensions = HeaderExtensionIDs(sending.extensions)
         description.feedback = FeedbackKinds(sending.feedback)
-        routing.update(track.id) { $0.packetTime = sending.packetTime }
+        state.routing.update(track.id) { $0.packetTime = sending.packetTime }
         if description != track.description {
-            routing.update(track.id) { $0.description = description }
+            state.routing.update(track.id) { $0.description = description }
             turn.media(.updateTrack(description))
         }
         let isSimulcast = sending.encodings.count > 1
         let clientTrackID = sending.shownTrackID ?? track.info.clientTrackID
         if track.info.simulcast != isSimulcast || track.info.clientTrackID != clientTrackID {
-            routing.update(track.id) { track in
+            state.routing.update(track.id) { track in
                 track.info.simulcast = isSimulcast
                 track.info.clientTrackID = clientTrackID
             }
-            trackChanged(track.id, &turn)
+            state.trackChanged(track.id, &turn)
         }
         guard !Self.subscribersSeeTheSame(track.formats, sending.formats) else { return }
-        routing.update(track.id) { $0.formats = sending.formats }
-        for id in routing.subscribers(of: track.id) { renegotiate(id) }
+        state.routing.update(track.id) { $0.formats = sending.formats }
+        for id in state.routing.subscribers(of: track.id) { distribution.renegotiate(id, &state) }
     }
 
     /// Whether the change stays between the publisher and the server: payload types differ anyway.
@@ -132,31 +110,24 @@ extension Room {
 
     /// Takes a track away, with what others receive of it.
     mutating func unpublish(_ id: TrackID, commandsWorker: Bool = true, _ turn: inout RoomTurn) {
-        guard let track = routing[id] else { return }
+        guard let track = state.routing[id] else { return }
         withdraw(track, tellsPublisher: true, &turn)
         if commandsWorker { turn.media(.removeTrack(id)) }
-        roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
-        follow(&turn)
-        if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
+        state.roster.updateConnection(track.connection, of: track.publisher) { $0.trackByMid[track.info.mid] = nil }
+        distribution.follow(&state, &turn)
+        if track.info.kind == .video { state.capTracks(of: track.publisher, &turn) }
     }
 
     /// Takes a track out of the room, with what others receive of it.
     mutating func withdraw(_ track: RoomTrack, tellsPublisher: Bool, _ turn: inout RoomTurn) {
         let id = track.id
-        for subscription in routing.subscribers(of: id) {
-            if routing[subscription]?.slot != nil {
-                show(TrackID?.none, in: subscription, &turn)
-            } else {
-                endSubscription(subscription, notifies: true, &turn)
-            }
-        }
-        routing.remove(id)
+        distribution.trackEnds(id, &state, &turn)
+        state.routing.remove(id)
         recordings.remove(id)
-        waitingTracks.remove(id)
-        announcement.becomesDue()
-        roster.nextVersion(of: track.publisher)
+        roomChanged()
+        state.roster.nextVersion(of: track.publisher)
         turn.log(.trackUnpublished(track.info))
-        roster.notify(
+        state.roster.notify(
             about: track.publisher,
             .trackUnpublished(participant: track.info.participant, track: track.info.sid),
             includingSubject: tellsPublisher, &turn)
@@ -164,24 +135,24 @@ extension Room {
 
     /// Mutes or unmutes; forwarding stops at once.
     mutating func setMuted(_ id: TrackID, _ muted: Bool, _ turn: inout RoomTurn) {
-        guard var track = routing[id], track.info.muted != muted else { return }
+        guard var track = state.routing[id], track.info.muted != muted else { return }
         track.info.muted = muted
-        routing.update(id) { $0.info.muted = muted }
+        state.routing.update(id) { $0.info.muted = muted }
         turn.media(.setTrackMuted(id, muted))
-        if track.info.kind == .video { capTracks(of: track.publisher, &turn) }
+        if track.info.kind == .video { state.capTracks(of: track.publisher, &turn) }
         turn.log(.trackMuted(track.info))
-        trackChanged(id, &turn)
+        state.trackChanged(id, &turn)
     }
 }
 
-// MARK: Announcing and muting
+// MARK: - Announcing and muting
 
 extension Room {
     /// The client says what a track is, before or after the offer that has it; the track as it is or will be.
     public mutating func announce(
         _ announcement: TrackAnnouncement, session: SessionID, turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
-        let info = try announce(announcement, try member(session), &turn)
+        let info = try announce(announcement, try state.member(session), &turn)
         makeOffers(&turn)
         return info
     }
@@ -195,11 +166,11 @@ extension Room {
         try TextRule.label.check(announcement.clientTrackID, "the track", tooLong: .invalidRequest)
         try TextRule.label.check(announcement.name ?? "", "the track's name", tooLong: .invalidRequest)
         try announcement.details?.check()
-        guard mayPublish(announcement.source, member) else {
+        guard state.mayPublish(announcement.source, member) else {
             throw RoomError(.permissionDenied, "not permitted to publish \(announcement.source.rawValue)")
         }
         let id = announcement.clientTrackID
-        if let track = routing.tracks(of: member.session).compactMap({ routing[$0] }).first(where: {
+        if let track = state.routing.tracks(of: member.session).compactMap({ state.routing[$0] }).first(where: {
             $0.info.clientTrackID == id || $0.info.mid == id
         }) {
             guard announcement.source.fits(track.info.kind) else {
@@ -207,15 +178,13 @@ extension Room {
                     .invalidRequest, "\(announcement.source.rawValue) is not a source of \(track.info.kind) tracks")
             }
             update(track, announcement, &turn)
-            return routing[track.id]?.info ?? track.info
+            return state.routing[track.id]?.info ?? track.info
         }
-        let earlier = member.announcements.first { $0.announcement.clientTrackID == id }
-        roster.update(member.session) { $0.announcements.removeAll { $0.sid == earlier?.sid } }
-        guard (roster[member.session]?.announcements.count ?? 0) < context.limits.announcementsPerParticipant else {
-            throw RoomError(.limitExceeded, "limit of announced tracks reached")
-        }
-        let announced = AnnouncedTrack(sid: earlier?.sid ?? turn.sid("TR_"), announcement: announcement)
-        roster.update(member.session) { $0.announcements.append(announced) }
+        var announcements = member.announcements
+        defer { state.roster.update(member.session) { $0.announcements = announcements } }
+        let announced = try announcements.add(
+            announcement, most: state.context.limits.announcementsPerParticipant
+        ) { turn.sid("TR_") }
         return announced.info(of: member)
     }
 
@@ -230,16 +199,16 @@ extension Room {
         info.priority = announcement.priority ?? info.priority
         info.details = announcement.details ?? info.details
         if info != track.info {
-            routing.update(track.id) { $0.info = info }
+            state.routing.update(track.id) { $0.info = info }
             if info.kind == .video, TrackTraits(info) != TrackTraits(track.info) {
                 turn.media(.setTrackTraits(track.id, TrackTraits(info)))
             }
             if info.source != track.info.source {
-                routing.update(track.id) { $0.description.source = info.source }
-                if let description = routing[track.id]?.description { turn.media(.updateTrack(description)) }
+                state.routing.update(track.id) { $0.description.source = info.source }
+                if let description = state.routing[track.id]?.description { turn.media(.updateTrack(description)) }
                 trackMayBeRecorded(track.id, &turn)
             }
-            trackChanged(track.id, &turn)
+            state.trackChanged(track.id, &turn)
         }
         if let muted = announcement.muted { setMuted(track.id, muted, &turn) }
     }
@@ -248,14 +217,11 @@ extension Room {
     mutating func setMuted(
         _ sid: String, _ muted: Bool, _ member: Member, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        if routing.track(sid: sid) == nil, member.announcements.contains(where: { $0.sid == sid }) {
-            roster.update(member.session) { member in
-                guard let index = member.announcements.firstIndex(where: { $0.sid == sid }) else { return }
-                member.announcements[index].announcement.muted = muted
-            }
+        if state.routing.track(sid: sid) == nil, member.announcements.has(sid) {
+            state.roster.update(member.session) { $0.announcements.setMuted(sid, muted) }
             return
         }
-        let track = try track(sid)
+        let track = try state.track(sid)
         if track.publisher == member.session {
             setMuted(track.id, muted, &turn)
             return
@@ -273,11 +239,11 @@ extension Room {
     public mutating func muteByOther(
         _ sid: String, by: String?, turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
-        let track = try track(sid)
+        let track = try state.track(sid)
         guard !track.info.muted else { return track.info }
         setMuted(track.id, true, &turn)
-        roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
-        return try self.track(sid).info
+        state.roster.notify(track.publisher, .trackMutedByOther(track: sid, by: by), &turn)
+        return try state.track(sid).info
     }
 
     /// Asks the publisher of a muted track to unmute it; nil: an operator does. Whether it does is its own to decide.
@@ -285,25 +251,60 @@ extension Room {
     public mutating func requestUnmute(
         _ sid: String, by: String?, turn: inout RoomTurn
     ) throws(RoomError) -> TrackInfo {
-        let track = try track(sid)
-        if track.info.muted { roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
+        let track = try state.track(sid)
+        if track.info.muted { state.roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
         return track.info
     }
 }
 
-extension AnnouncedTrack {
-    /// The track as it will be, as far as that is known before it is offered.
-    fileprivate func info(of member: Member) -> TrackInfo {
-        var info = TrackInfo(
-            sid: sid, participant: member.info.sid, identity: member.info.identity, name: announcement.name ?? "",
-            kind: announcement.kind ?? (announcement.source.fits(.audio) ? .audio : .video),
-            source: announcement.source, mid: "", clientTrackID: announcement.clientTrackID)
-        info.muted = announcement.muted ?? false
-        info.width = announcement.width
-        info.height = announcement.height
-        info.details = announcement.details ?? TrackDetails()
-        info.simulcast = info.details.layers.count > 1
+// MARK: - Recording
+
+extension Room {
+    /// Recordings in progress.
+    public var recordingsInProgress: [RecordingInfo] { recordings.shown(policy) }
+
+    /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
+    /// recorded twice.
+    public mutating func startRecording(
+        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), turn: inout RoomTurn
+    ) throws(RoomError) -> RecordingInfo {
+        let info = try recordings.start(scope, options, state, &turn)
+        recordingsChanged(&turn)
         return info
+    }
+
+    /// Ends a recording. The room's policy does not begin one again before its rules of recording change.
+    public mutating func stopRecording(_ sid: String, turn: inout RoomTurn) throws(RoomError) {
+        try recordings.stop(sid, &turn)
+        recordingsChanged(&turn)
+    }
+
+    /// Members are told at once; then what the recordings want by now is recorded.
+    private mutating func recordingsChanged(_ turn: inout RoomTurn) {
+        announce(&turn)
+        recordings.recordWanted(&state, &turn)
+    }
+
+    /// A track came, or is another source than before.
+    mutating func trackMayBeRecorded(_ id: TrackID, _ turn: inout RoomTurn) {
+        if recordings.trackChanged(id, &state, &turn) { recordingsChanged(&turn) }
+    }
+
+    /// Other rules of recording: what they leave out ends, what they want begins.
+    mutating func followRecordingRules(_ turn: inout RoomTurn) {
+        if recordings.rulesChanged(policy, &turn) { recordingsChanged(&turn) }
+        if recordings.follow(state, &turn) {
+            recordingsChanged(&turn)
+        } else {
+            recordings.recordWanted(&state, &turn)
+        }
+        announce(&turn)
+    }
+
+    /// Ends what is still recorded: the room ends.
+    mutating func endRecordings(_ turn: inout RoomTurn) {
+        recordings.roomEnds()
+        for sid in recordings.sids where recordings.end(sid, &turn) { recordingsChanged(&turn) }
     }
 }
 

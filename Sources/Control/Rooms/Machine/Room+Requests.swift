@@ -1,40 +1,43 @@
 import AccessTokens
 import MediaControl
-import Primitives
+public import Primitives
+
+// What sessions and operators ask for beside descriptions, messages, and what there is to see.
 
 extension Room {
     /// Carries out what a session asks for.
     public mutating func perform(
         _ request: SessionRequest, session: SessionID, turn: inout RoomTurn
     ) throws(RoomError) {
-        let member = try member(session)
+        let member = try state.member(session)
         switch request {
         case .announce(let announcement): try announce(announcement, member, &turn)
         case .setMuted(let track, let muted): try setMuted(track, muted, member, &turn)
         case .unpublish(let track):
-            let published = try self.track(track)
+            let published = try state.track(track)
             guard published.publisher == session else {
                 throw RoomError(.permissionDenied, "the track belongs to another participant")
             }
             unpublish(published.id, &turn)
-        case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .setView, .setBandwidth,
+        case .subscribe, .unsubscribe, .setAutoSubscribe, .setPaused, .setPreference, .setView,
             .pauseAllVideo, .setAudioOnly, .requestKeyframe:
-            try performSubscribing(request, member, &turn)
+            try distribution.perform(request, member, &state, &turn)
+        case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
         case .setMetadata(let name, let metadata): try rename(session, name, metadata, &turn)
         case .setAttributes(let attributes): try setAttributes(attributes, of: session, &turn)
         case .relay(let to, let payload): try relay(payload, to: to, from: member, &turn)
         case .requestUnmute(let track):
-            try checkModerates(member)
+            try member.checkModerates()
             try requestUnmute(track, by: member.info.sid, turn: &turn)
         case .letIn(let identity): try decide(onGuest: identity, letsIn: true, by: session, turn: &turn)
         case .turnAway(let identity): try decide(onGuest: identity, letsIn: false, by: session, turn: &turn)
         case .remove(let participant):
-            try checkModerates(member)
-            remove(try self.session(named: participant), reason: .removed, turn: &turn)
-        case .setAudience(let audience): try setAudience(audience, of: session, &turn)
+            try member.checkModerates()
+            remove(try state.session(named: participant), reason: .removed, turn: &turn)
+        case .setAudience(let audience): try distribution.setAudience(audience, of: session, &state, &turn)
         case .requestRoster: giveRoster(session, &turn)
         case .send(let message): try send(message, from: session, turn: &turn)
-        case .wantSpeakers(let wants): roster.update(session) { $0.options.wantsSpeakers = wants }
+        case .wantSpeakers(let wants): state.roster.update(session) { $0.options.wantsSpeakers = wants }
         case .report(let reports): note(reports, of: member, &turn)
         }
         makeOffers(&turn)
@@ -45,21 +48,27 @@ extension Room {
         var new = Freezes()
         var isKnown = false
         for report in reports {
-            guard let track = routing.track(sid: report.track)?.id,
-                let subscription = routing.subscription(of: member.session, to: track)
+            guard let track = state.routing.track(sid: report.track)?.id,
+                let subscription = state.routing.subscription(of: member.session, to: track)
             else { continue }
             isKnown = true
-            routing.update(subscription.id) { subscription in
+            state.routing.update(subscription.id) { subscription in
                 new = new + subscription.freezes.note(report.freezes, stay: turn.now - member.joined)
             }
         }
         if isKnown { turn.effects.append(.freezesReported(participant: member.info.sid, new)) }
     }
 
-    func checkModerates(_ member: Member) throws(RoomError) {
-        guard member.permissions.roomAdmin else {
-            throw RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")
-        }
+    /// Another name or other metadata of a participant, where nil leaves it; `attributes` are merged into its own.
+    public mutating func setParticipant(
+        _ participant: String, name: String?, metadata: String?, attributes: [String: String] = [:],
+        turn: inout RoomTurn
+    ) throws(RoomError) {
+        let session = try state.session(named: participant)
+        let merged = try Self.merged(try state.member(session).info.attributes, attributes)
+        try checkTexts(name, metadata)
+        state.roster.update(session) { $0.info.attributes = merged }
+        try rename(session, name, metadata, &turn)
     }
 
     /// Another name or other metadata of a participant; nil leaves it.
@@ -67,11 +76,11 @@ extension Room {
         _ session: SessionID, _ name: String?, _ metadata: String?, _ turn: inout RoomTurn
     ) throws(RoomError) {
         try checkTexts(name, metadata)
-        roster.update(session) { member in
+        state.roster.update(session) { member in
             member.info.name = name ?? member.info.name
             member.info.metadata = metadata ?? member.info.metadata
         }
-        participantChanged(session, &turn)
+        state.participantChanged(session, &turn)
         if let info = participant(session) { turn.log(.participantUpdated(info)) }
     }
 
@@ -84,9 +93,9 @@ extension Room {
     mutating func setAttributes(
         _ changes: [String: String], of session: SessionID, _ turn: inout RoomTurn
     ) throws(RoomError) {
-        let attributes = try Self.merged(try member(session).info.attributes, changes)
-        roster.update(session) { $0.info.attributes = attributes }
-        participantChanged(session, &turn)
+        let attributes = try Self.merged(try state.member(session).info.attributes, changes)
+        state.roster.update(session) { $0.info.attributes = attributes }
+        state.participantChanged(session, &turn)
         if let info = participant(session) { turn.log(.participantUpdated(info)) }
     }
 
@@ -114,138 +123,205 @@ extension Room {
         guard member.permissions.canPublishData else {
             throw RoomError(.permissionDenied, "not permitted to send data")
         }
-        guard payload.utf8.count <= context.limits.relayBytes else {
+        guard payload.utf8.count <= state.context.limits.relayBytes else {
             throw RoomError(.tooLarge, "the payload is too long")
         }
-        let target = try session(named: name)
-        guard target != member.session, roster[target]?.isHidden == false else {
+        let target = try state.session(named: name)
+        guard target != member.session, state.roster[target]?.isHidden == false else {
             throw RoomError(.participantNotFound, "there is no such participant")
         }
-        roster.notify(target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
+        state.roster.notify(
+            target, .relayed(from: member.info.sid, identity: member.info.identity, payload: payload), &turn)
     }
 
     /// A member that joined without a roster asks for it.
     private mutating func giveRoster(_ session: SessionID, _ turn: inout RoomTurn) {
-        guard roster[session]?.options.hasRoster == false else { return }
-        roster.update(session) { $0.options.hasRoster = true }
-        for info in others(than: session) { roster.notify(session, .participantJoined(info), &turn) }
-        if let dominantSpeaker {
-            roster.notify(session, .dominantSpeakerChanged(participant: dominantSpeaker), &turn)
+        guard state.roster[session]?.options.hasRoster == false else { return }
+        state.roster.update(session) { $0.options.hasRoster = true }
+        for info in state.others(than: session) { state.roster.notify(session, .participantJoined(info), &turn) }
+        if let dominantSpeaker = distribution.followMode.dominantSpeaker(state) {
+            state.roster.notify(session, .dominantSpeakerChanged(participant: dominantSpeaker), &turn)
         }
     }
 }
+
+// MARK: - Messages
 
 extension Room {
-    /// Requests about what one receives.
-    mutating func performSubscribing(
-        _ request: SessionRequest, _ member: Member, _ turn: inout RoomTurn
+    /// The member whose peer this is, and how its messages are written.
+    public func messageSender(_ peer: PeerID) -> (session: SessionID, protocol: DataProtocol)? {
+        guard let owner = state.roster.owner(of: peer), let member = state.roster[owner.session] else { return nil }
+        return (owner.session, member.options.dataProtocol)
+    }
+
+    /// Sends a member's message, or refuses it with a reason. `peer`: it came over a data channel of this peer, whose own limits slow down a sender that is
+    /// too fast; one that came another way is refused then.
+    public mutating func send(
+        _ message: RoomMessage, from session: SessionID, over peer: PeerID? = nil, turn: inout RoomTurn
     ) throws(RoomError) {
-        let session = member.session
-        switch request {
-        case .subscribe(let track): try subscribeByHand(track, member, &turn)
-        case .unsubscribe(let track):
-            guard !stopWaiting(session, for: track) else { return }
-            let subscription = try subscription(of: member, to: track)
-            guard subscription.slot == nil else {
-                throw RoomError(.invalidRequest, "a subscription that follows a participant cannot be ended alone")
-            }
-            if let id = subscription.track { roster.update(session) { _ = $0.unwanted.insert(id) } }
-            endSubscription(subscription.id, notifies: true, &turn)
-        case .setAutoSubscribe(let enabled):
-            roster.update(session) { $0.options.autoSubscribe = enabled && member.profile != .publishOnly }
-            subscribeToAll(session, quietly: false, &turn)
-            forgetUnwantedWaiting(session)
-            outdated.insert(session)
-        case .setPaused(let track, let paused):
-            let subscription = try subscription(of: member, to: track)
-            var view = TrackView(subscription)
-            view.isPaused = paused
-            setView(view, of: subscription, &turn)
-        case .setPreference(let track, let preference):
-            let subscription = try subscription(of: member, to: track)
-            var view = TrackView(subscription)
-            view.preference = preference
-            setView(view, of: subscription, &turn)
-        case .setView(let track, let view): setView(view, of: try subscription(of: member, to: track), &turn)
-        case .setBandwidth(let profile): setBandwidth(profile, of: session, &turn)
-        case .pauseAllVideo(let paused): pauseAllVideo(member, paused, &turn)
-        case .setAudioOnly(let enabled): setAudioOnly(member, enabled, &turn)
-        case .requestKeyframe(let track):
-            if let id = try subscription(of: member, to: track).track { turn.media(.requestKeyframe(id)) }
-        default: break
+        var member = try state.member(session)
+        guard member.permissions.canPublishData else {
+            throw RoomError(.permissionDenied, "the token does not permit sending messages (canPublishData)")
         }
+        guard policy.allowsMessages else {
+            throw RoomError(.permissionDenied, "the room's policy does not allow messages")
+        }
+        try message.check(state.context.limits)
+        if peer == nil {
+            try member.chargeMessage(state.context.limits, at: turn.now)
+            let messages = member.messages
+            state.roster.update(session) { $0.messages = messages }
+        }
+        var message = message
+        message.participant = member.info.sid
+        message.identity = member.info.identity
+        let receivers = try state.roster.receivers(of: message, except: session)
+        state.roster.deliver(message, to: receivers, source: peer, state.context.limits, &turn)
     }
 
-    /// Applies a subscriber's preferences, and reports once what changed.
-    private mutating func setView(_ view: TrackView, of old: RoomSubscription, _ turn: inout RoomTurn) {
-        guard view != TrackView(old) else { return }
-        routing.update(old.id) { subscription in
-            subscription.preference = view.preference
-            subscription.display = view.display
-            subscription.paused = view.isPaused
-        }
-        if old.description != nil {
-            // What is hidden now is not begun with another layer first.
-            if view.display != old.display { turn.media(.setDisplayPreference(old.id, view.display)) }
-            if view.preference != old.preference {
-                routing.update(old.id) { $0.description?.preference = view.preference }
-                turn.media(.setLayerPreference(old.id, view.preference))
-            }
-            updatePause(old.id, &turn)
-        }
-        subscriptionChanged(old.id, &turn)
+    /// The message of this cost that came from a peer is dealt with: the worker may take its next one.
+    public func release(_ cost: Int, of peer: PeerID, turn: inout RoomTurn) {
+        turn.media(.releaseData(peer, cost: cost))
     }
 
-    private mutating func subscribeByHand(
-        _ sid: String, _ member: Member, _ turn: inout RoomTurn
-    ) throws(RoomError) {
-        let track = try track(sid)
-        roster.update(member.session) { _ = $0.unwanted.remove(track.id) }
-        if let existing = try? subscription(of: member, to: sid) {
-            // Again: what waits for a connection may have one now.
-            if existing.state != .active { renegotiate(existing.id) }
-            return
-        }
-        guard !(track.info.kind == .video && policy.audioOnly) else {
-            throw RoomError(.permissionDenied, "the room is audio-only")
-        }
-        try checkSubscription(member, track)
-        guard hasRoomForSubscription(member.session) else {
-            throw RoomError(
-                .limitExceeded,
-                "subscription limit reached (\(context.limits.subscriptionsPerParticipant) per participant)")
-        }
-        subscribe(member.session, to: track.id, quietly: false, &turn)
+    /// Sends a message of an operator or of the application's server.
+    public mutating func sendFromServer(_ message: RoomMessage, turn: inout RoomTurn) throws(RoomError) {
+        try message.check(state.context.limits)
+        var message = message
+        message.participant = nil
+        message.identity = nil
+        state.roster.deliver(
+            message, to: try state.roster.receivers(of: message, except: nil), source: nil, state.context.limits, &turn)
     }
 
-    /// One message stops all video, and one lets it go on where it was.
-    private mutating func pauseAllVideo(_ member: Member, _ paused: Bool, _ turn: inout RoomTurn) {
-        guard member.allVideoPaused != paused else { return }
-        roster.update(member.session) { $0.allVideoPaused = paused }
-        for id in routing.subscriptions(of: member.session) where routing[id]?.kind == .video {
-            updatePause(id, &turn)
-            subscriptionChanged(id, &turn)
-        }
-    }
-
-    /// No video from now on, or an upgrade by renegotiation.
-    private mutating func setAudioOnly(_ member: Member, _ enabled: Bool, _ turn: inout RoomTurn) {
-        roster.update(member.session) { $0.options.audioOnly = enabled }
-        if enabled {
-            endVideo(of: member, &turn)
-            forgetUnwantedWaiting(member.session)
-        } else {
-            subscribeToAll(member.session, quietly: false, &turn)
-        }
+    /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
+    public mutating func refuseMessage(
+        _ error: RoomError, topic: String?, from session: SessionID, turn: inout RoomTurn
+    ) {
+        state.roster.notify(session, .messageRefused(topic: topic, code: error.code, detail: error.detail), &turn)
     }
 }
 
-extension TrackView {
-    /// What was said about a subscription so far.
-    init(_ subscription: RoomSubscription) {
-        self.init()
-        preference = subscription.preference
-        display = subscription.display
-        isPaused = subscription.paused
+// MARK: - Captures
+
+extension Room {
+    /// A new id of a capture.
+    public static func captureID(turn: inout RoomTurn) -> String { turn.sid("CA_") }
+
+    /// Tells a participant that its packets are captured, or are not any more, and writes it down. One that has left is only written down.
+    public mutating func noteCapture(_ notice: CaptureNotice, of participant: String, turn: inout RoomTurn) {
+        if let session = state.find(participant) { state.roster.notify(session, .captureChanged(notice), &turn) }
+        turn.log(.captureChanged(participant: participant, notice))
+    }
+}
+
+// MARK: - What others see, and what the host of the room asks
+
+extension Room {
+    /// Its rules.
+    public var policy: RoomPolicy { state.policy }
+    /// Grows with each change of the rules; the first are 1.
+    public var policyRevision: UInt64 { state.policyRevision }
+
+    /// The room as lists show it.
+    public var info: RoomInfo {
+        var info = RoomInfo(
+            sid: sid, name: name, metadata: metadata, topology: policy.topology,
+            maxParticipants: policy.maxParticipants,
+            createdAt: createdAt)
+        info.lock = lock
+        info.recordings = recordingsInProgress
+        for member in state.roster.all where !member.isHidden {
+            info.participants += 1
+            if state.routing.publishes(member.session) { info.publishers += 1 }
+        }
+        return info
+    }
+
+    /// A member with its tracks.
+    public func participant(_ session: SessionID) -> ParticipantInfo? { state.participant(session) }
+
+    /// The session whose sid or identity is `name`.
+    public func find(_ name: String) -> SessionID? { state.find(name) }
+
+    /// A complete picture for one session.
+    public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
+        let member = try state.member(session)
+        var snapshot = SessionSnapshot(
+            room: info, participant: state.info(of: member),
+            others: member.options.hasRoster ? state.others(than: session) : [],
+            subscriptions: state.routing.subscriptions(of: member.session).compactMap {
+                state.routing[$0].map(state.info(of:))
+            },
+            dominantSpeaker: member.options.hasRoster ? distribution.followMode.dominantSpeaker(state) : nil,
+            sequence: member.sequence)
+        if member.permissions.roomAdmin { snapshot.guests = guests }
+        snapshot.drain = drain
+        return snapshot
+    }
+
+    /// The subscriptions of one session, oldest first.
+    public func subscriptions(of session: SessionID) -> [SubscriptionInfo] {
+        state.routing.subscriptions(of: session).compactMap { state.routing[$0].map(state.info(of:)) }
+    }
+
+    /// Names and states of one session's connections, oldest first.
+    public func connections(of session: SessionID) -> [(id: String, peer: PeerID, state: ConnectionState)] {
+        (state.roster[session]?.connections ?? []).map { ($0.id, $0.peer, $0.state) }
+    }
+
+    /// Who owns a peer.
+    public func owner(of peer: PeerID) -> (session: SessionID, connection: String)? {
+        state.roster.owner(of: peer).map { ($0.session, $0.connection) }
+    }
+
+    /// A track and whose it is.
+    public func published(_ track: TrackID) -> (session: SessionID, info: TrackInfo)? {
+        state.routing[track].map { ($0.publisher, $0.info) }
+    }
+
+    /// A subscription and whose it is.
+    public func subscribed(_ subscription: SubscriptionID) -> (session: SessionID, info: SubscriptionInfo)? {
+        state.routing[subscription].map { ($0.member, state.info(of: $0)) }
+    }
+
+    /// How many there are, for metrics.
+    public var counts: (participants: Int, publishers: Int, tracks: Int, subscriptions: Int, connections: Int) {
+        (
+            state.roster.count, state.routing.publisherCount, state.routing.trackCount, state.routing.subscriptionCount,
+            state.roster.connectionCount
+        )
+    }
+
+    /// Sessions that wait to be resumed.
+    public var detachedCount: Int { state.roster.all.count { $0.detachedSince != nil } }
+
+    /// Whether nobody is there.
+    public var isEmpty: Bool { state.roster.isEmpty }
+    /// Sessions in the order in which they joined.
+    public var sessions: [SessionID] { state.roster.sessions }
+    /// Whether `session` is in this room.
+    public func has(_ session: SessionID) -> Bool { state.roster[session] != nil }
+    /// Whether somebody with this identity is in the room.
+    public func hasMember(identity: String?) -> Bool { identity.flatMap(state.roster.session(identity:)) != nil }
+    /// Whether the room has a peer or a track of this number.
+    public func owns(_ number: UInt64) -> Bool {
+        state.roster.owner(of: PeerID(number)) != nil || state.routing[TrackID(number)] != nil
+    }
+    /// Peer connections of the server's that are kept for this room's members: of each as many as its join was promised, or as it has, where these
+    /// are more.
+    public var reservedConnections: Int { state.roster.reservedConnections }
+
+    /// A participant's own rules; nil: those of the room hold for it.
+    public func subscribeRules(of session: SessionID) -> [SubscribeRule]? { state.roster[session]?.subscribeRules }
+
+    /// What holds for one session's bandwidth.
+    public func bandwidth(of session: SessionID) -> BandwidthSettings? {
+        state.roster[session].map(state.settings(of:))
+    }
+
+    /// The tag that changes with each ICE restart.
+    public func iceTag(_ session: SessionID, connection id: String) throws(RoomError) -> String {
+        try state.connection(id, of: session).ice.ufrag
     }
 }

@@ -1,3 +1,4 @@
+public import AccessTokens
 import MediaControl
 public import Primitives
 public import SDP
@@ -7,48 +8,35 @@ public import SDP
 /// Nothing here waits, reads a clock or draws a random number of its own. An intent either throws and changes nothing that
 /// anybody could see, or is carried out with all its effects.
 public struct Room: Sendable {
-    /// The room's number, which also makes the numbers of everything in it unique in the process.
-    public let id: RoomID
-    /// `RM_…`, one a life of the room.
-    public let sid: String
-    /// What people call it.
-    public let name: String
-    /// Its rules.
-    public internal(set) var policy: RoomPolicy
-    /// Grows with each change of the rules; the first are 1.
-    public internal(set) var policyRevision: UInt64 = 1
     /// Who may come in. The host of the room keeps the password, and checks it before a join.
-    public internal(set) var lock = RoomLock.open
-    var metadata: String
+    public private(set) var lock = RoomLock.open
+    private(set) var metadata: String
     /// The server is about to end.
-    var drain: DrainNotice?
+    private(set) var drain: DrainNotice?
     let createdAt: Int64
     /// The same, for the room's longest duration.
-    let createdMoment: MonotonicTime
-    private(set) var context: RoomContext
+    private let createdMoment: MonotonicTime
 
-    var roster = Roster()
-    var routing = Routing()
-    var waitingTracks = WaitingTracks()
-    var waitingRoom = WaitingRoom()
-    var outdated = OutdatedDescriptions()
-    var dominant = DominantSpeaker()
-    var announcement = RoomAnnouncement()
+    var state: RoomState
+    var distribution = Distribution()
     var recordings = Recordings()
-    var playbacks = Playbacks()
-    var occupancy: Occupancy
-    private var counter: UInt64 = 0
+    private var waitingRoom = WaitingRoom()
+    private var announcement = RoomAnnouncement()
+    private var occupancy: Occupancy
+
+    /// The room's number, which also makes the numbers of everything in it unique in the process.
+    public var id: RoomID { state.id }
+    /// `RM_…`, one a life of the room.
+    public var sid: String { state.sid }
+    /// What people call it.
+    public var name: String { state.name }
 
     /// An empty room.
     public init(
         id: RoomID, name: String, policy: RoomPolicy, metadata: String, context: RoomContext, turn: inout RoomTurn
     ) {
-        self.id = id
-        self.name = name
-        self.policy = policy
         self.metadata = metadata
-        self.context = context
-        sid = turn.sid("RM_")
+        state = RoomState(id: id, sid: turn.sid("RM_"), name: name, policy: policy, context: context)
         createdAt = turn.wallClock
         createdMoment = turn.now
         occupancy = Occupancy(emptySince: turn.now)
@@ -57,95 +45,342 @@ public struct Room: Sendable {
         turn.log(.roomStarted)
     }
 
-    /// A number that nothing else in the process has: the room's in the high half, a count in the low.
-    mutating func nextNumber() -> UInt64 {
-        counter += 1
-        return id.rawValue << 32 | counter
-    }
+    /// Where clients reach the room's worker from now on; descriptions that were made keep what they say.
+    public mutating func set(candidates: [Candidate]) { state.set(candidates: candidates) }
+
+    /// How many may be in the room from the next join on, if its policy permits more.
+    public mutating func set(participants: Int) { state.set(participants: participants) }
 }
 
-// MARK: Finding things
+// MARK: - Coming in
 
 extension Room {
-    func member(_ session: SessionID) throws(RoomError) -> Member {
-        guard let member = roster[session] else { throw RoomError(.sessionNotFound, "there is no such session") }
-        return member
-    }
-
-    func connection(_ id: String, of session: SessionID) throws(RoomError) -> Connection {
-        let member = try member(session)
-        guard let index = member.connectionIndex(id) else {
-            throw RoomError(.connectionNotFound, "there is no such connection")
+    /// Lets somebody in. A session of the same identity ends first. `isSignalled`: there is a socket on which
+    /// events can be sent and which must show signs of life.
+    public mutating func join(
+        _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil, turn: inout RoomTurn
+    ) throws(RoomError) -> SessionID {
+        let info = try admit(request, turn: &turn)
+        let promised = promisedConnections(request.profile, isSignalled: isSignalled)
+        if policy.duplicateIdentity != .allow,
+            let older = state.roster.session(identity: info.identity).flatMap({ state.roster[$0] })
+        {
+            guard policy.duplicateIdentity == .replace else {
+                throw RoomError(.identityTaken, "a participant with this identity is in the room")
+            }
+            // What is freed with the older session can be had again.
+            try turn.takeConnections(max(0, promised - max(older.promisedConnections, older.connections.count)))
+            remove(older.session, reason: .duplicateIdentity, turn: &turn)
+        } else {
+            try turn.takeConnections(promised)
         }
-        return member.connections[index]
-    }
-
-    /// The member whose sid or identity is `name`, as far as others may know of it.
-    func session(named name: String) throws(RoomError) -> SessionID {
-        guard let session = find(name) else {
-            throw RoomError(.participantNotFound, "there is no such participant")
-        }
+        let session = turn.sessionID()
+        let options = MemberOptions(request, isSignalled: isSignalled, follow: follow)
+        arrive(
+            Member(
+                session: session, apiKey: request.claims.apiKey, granted: info.permissions,
+                tokenID: request.claims.tokenID,
+                tokenExpiry: turn.moment(ofSecond: request.claims.expiresAt), joined: turn.now, info: info,
+                options: options, promisedConnections: promised,
+                grantedRules: [SubscribeRule](request.claims.video), lastSign: turn.now), &turn)
+        distribution.subscribeToAll(session, quietly: true, &state, &turn)
+        if request.offering == .serverAtOnce { state.outdated.insert(session) }
         return session
     }
 
-    func track(_ sid: String) throws(RoomError) -> RoomTrack {
-        guard let track = routing.track(sid: sid) else {
-            throw RoomError(.trackNotFound, "there is no such track")
+    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
+    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join.
+    public func checkResume(_ session: SessionID, _ claims: AccessClaims) throws(RoomError) {
+        guard let member = state.roster[session] else {
+            throw RoomError(.sessionNotFound, "there is no such session")
         }
-        return track
+        try member.checkResume(claims, room: name)
     }
 
-    /// The member's own subscription to the track `sid`.
-    func subscription(of member: Member, to sid: String) throws(RoomError) -> RoomSubscription {
-        guard let subscription = routing.subscription(of: member.session, to: try track(sid).id) else {
-            throw RoomError(.subscriptionNotFound, "not subscribed to this track")
+    /// Another token for a stay that goes on: its expiry and grants count from now on. What an operator has changed meanwhile stays as the operator wants it.
+    ///
+    /// Throws `permission_denied` where it is another participant's, what a join would throw, and `grants_changed` where `hidden` or `recorder` differ:
+    /// others know of those.
+    public mutating func refreshToken(
+        _ claims: AccessClaims, of session: SessionID, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let member = try state.member(session)
+        try member.checkRefresh(claims, room: name)
+        let before = state.settings(of: member)
+        state.roster.update(session) { $0.take(claims, turn) }
+        if [SubscribeRule](claims.video) != member.grantedRules { distribution.followRules(of: session, &state, &turn) }
+        if member.permissions == member.granted {
+            try setPermissions(Permissions(claims.video), of: member.info.sid, turn: &turn)
         }
-        return subscription
+        bandwidthChanged(of: session, before, &turn)
+        makeOffers(&turn)
     }
 
-    /// Where clients reach the room's worker from now on; descriptions that were made keep what they say.
-    public mutating func set(candidates: [Candidate]) { context.candidates = candidates }
-
-    /// How many may be in the room from the next join on, if its policy permits more.
-    public mutating func set(participants: Int) { context.limits.participants = participants }
-
-    /// Whether nobody is there.
-    public var isEmpty: Bool { roster.isEmpty }
-    /// Sessions in the order in which they joined.
-    public var sessions: [SessionID] { roster.sessions }
-    /// Whether `session` is in this room.
-    public func has(_ session: SessionID) -> Bool { roster[session] != nil }
-    /// Whether somebody with this identity is in the room.
-    public func hasMember(identity: String?) -> Bool { identity.flatMap(roster.session(identity:)) != nil }
-    /// Whether the room has a peer or a track of this number.
-    public func owns(_ number: UInt64) -> Bool {
-        roster.owner(of: PeerID(number)) != nil || routing[TrackID(number)] != nil
+    /// One to publish and one to receive; a WHIP or WHEP session has one, and what the server does not carry none.
+    private func promisedConnections(_ profile: ParticipantProfile, isSignalled: Bool) -> Int {
+        guard policy.topology == .routed else { return 0 }
+        return profile == .full && isSignalled ? 2 : 1
     }
-    /// Peer connections of the server's that are kept for this room's members: of each as many as its join was promised, or as it has, where these
-    /// are more.
-    public var reservedConnections: Int { roster.reservedConnections }
+
+    /// What follows the snapshot that was taken of what an intent did: the server's own offers.
+    public mutating func settle(turn: inout RoomTurn) {
+        makeOffers(&turn)
+    }
+
+    /// Whether the newcomer may come in, and how it will be shown.
+    private func admit(_ request: JoinRequest, turn: inout RoomTurn) throws(RoomError) -> ParticipantInfo {
+        guard !occupancy.hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
+        let identity = try state.check(request)
+        let claims = request.claims
+        let permissions = Permissions(claims.video)
+        guard !policy.waitingRoom || permissions.roomAdmin || waitingRoom.isLetIn(identity) else {
+            throw waitingRoom.refusal(of: identity, at: turn.now)
+        }
+        var info = ParticipantInfo(
+            sid: turn.sid("PA_"), identity: identity, name: request.shownName, metadata: request.shownMetadata,
+            profile: request.profile,
+            permissions: permissions, joinedAt: turn.wallClock)
+        info.encrypts = request.encrypts
+        info.attributes = claims.attributes
+        if permissions.canUpdateMetadata { info.attributes = try Self.merged(info.attributes, request.attributes) }
+        info.client = request.client
+        info.clientTraits = request.clientTraits
+        return info
+    }
 }
 
-// MARK: Changes that are announced
+// MARK: - The waiting room
+
+// Whoever may not come in yet asks again and again, and an operator or a moderator decides.
+extension Room {
+    /// Those who wait, the first to come first.
+    public var guests: [WaitingGuest] { waitingRoom.guests }
+
+    /// Notes that a join was refused because nobody has let its bearer in yet. The caller has been given `approval_required`.
+    public mutating func noteGuest(_ request: JoinRequest, turn: inout RoomTurn) {
+        guard let identity = request.claims.identity else { return }
+        let guest = WaitingGuest(identity: identity, name: request.shownName, since: turn.wallClock)
+        guard waitingRoom.ask(guest, at: turn.now) else { return }
+        turn.log(.guestWaiting(guest))
+        waitingRoom.tellModerators(&state.roster, &turn)
+    }
+
+    /// Lets somebody in who waits, or turns it away; `session` is who does so (nil: an operator). Whoever was turned away may ask again after a minute.
+    ///
+    /// Throws `permission_denied` where `session` is no moderator, and `guest_not_found` where nobody waits with this identity.
+    public mutating func decide(
+        onGuest identity: String, letsIn: Bool, by session: SessionID?, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let decider = try session.map { session throws(RoomError) in try state.member(session) }
+        if let decider { try decider.checkModerates() }
+        guard letsIn ? waitingRoom.letIn(identity) : waitingRoom.turnAway(identity, at: turn.now) else {
+            throw RoomError(.guestNotFound, "nobody waits with this identity")
+        }
+        turn.log(.guestDecided(identity: identity, isLetIn: letsIn, by: decider?.info.sid))
+        waitingRoom.tellModerators(&state.roster, &turn)
+    }
+
+    /// `identity` need not wait, from now on.
+    mutating func letIn(_ identity: String) { waitingRoom.admit(identity) }
+
+    /// Other rules than the `old` ones hold.
+    mutating func waitingRoomFollows(_ old: RoomPolicy, _ turn: inout RoomTurn) {
+        waitingRoom.policyChanged(from: old, to: policy, &state.roster, &turn)
+    }
+}
+
+// MARK: - Going
 
 extension Room {
-    /// The participant changed: a new version, for everybody.
-    mutating func participantChanged(_ session: SessionID, _ turn: inout RoomTurn) {
-        roster.nextVersion(of: session)
-        guard let info = participant(session) else { return }
-        roster.notify(about: session, .participantUpdated(info), includingSubject: true, &turn)
+    /// Says goodbye for `session`. Unknown sessions are already gone.
+    public mutating func leave(_ session: SessionID, reason: LeaveReason = .left, turn: inout RoomTurn) {
+        guard state.roster[session] != nil else { return }
+        remove(session, reason: reason, turn: &turn)
+        makeOffers(&turn)
     }
 
-    /// A track changed, for everybody.
-    mutating func trackChanged(_ id: TrackID, _ turn: inout RoomTurn) {
-        guard let track = routing[id] else { return }
-        roster.nextVersion(of: track.publisher)
-        roster.notify(about: track.publisher, .trackUpdated(track.info), includingSubject: true, &turn)
+    /// Removes a participant by sid, or all who are here with an identity (operators).
+    public mutating func removeParticipant(
+        _ name: String, reason: LeaveReason = .removed, message: String? = nil, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let named = try state.session(named: name)
+        let all = state.roster.session(sid: name) == named ? [named] : state.roster.sessions(identity: name)
+        for session in all { remove(session, reason: reason, message: message, turn: &turn) }
+        makeOffers(&turn)
     }
 
-    /// A subscription changed, for its member.
-    mutating func subscriptionChanged(_ id: SubscriptionID, _ turn: inout RoomTurn) {
-        guard let subscription = routing[id] else { return }
-        roster.notify(subscription.member, .subscriptionUpdated(info(of: subscription)), &turn)
+    /// The server is about to end, or (nil) is not any more: everybody is told, and whoever comes later.
+    public mutating func setDrain(_ notice: DrainNotice?, turn: inout RoomTurn) {
+        guard notice != drain else { return }
+        drain = notice
+        // Also to those who do not want to know who else is here: it is about themselves.
+        for session in state.roster.sessions { state.roster.notify(session, .drainChanged(notice), &turn) }
     }
+
+    /// Ends the stays of those whose token was revoked.
+    public mutating func endStays(by revocation: Revocations.Subject, turn: inout RoomTurn) {
+        let ending = state.roster.sessions.filter { session in
+            state.roster[session].map { revocation.names(tokenID: $0.tokenID, identity: $0.info.identity) } ?? false
+        }
+        for session in ending { remove(session, reason: .tokenRevoked, turn: &turn) }
+        if !ending.isEmpty { makeOffers(&turn) }
+    }
+
+    /// Ends the room and everybody's stay in it.
+    public mutating func close(reason: LeaveReason, turn: inout RoomTurn) {
+        guard !occupancy.hasEnded else { return }
+        for session in state.roster.sessions { remove(session, reason: reason, turn: &turn) }
+        end(&turn)
+    }
+
+    /// Takes a member out with all that belongs to it: others' subscriptions to its tracks, its tracks, its own
+    /// subscriptions, its peers; then tells.
+    mutating func remove(
+        _ session: SessionID, reason: LeaveReason, message: String? = nil, turn: inout RoomTurn
+    ) {
+        guard let member = state.roster[session] else { return }
+        state.roster.update(session) { $0.options.autoSubscribe = false }
+        for connection in member.connections { endConnection(session, connection.id, commandsWorker: true, &turn) }
+        for track in state.routing.tracks(of: session) { unpublish(track, &turn) }
+        for subscription in state.routing.subscriptions(of: session) {
+            distribution.end(subscription, notifies: false, &state, &turn)
+        }
+        state.roster.notify(session, .ended(reason, message: message), &turn)
+        if reason == .removed { waitingRoom.forget(member.info.identity) }
+        forgetPlayback(of: session, reason: reason, &turn)
+        turn.effects.append(.sessionEnded(session, reason))
+        depart(member, reason, &turn)
+    }
+
+    /// Takes a member off the roster, of whose tracks, subscriptions and connections nothing is here any more, and tells the others.
+    mutating func depart(_ member: Member, _ reason: LeaveReason, _ turn: inout RoomTurn) {
+        let session = member.session
+        state.roster.notify(
+            about: session,
+            .participantLeft(participant: member.info.sid, identity: member.info.identity, reason: reason),
+            includingSubject: false, &turn)
+        state.roster.remove(session)
+        distribution.memberLeft(session)
+        state.outdated.remove(session)
+        roomChanged()
+        turn.log(.participantLeft(member.info, reason: reason, hasConnected: member.hasConnected))
+        if distribution.followMode.isDominant(session) { distribution.setDominant(nil, &state, &turn) }
+        if state.roster.isEmpty { occupancy.lastMemberLeft(at: turn.now) }
+    }
+
+    /// Puts a member on the roster, and tells the others.
+    mutating func arrive(_ member: Member, _ turn: inout RoomTurn) {
+        state.roster.insert(member)
+        occupancy.memberJoined()
+        roomChanged()
+        turn.log(.participantJoined(member.info))
+        state.roster.notify(about: member.session, .participantJoined(member.info), includingSubject: false, &turn)
+    }
+
+    /// The room is over.
+    private mutating func end(_ turn: inout RoomTurn) {
+        endRecordings(&turn)
+        occupancy.end()
+        turn.media(.removeRoom(id))
+        turn.log(.roomEnded)
+        turn.effects.append(.roomEnded)
+    }
+}
+
+// MARK: - The room as a whole
+
+extension Room {
+    /// What members know of the room as a whole has changed: they learn it with the next deadline.
+    mutating func roomChanged() { announcement.becomesDue() }
+
+    /// Members learn at once how the room is now, where that is news.
+    mutating func announce(_ turn: inout RoomTurn) {
+        if let news = announcement.take(info) { state.roster.notifyAll(.roomUpdated(news), &turn) }
+    }
+
+    /// Whether the room is over.
+    var hasEnded: Bool { occupancy.hasEnded }
+
+    /// Lets people in from now on as `lock` says; who is in stays. Throws `permission_denied` where the policy does not let `session` do this (nil: an
+    /// operator).
+    public mutating func setLock(
+        _ lock: RoomLock, by session: SessionID?, turn: inout RoomTurn
+    ) throws(RoomError) {
+        try checkLockRight(of: session)
+        // A changed password is announced like a lock: the log has it, members see no difference.
+        guard lock != self.lock || lock == .password else { return }
+        self.lock = lock
+        roomChanged()
+        turn.log(.lockChanged(lock, by: session.flatMap { state.roster[$0]?.info.sid }))
+    }
+
+    /// Other metadata of the room, for everybody.
+    public mutating func setMetadata(_ metadata: String, turn: inout RoomTurn) throws(RoomError) {
+        try TextRule.metadata.check(metadata, "the metadata")
+        guard metadata != self.metadata else { return }
+        self.metadata = metadata
+        roomChanged()
+    }
+}
+
+// MARK: - Signs of life and deadlines
+
+extension Room {
+    /// A sign of life of a signalled session.
+    public mutating func touch(_ session: SessionID, turn: inout RoomTurn) {
+        state.roster.update(session) { $0.lastSign = turn.now }
+    }
+
+    /// The socket of `session` is gone; media goes on.
+    public mutating func detach(_ session: SessionID, turn: inout RoomTurn) {
+        guard let member = state.roster[session], member.options.isSignalled, member.detachedSince == nil else {
+            return
+        }
+        state.roster.update(session) { $0.detachedSince = turn.now }
+    }
+
+    /// `session` has a socket again.
+    public mutating func attach(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
+        guard try state.member(session).options.isSignalled else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        state.roster.update(session) { member in
+            member.detachedSince = nil
+            member.lastSign = turn.now
+        }
+    }
+
+    /// Whether the next `advance` has something to announce.
+    public var hasNews: Bool { announcement.isDue && !state.roster.isEmpty }
+
+    /// When `advance` has something to do.
+    public var nextDeadline: MonotonicTime {
+        if occupancy.hasEnded { return .distantFuture }
+        if hasNews { return MonotonicTime(milliseconds: 0) }
+        var next = min(roomDeadline, waitingRoom.nextDeadline)
+        if let empty = occupancy.deadline(policy) { return min(next, empty) }
+        let policy = policy, limits = state.context.limits
+        for member in state.roster.all { next = min(next, member.deadline(policy, limits)) }
+        return next
+    }
+
+    /// Ends sessions without a sign of life, WHIP and WHEP sessions that do not connect, and a room that has been empty for long; announces how many
+    /// are in the room.
+    public mutating func advance(turn: inout RoomTurn) {
+        guard !occupancy.hasEnded else { return }
+        let overdue = state.roster.sessions.filter { session in
+            state.roster[session].map { $0.deadline(policy, state.context.limits) <= turn.now } ?? false
+        }
+        for session in overdue {
+            guard let member = state.roster[session] else { continue }
+            remove(session, reason: member.reasonToEnd(at: turn.now, policy), turn: &turn)
+        }
+        if !overdue.isEmpty { makeOffers(&turn) }
+        if waitingRoom.expire(at: turn.now) { waitingRoom.tellModerators(&state.roster, &turn) }
+        if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
+        if announcement.isDue { announce(&turn) }
+        if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
+    }
+
+    private var roomDeadline: MonotonicTime { policy.maxDuration.map { createdMoment + $0 } ?? .distantFuture }
 }

@@ -57,3 +57,11 @@ public struct RoomLimits: Sendable, Hashable {
     /// The defaults.
     public init() {}
 }
+
+extension RoomLimits {
+    func check(connectionID id: String) throws(RoomError) {
+        guard !id.isEmpty, id.utf8.count <= connectionIDBytes else {
+            throw RoomError(.invalidRequest, "the name of a connection must have 1 to \(connectionIDBytes) bytes")
+        }
+    }
+}

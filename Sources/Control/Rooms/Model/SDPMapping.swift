@@ -121,3 +121,17 @@ extension RoomError {
         }
     }
 }
+
+extension NegotiationPolicy {
+    /// The room's rules in the words of SDP.
+    init(_ policy: RoomPolicy) {
+        self.init()
+        acceptsDataChannels = true
+        if !policy.allowsSimulcast { maximumEncodings = 1 }
+        if !policy.h264Profiles.isEmpty { h264Profiles = policy.h264Profiles }
+        if !policy.vp9Profiles.isEmpty { vp9Profiles = policy.vp9Profiles }
+        if !policy.av1Profiles.isEmpty { av1Profiles = policy.av1Profiles }
+        if !policy.audioCodecs.isEmpty { audio = Codecs(policy.audioCodecs.flatMap(\.names), order: .policy) }
+        if !policy.videoCodecs.isEmpty { video = Codecs(policy.videoCodecs.flatMap(\.names), order: .policy) }
+    }
+}

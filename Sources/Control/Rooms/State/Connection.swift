@@ -10,20 +10,20 @@ struct Connection: Sendable {
     let feedbackSSRC: UInt32
     var negotiation: Negotiation
     /// The server's credentials now.
-    var ice: ICECredentials
+    private(set) var ice: ICECredentials
     /// The other side, as the worker was last commanded.
-    var remote: RemoteTransport?
+    private(set) var remote: RemoteTransport?
     /// The client's candidates that came by themselves, over its socket.
     var trickled = CandidateSummary()
     /// The worker was commanded to add the peer.
-    var isOpened = false
+    private(set) var isOpened = false
     var state = ConnectionState.connecting
     /// When it was opened, or its ICE restarted.
-    var connectingSince = MonotonicTime.zero
+    private(set) var connectingSince = MonotonicTime.zero
     /// How its bandwidth is shared out, as the worker was last commanded.
-    var downlinkPolicy = DownlinkPolicy()
+    private(set) var downlinkPolicy = DownlinkPolicy()
     /// Its data section is accepted.
-    var hasData = false
+    private(set) var hasData = false
     /// Labels of its open data channels.
     var channels: Set<String> = []
     /// What is sent has changed since the last description.
@@ -34,6 +34,106 @@ struct Connection: Sendable {
     var trackByMid: [String: TrackID] = [:]
     /// The subscription that goes out, or is offered to go out, on each section.
     var subscriptionByMid: [String: SubscriptionID] = [:]
+}
+
+// MARK: - Negotiating
+
+extension Connection {
+    mutating func understand(_ sdp: String) throws(RoomError) -> OfferOutcome {
+        do { return try negotiation.receiveOffer(sdp) } catch { throw RoomError(error) }
+    }
+
+    mutating func answer(_ answers: [String: SectionAnswer]) throws(RoomError) -> AnswerOutcome {
+        do { return try negotiation.makeAnswer(answers) } catch { throw RoomError(error) }
+    }
+
+    /// Other credentials of the server's, which the next description tells.
+    mutating func restartICE(with credentials: ICECredentials) {
+        ice = credentials
+        negotiation.restartICE(ufrag: credentials.ufrag, password: credentials.password)
+    }
+
+    /// Adds the connection's peer to the worker, or brings what the worker knows of the other side up to date.
+    mutating func openOrUpdate(
+        _ facts: TransportFacts?, of member: Member, iceRestarted: Bool, _ state: RoomState, _ turn: inout RoomTurn
+    ) {
+        let remote = facts.map(RemoteTransport.init)
+        if !isOpened {
+            isOpened = true
+            connectingSince = turn.now
+            self.remote = remote
+            addPeer(member.profile == .publishOnly ? .publishOnly : .full, to: state.id, &turn)
+            command(state.settings(of: member).downlinkPolicy, for: member, &turn)
+            return
+        }
+        if iceRestarted {
+            connectingSince = turn.now
+            turn.media(.restartICE(peer, local: ice))
+        }
+        if let remote, remote != self.remote {
+            self.remote = remote
+            turn.media(.setRemoteTransport(peer, remote))
+        }
+    }
+
+    /// Adds the peer of a file, which has no other side: it is up from the beginning.
+    mutating func openForPlayer(in room: RoomID, _ turn: inout RoomTurn) {
+        isOpened = true
+        state = .connected
+        addPeer(.player, to: room, &turn)
+    }
+
+    private func addPeer(_ profile: PeerProfile, to room: RoomID, _ turn: inout RoomTurn) {
+        turn.media(
+            .addPeer(
+                PeerDescription(
+                    id: peer, room: room, profile: profile, localICE: ice, remote: remote, feedbackSSRC: feedbackSSRC)))
+    }
+
+    /// Commands how the bandwidth is shared out, where that is news to the worker.
+    mutating func command(_ downlink: DownlinkPolicy, for member: Member, _ turn: inout RoomTurn) {
+        guard member.profile != .publishOnly, downlinkPolicy != downlink else { return }
+        downlinkPolicy = downlink
+        turn.media(.setDownlinkPolicy(peer, downlink))
+    }
+
+    /// Writes down what was there to connect with.
+    func logFailedICE(of participant: String, _ turn: inout RoomTurn) {
+        var client = trickled
+        for candidate in negotiation.remoteTransport?.candidates ?? [] { client.add(candidate) }
+        turn.log(
+            .iceFailed(
+                participant: participant, connection: id,
+                server: CandidateSummary(negotiation.transport.candidates), client: client))
+    }
+}
+
+// MARK: - Data channels
+
+extension Connection {
+    /// The offer's data section is accepted.
+    mutating func acceptData(_ outcome: OfferOutcome, _ turn: inout RoomTurn) {
+        let section = outcome.sections.first { $0.kind == .application && $0.refusal == nil }
+        _ = acceptData(section?.dataChannel, &turn)
+    }
+
+    /// The server's data section is accepted: it opens the channels on which the member receives messages.
+    mutating func acceptData(_ answer: AcceptedAnswer, _ names: DataProtocol, _ turn: inout RoomTurn) {
+        guard acceptData(answer.sections.lazy.compactMap(\.dataChannel).first, &turn) else { return }
+        turn.media(.openDataChannel(peer, DataChannelTerms(label: names.reliableLabel)))
+        let lossy = DataChannelTerms(label: names.lossyLabel, isOrdered: false, reliability: .retransmissions(0))
+        turn.media(.openDataChannel(peer, lossy))
+    }
+
+    /// Whether the connection has data channels from now on, and had none.
+    private mutating func acceptData(_ facts: DataChannelFacts?, _ turn: inout RoomTurn) -> Bool {
+        guard !hasData, isOpened, let facts else { return false }
+        hasData = true
+        // 0 means any length (RFC 8841 section 6.1).
+        let longest = facts.maximumMessageSize == 0 ? Int.max : facts.maximumMessageSize
+        turn.media(.acceptData(peer, DataTransport(port: facts.sctpPort, longestMessage: longest)))
+        return true
+    }
 }
 
 /// How many receiving sections a connection lacks.

@@ -1,3 +1,4 @@
+import AccessTokens
 import MediaControl
 import Primitives
 
@@ -7,11 +8,11 @@ struct Member: Sendable {
     /// The key whose token joined.
     let apiKey: String
     /// What its token permits; an operator may have changed what it may do since.
-    var granted: Permissions
+    private(set) var granted: Permissions
     /// The id of its token, where that has one.
-    var tokenID: String?
+    private(set) var tokenID: String?
     /// When its token expires.
-    var tokenExpiry: MonotonicTime
+    private(set) var tokenExpiry: MonotonicTime
     /// The beginning of its stay in this room.
     var joined: MonotonicTime
     /// The room that its token names, where it was moved to another one.
@@ -26,12 +27,12 @@ struct Member: Sendable {
     /// Tracks that it does not want although it subscribes automatically.
     var unwanted: Set<TrackID> = []
     /// What its token lets it receive; nil: as the room says.
-    var grantedRules: [SubscribeRule]?
+    private(set) var grantedRules: [SubscribeRule]?
     /// What an operator lets it receive; nil: as the token says.
     var operatorRules: [SubscribeRule]?
     /// Whom it lets receive its tracks; nil: everybody.
     var audience: Audience?
-    var announcements: [AnnouncedTrack] = []
+    var announcements = AnnouncedTracks()
     /// The number of the last event sent to it.
     var sequence: UInt64 = 0
     var allVideoPaused = false
@@ -45,6 +46,8 @@ struct Member: Sendable {
     var steps: Set<JoinStep> = []
     /// Since when there is no socket.
     var detachedSince: MonotonicTime?
+    /// What it plays, where it is a file and no client.
+    var playback: ActivePlayback?
 
     var profile: ParticipantProfile { info.profile }
     var permissions: Permissions { info.permissions }
@@ -55,11 +58,131 @@ struct Member: Sendable {
     func connectionIndex(_ id: String) -> Int? { connections.firstIndex { $0.id == id } }
 }
 
-/// A track that a member has announced and not offered yet.
-struct AnnouncedTrack: Sendable {
-    /// The sid that it will have.
-    let sid: String
-    var announcement: TrackAnnouncement
+// MARK: - Its token
+
+extension Member {
+    /// Refuses a resume by anybody but the bearer of a token that could have joined this session: another key's or identity's learns
+    /// nothing of it. Grants take effect when somebody joins, so changed ones need a join. `room`: the room's name.
+    func checkResume(_ claims: AccessClaims, room: String) throws(RoomError) {
+        guard options.isSignalled, claims.identity == info.identity, claims.apiKey == apiKey else {
+            throw RoomError(.sessionNotFound, "there is no such session")
+        }
+        try claims.checkJoins()
+        try checkRoom(of: claims, room)
+        guard Permissions(claims.video) == granted, BandwidthProfile(claims.video) == options.grantedBandwidth,
+            [SubscribeRule](claims.video) == grantedRules
+        else { throw RoomError(.grantsChanged, "the grants differ from those of the token that joined; join again") }
+    }
+
+    /// Refuses a token that this member cannot go on with in `room`.
+    func checkRefresh(_ claims: AccessClaims, room: String) throws(RoomError) {
+        guard claims.identity == info.identity, claims.apiKey == apiKey else {
+            throw RoomError(.permissionDenied, "the token is not this participant's")
+        }
+        try claims.checkJoins()
+        try checkRoom(of: claims, room)
+        let permissions = Permissions(claims.video)
+        guard permissions.hidden == granted.hidden, permissions.recorder == granted.recorder else {
+            throw RoomError(.grantsChanged, "hidden and recorder cannot change during a stay; join again")
+        }
+    }
+
+    /// Another token, whose expiry and grants count from now on.
+    mutating func take(_ claims: AccessClaims, _ turn: RoomTurn) {
+        granted = Permissions(claims.video)
+        tokenID = claims.tokenID
+        tokenExpiry = turn.moment(ofSecond: claims.expiresAt)
+        options.grantedBandwidth = BandwidthProfile(claims.video)
+        grantedRules = [SubscribeRule](claims.video)
+    }
+
+    /// A token for this room, or for the one that the member was moved from.
+    private func checkRoom(of claims: AccessClaims, _ room: String) throws(RoomError) {
+        if let tokenRoom, claims.video.room == tokenRoom { return }
+        try RoomNames.checkMatch(granted: claims.video.room, asked: room)
+    }
+
+    func checkModerates() throws(RoomError) {
+        guard permissions.roomAdmin else {
+            throw RoomError(.permissionDenied, "only a moderator (roomAdmin) may do this")
+        }
+    }
+}
+
+extension AccessClaims {
+    func checkJoins() throws(RoomError) {
+        guard video.roomJoin else { throw RoomError(.permissionDenied, "the token does not permit joining") }
+    }
+}
+
+// MARK: - Deadlines
+
+extension Member {
+    /// When its stay ends, if it shows no sign of life before.
+    func deadline(_ policy: RoomPolicy, _ limits: RoomLimits) -> MonotonicTime {
+        min(signDeadline(limits), stayDeadline(policy))
+    }
+
+    /// Why its stay ends at its deadline.
+    func reasonToEnd(at now: MonotonicTime, _ policy: RoomPolicy) -> LeaveReason {
+        if stayDeadline(policy) <= now {
+            return policy.endsStayWithToken && tokenExpiry <= now ? .tokenExpired : .stayDurationReached
+        }
+        return options.isSignalled ? .timeout : .connectionLost
+    }
+
+    /// When the policy ends the stay.
+    private func stayDeadline(_ policy: RoomPolicy) -> MonotonicTime {
+        let longest = policy.maxStay.map { joined + $0 } ?? .distantFuture
+        return policy.endsStayWithToken ? min(longest, tokenExpiry) : longest
+    }
+
+    private func signDeadline(_ limits: RoomLimits) -> MonotonicTime {
+        guard options.isSignalled else { return connectDeadline(limits) }
+        if let since = detachedSince { return since + limits.resumeWindow }
+        return lastSign + limits.keepAliveTimeout
+    }
+
+    /// WHIP and WHEP sessions live as long as their connection. One that is up is watched by its worker, which reports its end; of one that does
+    /// not come up nothing may ever be reported.
+    private func connectDeadline(_ limits: RoomLimits) -> MonotonicTime {
+        guard !connections.contains(where: { $0.state == .connected }) else { return .distantFuture }
+        let latest = connections.map(\.connectingSince).max() ?? lastSign
+        return latest + limits.connectTimeout
+    }
+}
+
+// MARK: - Messages
+
+extension Member {
+    /// Where it gets messages of a kind: its own channel for them, or the other one, which is better than none.
+    func channel(isReliable: Bool) -> MessageReceiver? {
+        let names = options.dataProtocol
+        let labels =
+            isReliable ? [names.reliableLabel] : [names.lossyLabel, names.reliableLabel]
+        for label in labels {
+            if let connection = connections.first(where: { $0.channels.contains(label) }) {
+                return MessageReceiver(peer: connection.peer, label: label, protocol: names)
+            }
+        }
+        return nil
+    }
+
+    /// Counts a message; one to nobody costs a look at the roster, too.
+    mutating func chargeMessage(_ limits: RoomLimits, at now: MonotonicTime) throws(RoomError) {
+        let interval = TimeInterval.nanoseconds(1_000_000_000 / Int64(limits.messagesPerSecond))
+        guard messages.take(every: interval, atOnce: limits.messagesPerSecond * 2, at: now) else {
+            throw RoomError(
+                .rateLimited, "more than \(limits.messagesPerSecond) messages per second", retryAfter: .seconds(1))
+        }
+    }
+}
+
+/// A file that is a participant.
+struct ActivePlayback: Sendable {
+    let info: PlaybackInfo
+    /// Why it is about to end.
+    var end: PlaybackEnd?
 }
 
 /// How a member wants to be served.
@@ -87,4 +210,22 @@ struct MemberOptions: Sendable {
 
     /// Whether the server may make offers to it.
     var takesOffers: Bool { isSignalled && offering != .client }
+}
+
+extension MemberOptions {
+    /// As a newcomer asks for it.
+    init(_ request: JoinRequest, isSignalled: Bool, follow: FollowTarget?) {
+        let isPublishOnly = request.profile == .publishOnly
+        self.init(
+            autoSubscribe: request.autoSubscribe && request.profile == .full
+                || request.profile == .viewer && isSignalled,
+            audioOnly: request.audioOnly,
+            hasRoster: isSignalled && (request.wantsRoster ?? !isPublishOnly), wantsSpeakers: request.wantsSpeakers,
+            receivingConnection: request.receivingConnection,
+            grantedBandwidth: BandwidthProfile(request.claims.video), bandwidth: request.bandwidth,
+            isSignalled: isSignalled, wantsMessages: request.wantsMessages ?? !isPublishOnly,
+            dataProtocol: request.dataProtocol, follow: follow)
+        offering = request.offering
+        streamNames = request.streamNames
+    }
 }

@@ -1,21 +1,30 @@
 import MediaControl
 import Primitives
 
-/// The recordings of a room that are in progress, and the streams of each.
-struct Recordings {
-    private struct Active {
+/// The recordings of a room that are in progress, and the streams of each: decides which tracks are recorded, by an operator's word or by the room's policy.
+///
+/// What begins or ends a recording leaves two things to the caller, in this order: to tell members, and to call ``recordWanted(_:_:)``.
+struct Recordings: Sendable {
+    private struct Active: Sendable {
         var info: RecordingInfo
         var streams: [TrackID: SubscriptionID] = [:]
     }
 
+    /// How many recordings of one room there may be at a time: one for each participant of a large call.
+    private static let maximumCount = 100
+    /// Players seek to keyframes; a screen's are large.
+    private static let keyframeInterval = TimeInterval.seconds(10)
+    private static let screenKeyframeInterval = TimeInterval.seconds(30)
+
     private var active: [Active] = []
     /// Somebody ended the recording that the policy began: it begins no other before its rules change.
-    var isPolicyOverruled = false
+    private var isPolicyOverruled = false
 
-    /// In the order in which they began.
-    var infos: [RecordingInfo] { active.map(\.info) }
+    /// In the order in which they began, as others are shown them: without what the policy leaves out.
+    func shown(_ policy: RoomPolicy) -> [RecordingInfo] { active.map { $0.info.bounded(by: policy) } }
 
-    mutating func add(_ info: RecordingInfo) { active.append(Active(info: info)) }
+    /// sids, in the order in which they began.
+    var sids: [String] { active.map(\.info.sid) }
 
     /// The one that the policy began.
     var byPolicy: RecordingInfo? { active.first { $0.info.isByPolicy }?.info }
@@ -23,42 +32,182 @@ struct Recordings {
     /// Tracks that are recorded.
     var tracks: [TrackID] { active.flatMap(\.streams.keys).sorted() }
 
-    /// The recording that a track belongs to and that does not have it yet; a track is recorded once.
-    func recording(for track: TrackInfo, _ id: TrackID, _ policy: RoomPolicy) -> RecordingInfo? {
-        guard !isRecorded(id) else { return nil }
-        return active.first { $0.info.scope.bounded(by: policy).contains(track) }?.info
-    }
-
-    /// Takes a track out of the recording that has it and that `policy` does not let have it any more; the stream of it.
-    mutating func removeUnwanted(_ track: TrackInfo, _ id: TrackID, _ policy: RoomPolicy) -> SubscriptionID? {
-        for index in active.indices {
-            guard let stream = active[index].streams[id], !active[index].info.scope.bounded(by: policy).contains(track)
-            else { continue }
-            active[index].streams[id] = nil
-            return stream
-        }
-        return nil
-    }
-
     func isRecorded(_ track: TrackID) -> Bool { active.contains { $0.streams[track] != nil } }
 
     /// The stream that records a track.
     func stream(of track: TrackID) -> SubscriptionID? { active.lazy.compactMap { $0.streams[track] }.first }
 
-    mutating func add(_ stream: SubscriptionID, of track: TrackID, to sid: String) {
-        guard let index = active.firstIndex(where: { $0.info.sid == sid }) else { return }
-        active[index].streams[track] = stream
-    }
-
     /// A track ended.
     mutating func remove(_ track: TrackID) {
         for index in active.indices { active[index].streams[track] = nil }
     }
+}
 
-    /// Ends a recording; its streams.
-    mutating func end(_ sid: String) -> (info: RecordingInfo, streams: [SubscriptionID])? {
-        guard let index = active.firstIndex(where: { $0.info.sid == sid }) else { return nil }
+// MARK: - By an operator
+
+extension Recordings {
+    /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
+    /// recorded twice.
+    mutating func start(
+        _ scope: RecordingScope, _ options: RecordingOptions, _ state: RoomState, _ turn: inout RoomTurn
+    ) throws(RoomError) -> RecordingInfo {
+        let policy = state.policy
+        guard policy.topology == .routed else {
+            throw RoomError(.notRouted, "the room is peer to peer: its media does not pass the server")
+        }
+        guard active.count < Self.maximumCount else {
+            throw RoomError(.limitExceeded, "the room has as many recordings as it may have")
+        }
+        var scope = scope
+        if let name = scope.participant {
+            let session = try state.session(named: name)
+            scope.participant = state.roster[session]?.info.sid
+            if state.roster[session]?.info.encrypts == true { throw RecordingRefusal.endToEndEncrypted.error }
+        }
+        if let sid = scope.track {
+            let track = try state.track(sid)
+            if let reason = refusal(of: track, state, turn) { throw reason.error }
+            guard RecordingScope().bounded(by: policy).contains(track.info) else {
+                throw RoomError(.notRecordable, "the room's policy leaves the track out of recordings")
+            }
+            guard !isRecorded(track.id) else {
+                throw RoomError(.alreadyRecorded, "the track is recorded already")
+            }
+        }
+        guard !active.contains(where: { $0.info.scope == scope }) else {
+            throw RoomError(.alreadyRecorded, "the same is recorded already")
+        }
+        return begin(scope, isByPolicy: false, options, policy, &turn)
+    }
+
+    private mutating func begin(
+        _ scope: RecordingScope, isByPolicy: Bool, _ options: RecordingOptions, _ policy: RoomPolicy,
+        _ turn: inout RoomTurn
+    ) -> RecordingInfo {
+        let info = RecordingInfo(
+            sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock, isByPolicy: isByPolicy,
+            options: options)
+        active.append(Active(info: info))
+        let shown = info.bounded(by: policy)
+        turn.recording(.started(shown))
+        turn.log(.recording(RecordingEvent(.started, recording: info.sid)))
+        return shown
+    }
+
+    /// Somebody ends a recording. The policy does not begin one again before its rules of recording change.
+    mutating func stop(_ sid: String, _ turn: inout RoomTurn) throws(RoomError) {
+        if byPolicy?.sid == sid { isPolicyOverruled = true }
+        guard end(sid, &turn) else {
+            throw RoomError(.recordingNotFound, "the room has no such recording in progress")
+        }
+    }
+
+    /// The room ends: the policy begins no other. The caller ends those that are in progress.
+    mutating func roomEnds() { isPolicyOverruled = true }
+
+    /// Ends a recording; false: there is none.
+    mutating func end(_ sid: String, _ turn: inout RoomTurn) -> Bool {
+        guard let index = active.firstIndex(where: { $0.info.sid == sid }) else { return false }
         let ended = active.remove(at: index)
-        return (ended.info, ended.streams.sorted { $0.key < $1.key }.map(\.value))
+        for (_, stream) in ended.streams.sorted(by: { $0.key < $1.key }) { turn.media(.endRecording(stream)) }
+        turn.recording(.stopped(ended.info))
+        turn.log(.recording(RecordingEvent(.stopped, recording: sid)))
+        return true
+    }
+
+    /// Begins to record what the recordings want by now, such as what one left out because another, which has ended, had it.
+    mutating func recordWanted(_ state: inout RoomState, _ turn: inout RoomTurn) {
+        for session in state.roster.sessions {
+            for track in state.routing.tracks(of: session) { recordIfWanted(track, &state, &turn) }
+        }
+    }
+
+    /// Begins to record a track, if a recording wants it; a track is recorded once.
+    private mutating func recordIfWanted(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard let track = state.routing[id], !isRecorded(id),
+            let index = active.firstIndex(where: { $0.info.scope.bounded(by: state.policy).contains(track.info) })
+        else { return }
+        let sid = active[index].info.sid
+        if let reason = refusal(of: track, state, turn) {
+            turn.recording(.refused(recording: sid, track.info, reason))
+            turn.log(
+                .recording(
+                    RecordingEvent(.failed, recording: sid, track: track.info.sid, reason: reason.rawValue)))
+            return
+        }
+        let stream = SubscriptionID(state.nextNumber())
+        active[index].streams[id] = stream
+        turn.recording(.track(recording: sid, stream: stream, track: id, track.info))
+        let interval = track.info.source == .screen ? Self.screenKeyframeInterval : Self.keyframeInterval
+        turn.media(.record(RecordedStreamDescription(id: stream, track: id, keyframeInterval: interval)))
+    }
+
+    private func refusal(of track: RoomTrack, _ state: RoomState, _ turn: borrowing RoomTurn) -> RecordingRefusal? {
+        if state.roster[track.publisher]?.info.encrypts == true { return .endToEndEncrypted }
+        guard track.description.formats.contains(where: { $0.codec != .otherAudio }) else {
+            return .codecNotRecordable
+        }
+        return turn.recordingRefusal
+    }
+}
+
+// MARK: - By policy
+
+extension Recordings {
+    /// A track came, or is another source than before: it is recorded if the rules say so, and only then. true: a recording has begun for its sake.
+    mutating func trackChanged(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) -> Bool {
+        guard let track = state.routing[id] else { return false }
+        endUnwanted(track, state.policy, &turn)
+        if byPolicy == nil, isWantedByPolicy(track, state.policy) {
+            _ = begin(RecordingScope(), isByPolicy: true, RecordingOptions(), state.policy, &turn)
+            return true
+        }
+        recordIfWanted(id, &state, &turn)
+        return false
+    }
+
+    /// The policy has other rules of recording; true: they end the recording that it began.
+    mutating func rulesChanged(_ policy: RoomPolicy, _ turn: inout RoomTurn) -> Bool {
+        isPolicyOverruled = false
+        guard policy.recording != .fromStart, let info = byPolicy else { return false }
+        return end(info.sid, &turn)
+    }
+
+    /// Ends what the policy leaves out, and begins a recording where it wants one.
+    mutating func follow(_ state: RoomState, _ turn: inout RoomTurn) -> Bool {
+        for track in tracks.compactMap({ state.routing[$0] }) { endUnwanted(track, state.policy, &turn) }
+        let published = state.roster.sessions.flatMap { state.routing.tracks(of: $0) }
+        guard byPolicy == nil,
+            published.contains(where: { state.routing[$0].map { isWantedByPolicy($0, state.policy) } ?? false })
+        else { return false }
+        _ = begin(RecordingScope(), isByPolicy: true, RecordingOptions(), state.policy, &turn)
+        return true
+    }
+
+    /// Takes a track out of the recording that has it and that the policy does not let have it any more.
+    private mutating func endUnwanted(_ track: RoomTrack, _ policy: RoomPolicy, _ turn: inout RoomTurn) {
+        for index in active.indices {
+            guard let stream = active[index].streams[track.id],
+                !active[index].info.scope.bounded(by: policy).contains(track.info)
+            else { continue }
+            active[index].streams[track.id] = nil
+            turn.media(.endRecording(stream))
+            return
+        }
+    }
+
+    /// Whether a recording has to begin for the track's sake.
+    private func isWantedByPolicy(_ track: RoomTrack, _ policy: RoomPolicy) -> Bool {
+        policy.recording == .fromStart && policy.topology == .routed && !isPolicyOverruled
+            && !isRecorded(track.id) && RecordingScope().bounded(by: policy).contains(track.info)
+    }
+}
+
+extension RecordingInfo {
+    /// As it is shown: without what the policy leaves out.
+    fileprivate func bounded(by policy: RoomPolicy) -> RecordingInfo {
+        var info = self
+        info.scope = info.scope.bounded(by: policy)
+        return info
     }
 }

@@ -144,3 +144,43 @@ extension Roster {
         for session in sessions where members[session]?.options.hasRoster == true { notify(session, event, &turn) }
     }
 }
+
+// MARK: Messages
+
+extension Roster {
+    /// The sessions that get it. A name that nobody has is left out, so that somebody who leaves does not stop a message to the others; where it is the
+    /// only one, the sender is told.
+    func receivers(of message: RoomMessage, except sender: SessionID?) throws(RoomError) -> [SessionID] {
+        guard let names = message.to else { return sessions.filter { $0 != sender } }
+        var receivers: [SessionID] = []
+        for name in names {
+            let found = session(sid: name).map { [$0] } ?? sessions(identity: name)
+            for session in found where session != sender && !receivers.contains(session) {
+                if self[session]?.isHidden == false || sender == nil { receivers.append(session) }
+            }
+        }
+        guard !receivers.isEmpty || names.isEmpty else {
+            throw RoomError(.participantNotFound, "none of the receivers is in the room")
+        }
+        return receivers
+    }
+
+    /// Over a data channel where the member has one; over its socket otherwise.
+    mutating func deliver(
+        _ message: RoomMessage, to receivers: [SessionID], source: PeerID?, _ limits: RoomLimits, _ turn: inout RoomTurn
+    ) {
+        var channels: [MessageReceiver] = []
+        for session in receivers {
+            guard let member = self[session], member.options.wantsMessages else { continue }
+            if case .foreign(let name, _) = message.content, member.options.dataProtocol.name != name { continue }
+            if let channel = member.channel(isReliable: message.isReliable) {
+                channels.append(channel)
+            } else if member.options.dataProtocol.signallingCarriesMessages,
+                message.byteCount <= limits.relayBytes
+            {
+                notify(session, .messageReceived(message), &turn)
+            }
+        }
+        if !channels.isEmpty { turn.effects.append(.send(message, to: channels, source: source)) }
+    }
+}

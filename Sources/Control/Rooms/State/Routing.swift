@@ -156,3 +156,13 @@ struct RoomSubscription: Sendable {
         state = .pending
     }
 }
+
+extension TrackView {
+    /// What was said about a subscription so far.
+    init(_ subscription: RoomSubscription) {
+        self.init()
+        preference = subscription.preference
+        display = subscription.display
+        isPaused = subscription.paused
+    }
+}

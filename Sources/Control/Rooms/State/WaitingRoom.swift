@@ -64,7 +64,7 @@ struct WaitingRoom: Sendable {
     }
 
     /// Nobody has to wait any more; true: somebody did.
-    mutating func open() -> Bool {
+    private mutating func open() -> Bool {
         guard !entries.isEmpty else { return false }
         entries = [:]
         return true
@@ -94,5 +94,26 @@ struct WaitingRoom: Sendable {
     mutating func forget(_ identity: String) {
         guard admitted.remove(identity) != nil else { return }
         admittedByAge.removeAll { $0 == identity }
+    }
+}
+
+// MARK: - Telling moderators
+
+extension WaitingRoom {
+    /// Sends the list to everybody who may decide.
+    func tellModerators(_ roster: inout Roster, _ turn: inout RoomTurn) {
+        for session in roster.sessions where roster[session]?.permissions.roomAdmin == true {
+            roster.notify(session, .waitingRoomChanged(guests), &turn)
+        }
+    }
+
+    /// Other rules hold. Whoever is here already has been let in, and may come back; where nobody has to wait any more, nobody does.
+    mutating func policyChanged(
+        from old: RoomPolicy, to new: RoomPolicy, _ roster: inout Roster, _ turn: inout RoomTurn
+    ) {
+        if new.waitingRoom, !old.waitingRoom {
+            for member in roster.all { admit(member.info.identity) }
+        }
+        if !new.waitingRoom, open() { tellModerators(&roster, &turn) }
     }
 }

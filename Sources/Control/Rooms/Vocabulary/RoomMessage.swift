@@ -73,3 +73,18 @@ public struct RoomMessage: Sendable, Hashable {
         }
     }
 }
+
+extension RoomMessage {
+    /// Refuses one beyond the bounds.
+    func check(_ limits: RoomLimits) throws(RoomError) {
+        guard topic.utf8.count <= limits.topicBytes else {
+            throw RoomError(.tooLarge, "the topic is longer than \(limits.topicBytes) bytes")
+        }
+        guard byteCount <= limits.messageBytes else {
+            throw RoomError(.tooLarge, "the message is longer than \(limits.messageBytes) bytes")
+        }
+        guard (to?.count ?? 0) <= limits.messageReceivers else {
+            throw RoomError(.tooLarge, "the message names more than \(limits.messageReceivers) receivers")
+        }
+    }
+}

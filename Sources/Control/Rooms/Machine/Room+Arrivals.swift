@@ -1,0 +1,217 @@
+import AccessTokens
+import MediaControl
+import Primitives
+import SDP
+
+// Participants that come otherwise than by a client's join: from another room, and from a file.
+
+// MARK: - Moves
+
+// A move is two steps, one of each room, which whoever hosts the rooms takes together: the rooms must be on one worker, because a connection is on one.
+extension Room {
+    /// Takes a member out, named by sid or identity. Its peers and its tracks stay with the worker; all subscriptions to them, and its own, end.
+    ///
+    /// Throws `not_routed` in a room whose media the server does not carry, `invalid_request` for a WHEP session, which
+    /// follows somebody here, and for a playback.
+    public mutating func moveOut(_ name: String, turn: inout RoomTurn) throws(RoomError) -> MovingMember {
+        let session = try state.session(named: name)
+        let wish = try state.member(session).options.autoSubscribe
+        guard policy.topology == .routed else { throw MovingMember.cannotMove }
+        guard try state.member(session).options.follow == nil else {
+            throw RoomError(
+                .invalidRequest,
+                "a WHEP session, which follows somebody, cannot be moved: its client joins the other room")
+        }
+        guard try state.member(session).playback == nil else {
+            throw RoomError(
+                .invalidRequest, "a playback cannot be moved: end it, and begin another in the other room")
+        }
+        let tracks = state.routing.tracks(of: session).compactMap { state.routing[$0] }
+        distribution.memberLeft(session)
+        // Or it would be subscribed anew to what waits.
+        state.roster.update(session) { $0.options.autoSubscribe = false }
+        for track in tracks {
+            if let stream = recordings.stream(of: track.id) { turn.media(.endRecording(stream)) }
+            withdraw(track, tellsPublisher: false, &turn)
+        }
+        for subscription in state.routing.subscriptions(of: session) {
+            distribution.end(subscription, notifies: false, &state, &turn)
+        }
+        var moving = MovingMember(member: try state.member(session), tracks: tracks, policy: policy)
+        moving.member.options.autoSubscribe = wish
+        moving.member.tokenRoom = moving.member.tokenRoom ?? self.name
+        depart(moving.member, .moved, &turn)
+        distribution.follow(&state, &turn)
+        makeOffers(&turn)
+        return moving
+    }
+
+    /// Takes in a member that comes from another room of the same worker. What refuses a join refuses it, but for what an operator may pass: the lock and
+    /// the waiting room. Tracks that this room's rules do not allow end; codecs hold until the next negotiation, as after any change of rules.
+    public mutating func moveIn(_ moving: MovingMember, turn: inout RoomTurn) throws(RoomError) {
+        guard !hasEnded else { throw RoomError(.roomClosed, "the room is closing") }
+        try moving.check(state)
+        let info = moving.info
+        if policy.duplicateIdentity == .replace, let older = state.roster.session(identity: info.identity) {
+            remove(older, reason: .duplicateIdentity, turn: &turn)
+        }
+        var member = moving.member
+        let session = member.session
+        member.joined = turn.now
+        member.lastSign = turn.now
+        member.info.joinedAt = turn.wallClock
+        member.unwanted = []
+        for index in member.connections.indices { member.connections[index].requestedSections = nil }
+        // Whoever was here before, and is moved back, shows the room's own token.
+        if member.tokenRoom == name { member.tokenRoom = nil }
+        arrive(member, &turn)
+        for connection in member.connections where connection.isOpened {
+            turn.media(.movePeer(connection.peer, to: id))
+        }
+        for track in moving.tracks {
+            state.routing.insert(track)
+            tellPublished(track.info, of: session, tellsPublisher: false, &turn)
+            if track.info.kind == .audio {
+                turn.media(.setTrackAlwaysForwarded(track.id, state.isAlwaysHeard(info.identity)))
+            }
+        }
+        distribution.subscribeToAll(session, quietly: true, &state, &turn)
+        var snapshot = try snapshot(session)
+        snapshot.sequence += 1
+        state.roster.notify(session, .moved(snapshot), &turn)
+        endWhatIsNotPermitted(of: session, &turn)
+        applyPolicy(to: session, insteadOf: moving.policy, &turn)
+        for track in moving.tracks where state.routing[track.id] != nil {
+            distribution.offer(track.id, &state, &turn)
+            trackMayBeRecorded(track.id, &turn)
+        }
+        state.outdated.insert(session)
+        makeOffers(&turn)
+    }
+}
+
+// MARK: - Playbacks
+
+// A file is a participant without a client. It publishes under the room's rules, and its packets come from this process.
+
+extension Room {
+    /// How many playbacks of one room there may be at a time: a wall of screens.
+    private static let maximumPlaybacks = 16
+
+    /// Its only connection, which has no other side.
+    private static let playbackConnection = "playback"
+
+    /// Dynamic payload types (RFC 3551 section 6), one of each kind; nobody but this server sees them.
+    private static let payloadTypes: [MediaKind: UInt8] = [.audio: 111, .video: 96]
+
+    private static var playbackGrant: VideoGrant {
+        var grant = VideoGrant.join(nil)
+        grant.canSubscribe = false
+        grant.canPublishData = false
+        return grant
+    }
+
+    /// Lets a file in as a participant with its tracks. Refused, before anything has changed, where the room's rules do not permit it.
+    public mutating func startPlayback(
+        _ request: PlaybackRequest, turn: inout RoomTurn
+    ) throws(RoomError) -> (session: SessionID, info: PlaybackInfo) {
+        guard state.roster.all.count(where: { $0.playback != nil }) < Self.maximumPlaybacks else {
+            throw RoomError(.limitExceeded, "the room has as many playbacks as it may have")
+        }
+        try request.check(in: state)
+        var claims = AccessClaims(
+            apiKey: "", identity: request.identity, name: request.name, expiresAt: .max, video: Self.playbackGrant)
+        let sid = turn.sid("PB_")
+        claims.attributes = ["playback": sid]
+        var join = JoinRequest(claims: claims)
+        join.profile = .publishOnly
+        join.autoSubscribe = false
+        // An operator let it in by starting it.
+        letIn(request.identity)
+        let session = try self.join(join, isSignalled: false, turn: &turn)
+        do throws(RoomError) {
+            let connection = try openPlaybackConnection(session, &turn)
+            let info = PlaybackInfo(
+                sid: sid, participant: try state.member(session).info.sid, identity: request.identity,
+                peer: connection.peer,
+                tracks: [], startedAt: turn.wallClock)
+            state.roster.update(session) { $0.playback = ActivePlayback(info: info) }
+            turn.log(.playback(PlaybackEvent(.started, info)))
+            let tracks = publish(request, of: session, &turn)
+            guard tracks.count == request.formats.count else {
+                throw RoomError(.permissionDenied, "the room's rules do not permit a track of the file")
+            }
+            var complete = info
+            complete.tracks = tracks
+            makeOffers(&turn)
+            return (session, complete)
+        } catch {
+            remove(session, reason: .left, turn: &turn)
+            throw error
+        }
+    }
+
+    /// Whether the room has this playback.
+    public func hasPlayback(_ sid: String) -> Bool { session(ofPlayback: sid) != nil }
+
+    private func session(ofPlayback sid: String) -> SessionID? {
+        state.roster.all.first { $0.playback?.info.sid == sid }?.session
+    }
+
+    /// Ends a playback: its participant leaves.
+    public mutating func endPlayback(_ sid: String, _ end: PlaybackEnd, turn: inout RoomTurn) throws(RoomError) {
+        guard let session = session(ofPlayback: sid) else {
+            throw RoomError(.playbackNotFound, "the room has no such playback")
+        }
+        state.roster.update(session) { $0.playback?.end = end }
+        leave(session, turn: &turn)
+    }
+
+    /// The session is over: the player and the log are told, if it was a playback's.
+    mutating func forgetPlayback(of session: SessionID, reason: LeaveReason, _ turn: inout RoomTurn) {
+        guard let playback = state.roster[session]?.playback else { return }
+        turn.effects.append(.playback(.ended(playback: playback.info.sid)))
+        turn.log(.playback(PlaybackEvent(.ended, playback.info, reason: playback.end?.rawValue ?? reason.rawValue)))
+    }
+
+    /// A connection that is up from the beginning.
+    private mutating func openPlaybackConnection(
+        _ session: SessionID, _ turn: inout RoomTurn
+    ) throws(RoomError) -> Connection {
+        var connection = try makeConnection(Self.playbackConnection, for: try state.member(session), &turn)
+        connection.openForPlayer(in: id, &turn)
+        state.roster.store(connection, of: session)
+        state.roster.update(session) { $0.hasConnected = true }
+        return connection
+    }
+
+    private mutating func publish(
+        _ request: PlaybackRequest, of session: SessionID, _ turn: inout RoomTurn
+    ) -> [PlaybackInfo.Track] {
+        var tracks: [PlaybackInfo.Track] = []
+        for (index, format) in request.formats.enumerated() {
+            let kind = format.codec.kind, mid = String(index), source = request.source(of: kind)
+            let ssrc = turn.ssrc { ssrc in tracks.contains { $0.ssrc == ssrc } }
+            let payloadType = Self.payloadTypes[kind] ?? 96
+            let announcement = TrackAnnouncement(
+                "\(kind)", source: source, width: format.width, height: format.height)
+            state.roster.update(session) { member in
+                _ = try? member.announcements.add(announcement, most: request.formats.count) { turn.sid("TR_") }
+            }
+            // No feedback: a file cannot be asked for keyframes or packets.
+            let sending = RemoteSending(
+                formats: [format.negotiated(payloadType)], encodings: [RemoteEncoding(ssrc: ssrc)],
+                trackID: "\(kind)")
+            let section = NegotiatedSection(receivingOn: mid, index: index, kind: kind.sectionKind)
+            receive(sending, section: section, on: Self.playbackConnection, of: session, &turn)
+            let published = state.routing.tracks(of: session).compactMap { state.routing[$0] }
+            guard let track = published.first(where: { $0.info.mid == mid }) else { continue }
+            // Files tell no levels, by which the loudest are chosen.
+            if kind == .audio { turn.media(.setTrackAlwaysForwarded(track.id, true)) }
+            tracks.append(
+                PlaybackInfo.Track(
+                    sid: track.info.sid, kind: kind, codec: format.codec, ssrc: ssrc, payloadType: payloadType))
+        }
+        return tracks
+    }
+}

@@ -1,0 +1,380 @@
+import MediaControl
+import Primitives
+import SDP
+
+// Descriptions: clients' offers are answered, and the server makes its own, one at a time on a connection; what changes meanwhile goes into the next.
+
+// MARK: - Clients' offers
+
+extension Room {
+    /// Answers a client's offer on the connection that it calls `name`. Refused with `glare` while the server's own offer
+    /// waits: the server never gives way, so both sides know who does.
+    public mutating func offer(
+        _ session: SessionID, connection name: String, sdp: String, turn: inout RoomTurn
+    ) throws(RoomError) -> ConnectionAnswer {
+        let member = try state.member(session)
+        guard policy.topology == .routed else {
+            throw RoomError(.notRouted, "this room is peer-to-peer: the server carries no media")
+        }
+        try state.context.limits.check(connectionID: name)
+        // A copy: what is thrown before it is stored has changed nothing.
+        var connection: Connection
+        if let index = member.connectionIndex(name) {
+            connection = member.connections[index]
+        } else {
+            connection = try makeConnection(name, for: member, &turn)
+        }
+        let outcome = try connection.understand(sdp)
+        if outcome.iceRestarted, connection.isOpened {
+            connection.restartICE(with: turn.iceCredentials(state.context))
+        }
+        var (answers, beyondLimit) = try publishing(outcome, name, member)
+        chooseReceivingConnection(name, outcome, session)
+        if member.options.follow != nil, state.routing.subscriptionCount(of: session) == 0 {
+            distribution.makeSlots(for: outcome, session, &state, &turn)
+        }
+        let placed = place(on: connection, of: session, into: &answers)
+        let answer = try connection.answer(answers)
+        guard outcome.transport != nil || connection.isOpened else {
+            let refusals = answer.sections.compactMap(\.refusal)
+            throw RoomError(
+                refusals.contains(.noCommonCodec) ? .noCommonCodec : .unsupportedDescription,
+                "the session description is refused: \(refusals.first?.rawValue ?? "it has no media section to connect")"
+            )
+        }
+        connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)
+        connection.acceptData(outcome, &turn)
+        unbindUnplaced(placed, &connection, &turn)
+        state.roster.store(connection, of: session)
+        reach(.offer, session, &turn)
+        apply(answer.sections, to: name, of: session, &turn)
+        for section in beyondLimit {
+            state.roster.notify(
+                session,
+                .publicationRefused(
+                    connection: name, mid: section.mid, track: section.remoteSends?.trackID, code: .limitExceeded),
+                &turn)
+        }
+        state.outdated.insert(session)
+        makeOffers(&turn)
+        return ConnectionAnswer(
+            sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag)
+    }
+
+    /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may.
+    private func publishing(
+        _ outcome: OfferOutcome, _ name: String, _ member: Member
+    ) throws(RoomError) -> (answers: [String: SectionAnswer], beyondLimit: [OfferedSection]) {
+        var answers: [String: SectionAnswer] = [:]
+        var beyondLimit: [OfferedSection] = []
+        var trackCount = state.routing.tracks(of: member.session).count
+        // Other connections have sections of the same names.
+        let known = Set(member.connectionIndex(name).map { member.connections[$0].trackByMid.keys.map(\.self) } ?? [])
+        for section in outcome.sections where section.refusal == nil {
+            guard let kind = MediaKind(section.kind) else { continue }
+            var answer = SectionAnswer()
+            answer.rejects = kind == .video && policy.audioOnly
+            if let sends = section.remoteSends, !answer.rejects {
+                let isNew = !known.contains(section.mid)
+                if isNew { try checkPublisherLimit(member) }
+                answer.receives =
+                    member.profile != .viewer
+                    && state.permittedSource(kind, sends, mid: section.mid, member: member) != nil
+                if answer.receives, isNew, trackCount == state.context.limits.tracksPerParticipant {
+                    answer.receives = false
+                    beyondLimit.append(section)
+                }
+                if answer.receives, isNew { trackCount += 1 }
+                if kind == .video { answer.maximumBitrate = state.negotiatedCap(of: member) }
+            }
+            answers[section.mid] = answer
+        }
+        return (answers, beyondLimit)
+    }
+
+    private func checkPublisherLimit(_ member: Member) throws(RoomError) {
+        guard let most = policy.maxPublishers, !state.routing.publishes(member.session) else { return }
+        guard state.routing.publisherCount < most else {
+            throw RoomError(.limitExceeded, "publisher limit of the room reached")
+        }
+    }
+
+    /// A client that named no receiving connection and offers to receive only has named one by that.
+    private mutating func chooseReceivingConnection(_ name: String, _ outcome: OfferOutcome, _ session: SessionID) {
+        guard let options = state.roster[session]?.options, options.receivingConnection == nil else { return }
+        if outcome.sections.contains(where: { $0.remoteReceives && $0.remoteSends == nil && $0.refusal == nil }) {
+            state.roster.update(session) { $0.options.receivingConnection = name }
+        }
+    }
+
+    /// Finds sections for what the member shall receive on this connection: mid -> subscription.
+    private func place(
+        on connection: Connection, of session: SessionID, into answers: inout [String: SectionAnswer]
+    ) -> [String: SubscriptionID] {
+        let wanted = state.wanted(on: connection, of: session)
+        var idBySSRC: [UInt32: SubscriptionID] = [:]
+        for (id, sending) in wanted { idBySSRC[sending.ssrc] = id }
+        var placed: [String: SubscriptionID] = [:]
+        for (mid, sending) in connection.negotiation.place(wanted.map(\.sending)).placed {
+            guard let id = idBySSRC[sending.ssrc], answers[mid]?.rejects != true else { continue }
+            answers[mid, default: SectionAnswer()].sending = sending
+            placed[mid] = id
+        }
+        return placed
+    }
+
+    /// What had a section and has none in this offer waits for another.
+    private mutating func unbindUnplaced(
+        _ placed: [String: SubscriptionID], _ connection: inout Connection, _ turn: inout RoomTurn
+    ) {
+        let kept = Set(placed.values)
+        // The client's own offer tells anew what is sent, so no offer of the server's is due for this connection.
+        connection.needsOffer = false
+        connection.requestedSections = nil
+        for id in connection.subscriptionByMid.values.sorted() where !kept.contains(id) {
+            if state.routing[id]?.description != nil { turn.media(.unsubscribe(id)) }
+            state.routing.update(id) { $0.unbind() }
+        }
+        connection.subscriptionByMid = placed
+        for (mid, id) in placed {
+            state.routing.update(id) { $0.bind(to: connection.id, mid: mid) }
+        }
+    }
+
+    /// What was agreed becomes tracks and subscriptions of the worker.
+    mutating func apply(
+        _ sections: [NegotiatedSection], to name: String, of session: SessionID, _ turn: inout RoomTurn
+    ) {
+        for section in sections {
+            if let receiving = section.receiving {
+                receive(receiving, section: section, on: name, of: session, &turn)
+            } else if let connection = try? state.connection(name, of: session),
+                let track = connection.trackByMid[section.mid]
+            {
+                unpublish(track, &turn)
+            }
+            guard let connection = try? state.connection(name, of: session),
+                let id = connection.subscriptionByMid[section.mid]
+            else { continue }
+            if let sending = section.sending {
+                distribution.activate(id, section, sending, on: connection, &state, &turn)
+            } else {
+                distribution.refuse(id, section, on: connection, &state, &turn)
+            }
+        }
+    }
+}
+
+// MARK: - The server's offers
+
+extension Room {
+    /// Offers to every member whose descriptions are out of date, as far as the connection is at rest.
+    mutating func makeOffers(_ turn: inout RoomTurn) {
+        distribution.admitWaiting(&state, &turn)
+        for session in state.outdated.take() {
+            guard let member = state.roster[session], member.options.isSignalled else { continue }
+            guard member.options.takesOffers else {
+                requestSections(session, &turn)
+                continue
+            }
+            openReceivingConnection(session, &turn)
+            for connection in state.roster[session]?.connections ?? [] where connection.negotiation.state == .stable {
+                if connection.needsOffer || state.hasUnplaced(connection, member) {
+                    makeOffer(connection, session, &turn)
+                }
+            }
+        }
+    }
+
+    /// Makes the connection "sub" where there is something to send and the client named no connection for it.
+    private mutating func openReceivingConnection(_ session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = state.roster[session],
+            state.routing.subscriptionCount(of: session) > 0 || member.options.offering == .serverAtOnce,
+            member.profile != .publishOnly
+        else { return }
+        let name = member.options.receivingConnection ?? Self.serverConnection
+        state.roster.update(session) { $0.options.receivingConnection = name }
+        guard name == Self.serverConnection, member.connectionIndex(name) == nil,
+            member.options.offering == .serverAtOnce
+                || state.routing.subscriptions(of: member.session).contains(where: {
+                    state.routing[$0]?.state == .pending
+                })
+        else { return }
+        guard var connection = try? makeConnection(name, for: member, &turn) else {
+            // Tried again with the next change of what the member is to receive.
+            let reason = PeerEndReason.overloaded.rawValue
+            state.roster.notify(session, .connectionChanged(connection: name, state: .closed, reason: reason), &turn)
+            return
+        }
+        connection.openOrUpdate(nil, of: member, iceRestarted: false, state, &turn)
+        connection.needsOffer = true
+        state.roster.store(connection, of: session)
+    }
+
+    /// Asks a client that makes all offers itself for one, and for the sections that it lacks.
+    private mutating func requestSections(_ session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = state.roster[session] else { return }
+        for connection in member.connections where connection.negotiation.state == .stable {
+            guard connection.needsOffer || state.hasUnplaced(connection, member) else { continue }
+            let wanted = state.wanted(on: connection, of: session).map(\.sending)
+            let missing = connection.negotiation.missingSections(for: wanted)
+            let need = SectionNeed(
+                audio: missing.count { $0.kind == .audio }, video: missing.count { $0.kind == .video })
+            guard connection.requestedSections != need else { continue }
+            state.roster.updateConnection(connection.id, of: session) { $0.requestedSections = need }
+            state.roster.notify(
+                session, .sectionsNeeded(connection: connection.id, audio: need.audio, video: need.video), &turn)
+        }
+    }
+
+    private mutating func makeOffer(_ connection: Connection, _ session: SessionID, _ turn: inout RoomTurn) {
+        var connection = connection
+        let wanted = state.wanted(on: connection, of: session)
+        connection.needsOffer = false
+        do {
+            // A transport can be set up before there is anything to send on it. Whom it is set up for at once has its messages on it, too.
+            if state.roster[session]?.options.offering == .serverAtOnce {
+                connection.negotiation.reserveSection(.application)
+            } else if wanted.isEmpty {
+                connection.negotiation.reserveSection(.audio)
+            }
+            let offer = try connection.negotiation.makeOffer(sending: wanted.map(\.sending))
+            connection.subscriptionByMid = [:]
+            for (mid, (id, _)) in zip(offer.mids, wanted) {
+                connection.subscriptionByMid[mid] = id
+                state.routing.update(id) { $0.bind(to: connection.id, mid: mid) }
+            }
+            state.roster.store(connection, of: session)
+            state.roster.notify(
+                session,
+                .offer(connection: connection.id, sdp: offer.text, tracks: state.shown(on: connection.id, of: session)),
+                &turn
+            )
+        } catch {
+            // Only for want of sections, which the subscription limit keeps out of reach: what cannot be shown waits.
+            state.roster.store(connection, of: session)
+        }
+    }
+
+    /// The server offers anew on the connection of its own, with other ICE credentials: its client has lost the socket on
+    /// which it got the last offer, or its network.
+    public mutating func restartReceiving(_ session: SessionID, turn: inout RoomTurn) throws(RoomError) {
+        let member = try state.member(session)
+        guard member.options.takesOffers, let index = member.connectionIndex(Self.serverConnection) else { return }
+        var connection = member.connections[index]
+        connection.negotiation.rollback()
+        connection.restartICE(with: turn.iceCredentials(state.context))
+        connection.openOrUpdate(nil, of: member, iceRestarted: true, state, &turn)
+        connection.needsOffer = true
+        state.roster.store(connection, of: session)
+        state.outdated.insert(session)
+        makeOffers(&turn)
+    }
+
+    /// Takes a client's answer to the server's offer.
+    public mutating func answer(
+        _ session: SessionID, connection name: String, sdp: String, turn: inout RoomTurn
+    ) throws(RoomError) {
+        let member = try state.member(session)
+        var connection = try state.connection(name, of: session)
+        let accepted: AcceptedAnswer
+        do { accepted = try connection.negotiation.receiveAnswer(sdp) } catch { throw RoomError(error) }
+        connection.openOrUpdate(accepted.transport, of: member, iceRestarted: false, state, &turn)
+        connection.acceptData(accepted, member.options.dataProtocol, &turn)
+        state.roster.store(connection, of: session)
+        reach(.offer, session, &turn)
+        apply(accepted.sections, to: name, of: session, &turn)
+        state.outdated.insert(session)
+        makeOffers(&turn)
+    }
+}
+
+// MARK: - Connections
+
+extension Room {
+    /// The connection that the server opens by itself when a member named none for receiving.
+    public static let serverConnection = "sub"
+
+    /// A connection that is not yet part of the member.
+    mutating func makeConnection(
+        _ id: String, for member: Member, _ turn: inout RoomTurn
+    ) throws(RoomError) -> Connection {
+        guard member.connections.count < state.context.limits.connectionsPerParticipant else {
+            throw RoomError(.limitExceeded, "limit of peer connections reached")
+        }
+        if member.connections.count >= member.promisedConnections { try turn.takeConnections(1) }
+        let ice = turn.iceCredentials(state.context)
+        return Connection(
+            id: id, peer: PeerID(state.nextNumber()), feedbackSSRC: turn.ssrc(),
+            negotiation: Negotiation(
+                sessionID: turn.sdpSessionID(), policy: state.negotiationRules,
+                transport: LocalTransport(ice, state.context)),
+            ice: ice)
+    }
+
+    /// Ends one connection, not the member.
+    public mutating func bye(_ session: SessionID, connection id: String, turn: inout RoomTurn) throws(RoomError) {
+        _ = try state.connection(id, of: session)
+        for subscription in state.routing.subscriptions(of: session) where state.routing[subscription]?.connection == id
+        {
+            distribution.end(subscription, notifies: true, &state, &turn)
+        }
+        endConnection(session, id, commandsWorker: true, &turn)
+        state.roster.notify(
+            session, .connectionChanged(connection: id, state: .closed, reason: PeerEndReason.removed.rawValue), &turn)
+        makeOffers(&turn)
+    }
+
+    /// Takes a connection away with the tracks that came in on it; what went out on it waits for another connection.
+    mutating func endConnection(
+        _ session: SessionID, _ id: String, commandsWorker: Bool, reason: PeerEndReason = .removed,
+        _ turn: inout RoomTurn
+    ) {
+        guard let member = state.roster[session], let index = member.connectionIndex(id) else { return }
+        let connection = member.connections[index]
+        for track in state.routing.tracks(of: member.session) where state.routing[track]?.connection == id {
+            unpublish(track, commandsWorker: commandsWorker, &turn)
+        }
+        for subscription in state.routing.subscriptions(of: member.session)
+        where state.routing[subscription]?.connection == id {
+            if commandsWorker, state.routing[subscription]?.description != nil {
+                turn.media(.unsubscribe(subscription))
+            }
+            state.routing.update(subscription) { $0.unbind() }
+        }
+        state.roster.removeConnection(id, of: session)
+        if commandsWorker, connection.isOpened { turn.media(.removePeer(connection.peer)) }
+        turn.log(
+            .connectionChanged(participant: member.info.sid, connection: id, state: .closed, reason: reason.rawValue))
+    }
+
+    /// A trickled candidate. ICE-lite learns addresses from checks, so candidates are counted for the log and no more: late,
+    /// early, doubled and malformed ones do no harm.
+    public mutating func takeCandidate(_ text: String?, session: SessionID, connection id: String) throws(RoomError) {
+        _ = try state.member(session)
+        guard (text?.utf8.count ?? 0) <= 1_024 else { throw RoomError(.tooLarge, "the candidate is too long") }
+        guard let candidate = text.flatMap({ Candidate(parsing: $0) }) else { return }
+        state.roster.updateConnection(id, of: session) { $0.trickled.add(candidate) }
+    }
+
+    /// A trickled fragment (RFC 8840). New credentials in it restart ICE: the server's fragment comes back.
+    public mutating func fragment(
+        _ session: SessionID, connection id: String, text: String, turn: inout RoomTurn
+    ) throws(RoomError) -> (fragment: String, iceTag: String)? {
+        var connection = try state.connection(id, of: session)
+        let member = try state.member(session)
+        do {
+            let outcome = try connection.negotiation.receiveFragment(text)
+            var reply: String?
+            if outcome.iceRestarted {
+                connection.restartICE(with: turn.iceCredentials(state.context))
+                reply = try connection.negotiation.makeFragment()
+            }
+            connection.openOrUpdate(outcome.transport, of: member, iceRestarted: outcome.iceRestarted, state, &turn)
+            state.roster.store(connection, of: session)
+            return reply.map { ($0, connection.ice.ufrag) }
+        } catch {
+            throw RoomError(error)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import MediaControl
+
+/// The tracks that a member has announced and not offered yet.
+struct AnnouncedTracks: Sendable {
+    private var tracks: [AnnouncedTrack] = []
+
+    /// What a section is that comes with this track's id and mid; else whatever of its kind was announced first.
+    func find(_ trackID: String?, _ mid: String, _ kind: MediaKind) -> AnnouncedTrack? {
+        tracks.first { $0.announcement.clientTrackID == trackID }
+            ?? tracks.first { $0.announcement.clientTrackID == mid }
+            ?? tracks.first { $0.announcement.kind == kind }
+    }
+
+    func has(_ sid: String) -> Bool { tracks.contains { $0.sid == sid } }
+
+    /// An announcement takes the place of an earlier one of the same track, and keeps its sid; otherwise `sid` is called for one. Refused beyond `most`.
+    mutating func add(
+        _ announcement: TrackAnnouncement, most: Int, sid: () -> String
+    ) throws(RoomError) -> AnnouncedTrack {
+        let earlier = tracks.first { $0.announcement.clientTrackID == announcement.clientTrackID }
+        tracks.removeAll { $0.sid == earlier?.sid }
+        guard tracks.count < most else { throw RoomError(.limitExceeded, "limit of announced tracks reached") }
+        let announced = AnnouncedTrack(sid: earlier?.sid ?? sid(), announcement: announcement)
+        tracks.append(announced)
+        return announced
+    }
+
+    /// It was offered.
+    mutating func remove(_ sid: String) { tracks.removeAll { $0.sid == sid } }
+
+    mutating func setMuted(_ sid: String, _ muted: Bool) {
+        guard let index = tracks.firstIndex(where: { $0.sid == sid }) else { return }
+        tracks[index].announcement.muted = muted
+    }
+}
+
+/// A track that a member has announced and not offered yet.
+struct AnnouncedTrack: Sendable {
+    /// The sid that it will have.
+    let sid: String
+    fileprivate(set) var announcement: TrackAnnouncement
+}
+
+extension AnnouncedTrack {
+    /// The track as it will be, as far as that is known before it is offered.
+    func info(of member: Member) -> TrackInfo {
+        var info = TrackInfo(
+            sid: sid, participant: member.info.sid, identity: member.info.identity, name: announcement.name ?? "",
+            kind: announcement.kind ?? (announcement.source.fits(.audio) ? .audio : .video),
+            source: announcement.source, mid: "", clientTrackID: announcement.clientTrackID)
+        info.muted = announcement.muted ?? false
+        info.width = announcement.width
+        info.height = announcement.height
+        info.details = announcement.details ?? TrackDetails()
+        info.simulcast = info.details.layers.count > 1
+        return info
+    }
+}

@@ -1,0 +1,400 @@
+import MediaControl
+import Primitives
+import SDP
+
+/// Decides who receives what: makes and ends subscriptions as members want and the rules permit, lets tracks wait where there is no room, and turns followers' sections.
+///
+/// Sections come later: a subscription is `pending` until a description with it was agreed.
+struct Distribution: Sendable {
+    private(set) var waitingTracks = WaitingTracks()
+    private(set) var followMode = FollowMode()
+
+    /// Sections of every follower show what they should.
+    mutating func follow(_ state: inout RoomState, _ turn: inout RoomTurn) { followMode.follow(&state, &turn) }
+
+    /// Who dominates now; nil: nobody has for long.
+    mutating func setDominant(_ session: SessionID?, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        followMode.setDominant(session, &state, &turn)
+    }
+
+    /// A new track: everybody who subscribes automatically gets it, followers may turn to it.
+    mutating func offer(_ track: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        for session in state.roster.sessions where state.wantsAutomatically(session, track) {
+            subscribeWhereRoom(session, to: track, quietly: false, &state, &turn)
+        }
+        followMode.follow(&state, &turn)
+    }
+
+    /// Subscribes to everything there is, as far as the member wants and may.
+    mutating func subscribeToAll(_ session: SessionID, quietly: Bool, _ state: inout RoomState, _ turn: inout RoomTurn)
+    {
+        for publisher in state.roster.sessions {
+            for track in state.routing.tracks(of: publisher) where state.wantsAutomatically(session, track) {
+                subscribeWhereRoom(session, to: track, quietly: quietly, &state, &turn)
+            }
+        }
+    }
+
+    /// Subscribes, or lets the track wait until there is room; the caller has checked that the member wants it and may.
+    private mutating func subscribeWhereRoom(
+        _ session: SessionID, to track: TrackID, quietly: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        if state.hasRoomForSubscription(session) {
+            subscribe(session, to: track, quietly: quietly, &state, &turn)
+        } else {
+            waitingTracks.insert(track, for: session)
+        }
+    }
+
+    /// Makes a subscription; the caller has checked that it may be.
+    private mutating func subscribe(
+        _ session: SessionID, to track: TrackID, quietly: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        guard let kind = state.routing[track]?.info.kind else { return }
+        let id = makeSubscription(session, kind: kind, track: track, slot: nil, &state, &turn)
+        state.outdated.insert(session)
+        if !quietly { state.subscriptionChanged(id, &turn) }
+    }
+
+    private mutating func makeSubscription(
+        _ session: SessionID, kind: MediaKind, track: TrackID?, slot: Int?, _ state: inout RoomState,
+        _ turn: inout RoomTurn
+    ) -> SubscriptionID {
+        let ssrc = turn.ssrc { state.routing.uses($0, member: session) }
+        let id = SubscriptionID(state.nextNumber())
+        let sid = turn.sid("SU_")
+        let rtxSSRC = kind == .video ? turn.ssrc { $0 == ssrc || state.routing.uses($0, member: session) } : nil
+        state.routing.insert(
+            RoomSubscription(
+                id: id, sid: sid, member: session, kind: kind, ssrc: ssrc, rtxSSRC: rtxSSRC, track: track, slot: slot))
+        return id
+    }
+
+    /// Ends a subscription; its section may be used for another.
+    mutating func end(_ id: SubscriptionID, notifies: Bool, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard let subscription = state.routing[id] else { return }
+        if subscription.description != nil { turn.media(.unsubscribe(id)) }
+        if let connection = subscription.connection {
+            state.roster.updateConnection(connection, of: subscription.member) { connection in
+                if let mid = subscription.mid { connection.subscriptionByMid[mid] = nil }
+                connection.needsOffer = true
+            }
+            state.outdated.insert(subscription.member)
+        }
+        let track = state.routing.track(of: subscription)?.info.sid
+        state.routing.remove(id)
+        waitingTracks.subscriptionEnded(of: subscription.member)
+        if notifies {
+            state.roster.notify(
+                subscription.member, .subscriptionEnded(subscription: subscription.sid, track: track), &turn)
+        }
+    }
+
+    /// The track is about to go: what others receive of it ends, and followers turn to nothing.
+    mutating func trackEnds(_ id: TrackID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        for subscription in state.routing.subscribers(of: id) {
+            if state.routing[subscription]?.slot != nil {
+                followMode.show(TrackID?.none, in: subscription, &state, &turn)
+            } else {
+                end(subscription, notifies: true, &state, &turn)
+            }
+        }
+        waitingTracks.remove(id)
+    }
+
+    /// The member is gone: it waits for nothing.
+    mutating func memberLeft(_ session: SessionID) { waitingTracks.remove(session) }
+
+    /// No video from now on; sections that follow somebody stay and are sent nothing.
+    mutating func endVideo(of member: Member, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        for id in state.routing.subscriptions(of: member.session) {
+            guard let subscription = state.routing[id], subscription.kind == .video, subscription.slot == nil else {
+                continue
+            }
+            end(id, notifies: true, &state, &turn)
+        }
+    }
+
+    /// A subscription's section must be described anew.
+    mutating func renegotiate(_ id: SubscriptionID, _ state: inout RoomState) {
+        guard let subscription = state.routing[id] else { return }
+        if subscription.state == .noCommonCodec { state.routing.update(id) { $0.state = .pending } }
+        if let connection = subscription.connection {
+            state.roster.updateConnection(connection, of: subscription.member) { $0.needsOffer = true }
+        }
+        state.outdated.insert(subscription.member)
+    }
+}
+
+// MARK: - Tracks that wait
+
+// Automatic subscriptions beyond the limit wait, oldest track first, and are made as soon as others end.
+extension Distribution {
+    /// The member does not want the track `sid` that it waits for; false where it does not wait for it.
+    private mutating func stopWaiting(_ session: SessionID, for sid: String, _ state: inout RoomState) -> Bool {
+        guard let track = state.routing.track(sid: sid)?.id, waitingTracks.remove(track, for: session) else {
+            return false
+        }
+        state.roster.update(session) { _ = $0.unwanted.insert(track) }
+        return true
+    }
+
+    /// The member's preferences have changed: it waits for nothing that it does not want any more.
+    mutating func forgetUnwantedWaiting(_ session: SessionID, _ state: RoomState) {
+        let wanted = waitingTracks.tracks(for: session).filter { state.wantsAutomatically(session, $0) }
+        waitingTracks.keep(wanted, for: session)
+    }
+
+    /// Subscribes to what waits where there is room by now, and notifies members of how many tracks still wait.
+    mutating func admitWaiting(_ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard !waitingTracks.isSettled else { return }
+        let changed = waitingTracks.takeChanged()
+        for session in state.roster.sessions where changed.contains(session) {
+            for track in waitingTracks.tracks(for: session) {
+                guard state.hasRoomForSubscription(session) else { break }
+                waitingTracks.take(track, for: session)
+                if state.wantsAutomatically(session, track) {
+                    subscribe(session, to: track, quietly: false, &state, &turn)
+                }
+            }
+            guard let count = waitingTracks.takeNewCount(for: session) else { continue }
+            let limit = state.context.limits.subscriptionsPerParticipant
+            state.roster.notify(session, .subscriptionsWaiting(limit: limit, waiting: count), &turn)
+        }
+    }
+}
+
+// MARK: - What a member asks for
+
+extension Distribution {
+    /// Requests about what one receives.
+    mutating func perform(
+        _ request: SessionRequest, _ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        let session = member.session
+        switch request {
+        case .subscribe(let track): try subscribeByHand(track, member, &state, &turn)
+        case .unsubscribe(let track):
+            guard !stopWaiting(session, for: track, &state) else { return }
+            let subscription = try state.subscription(of: member, to: track)
+            guard subscription.slot == nil else {
+                throw RoomError(.invalidRequest, "a subscription that follows a participant cannot be ended alone")
+            }
+            if let id = subscription.track { state.roster.update(session) { _ = $0.unwanted.insert(id) } }
+            end(subscription.id, notifies: true, &state, &turn)
+        case .setAutoSubscribe(let enabled):
+            state.roster.update(session) { $0.options.autoSubscribe = enabled && member.profile != .publishOnly }
+            subscribeToAll(session, quietly: false, &state, &turn)
+            forgetUnwantedWaiting(session, state)
+            state.outdated.insert(session)
+        case .setPaused(let track, let paused):
+            let subscription = try state.subscription(of: member, to: track)
+            var view = TrackView(subscription)
+            view.isPaused = paused
+            setView(view, of: subscription, &state, &turn)
+        case .setPreference(let track, let preference):
+            let subscription = try state.subscription(of: member, to: track)
+            var view = TrackView(subscription)
+            view.preference = preference
+            setView(view, of: subscription, &state, &turn)
+        case .setView(let track, let view):
+            setView(view, of: try state.subscription(of: member, to: track), &state, &turn)
+        case .pauseAllVideo(let paused): pauseAllVideo(member, paused, &state, &turn)
+        case .setAudioOnly(let enabled): setAudioOnly(member, enabled, &state, &turn)
+        case .requestKeyframe(let track):
+            if let id = try state.subscription(of: member, to: track).track { turn.media(.requestKeyframe(id)) }
+        default: break
+        }
+    }
+
+    /// Applies a subscriber's preferences, and reports once what changed.
+    private mutating func setView(
+        _ view: TrackView, of old: RoomSubscription, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        guard view != TrackView(old) else { return }
+        state.routing.update(old.id) { subscription in
+            subscription.preference = view.preference
+            subscription.display = view.display
+            subscription.paused = view.isPaused
+        }
+        if old.description != nil {
+            // What is hidden now is not begun with another layer first.
+            if view.display != old.display { turn.media(.setDisplayPreference(old.id, view.display)) }
+            if view.preference != old.preference {
+                state.routing.update(old.id) { $0.description?.preference = view.preference }
+                turn.media(.setLayerPreference(old.id, view.preference))
+            }
+            updatePause(old.id, &state, &turn)
+        }
+        state.subscriptionChanged(old.id, &turn)
+    }
+
+    private mutating func subscribeByHand(
+        _ sid: String, _ member: Member, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        let track = try state.track(sid)
+        state.roster.update(member.session) { _ = $0.unwanted.remove(track.id) }
+        if let existing = try? state.subscription(of: member, to: sid) {
+            // Again: what waits for a connection may have one now.
+            if existing.state != .active { renegotiate(existing.id, &state) }
+            return
+        }
+        guard !(track.info.kind == .video && state.policy.audioOnly) else {
+            throw RoomError(.permissionDenied, "the room is audio-only")
+        }
+        try state.checkSubscription(member, track)
+        guard state.hasRoomForSubscription(member.session) else {
+            throw RoomError(
+                .limitExceeded,
+                "subscription limit reached (\(state.context.limits.subscriptionsPerParticipant) per participant)")
+        }
+        subscribe(member.session, to: track.id, quietly: false, &state, &turn)
+    }
+
+    /// One message stops all video, and one lets it go on where it was.
+    private mutating func pauseAllVideo(
+        _ member: Member, _ paused: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        guard member.allVideoPaused != paused else { return }
+        state.roster.update(member.session) { $0.allVideoPaused = paused }
+        for id in state.routing.subscriptions(of: member.session) where state.routing[id]?.kind == .video {
+            updatePause(id, &state, &turn)
+            state.subscriptionChanged(id, &turn)
+        }
+    }
+
+    /// No video from now on, or an upgrade by renegotiation.
+    private mutating func setAudioOnly(
+        _ member: Member, _ enabled: Bool, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        state.roster.update(member.session) { $0.options.audioOnly = enabled }
+        if enabled {
+            endVideo(of: member, &state, &turn)
+            forgetUnwantedWaiting(member.session, state)
+        } else {
+            subscribeToAll(member.session, quietly: false, &state, &turn)
+        }
+    }
+
+    /// Commands the worker to pause or to go on, where it does not do so yet.
+    private mutating func updatePause(_ id: SubscriptionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard let subscription = state.routing[id], let known = subscription.description else { return }
+        let paused = state.isPaused(subscription)
+        guard known.paused != paused else { return }
+        state.routing.update(id) { $0.description?.paused = paused }
+        turn.media(.setSubscriptionPaused(id, paused))
+    }
+}
+
+// MARK: - Who may receive what
+
+extension Distribution {
+    /// Who may receive the tracks of `session`; nil: everybody.
+    mutating func setAudience(
+        _ audience: Audience?, of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) throws(RoomError) {
+        // As many as there can be members; one more can be nobody.
+        guard (audience?.count ?? 0) <= state.context.limits.participants else {
+            throw RoomError(.tooLarge, "the audience has more identities than a room can have participants")
+        }
+        let former = state.roster[session]?.audience
+        state.roster.update(session) { $0.audience = audience }
+        for other in state.roster.sessions where other != session {
+            state.tell(other, ofTracksOf: session, former, audience, &turn)
+            followRules(of: other, &state, &turn)
+        }
+    }
+
+    /// The rules for a member have changed: what it may not receive any more ends, what it may comes where it subscribes automatically.
+    mutating func followRules(of session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard let member = state.roster[session] else { return }
+        for id in state.routing.subscriptions(of: session) {
+            guard let subscription = state.routing[id], subscription.slot == nil,
+                let track = state.routing.track(of: subscription), !state.permits(track, for: member)
+            else { continue }
+            end(id, notifies: true, &state, &turn)
+        }
+        forgetUnwantedWaiting(session, state)
+        subscribeToAll(session, quietly: false, &state, &turn)
+        followMode.follow(&state, &turn)
+    }
+}
+
+// MARK: - Sections
+
+extension Distribution {
+    /// WHEP: each receiving section follows somebody.
+    mutating func makeSlots(
+        for outcome: OfferOutcome, _ session: SessionID, _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        var next: [MediaKind: Int] = [:]
+        for section in outcome.sections where section.remoteReceives && section.refusal == nil {
+            guard let kind = MediaKind(section.kind), let member = state.roster[session],
+                !(kind == .video && state.isAudioOnly(member)), member.permissions.canSubscribe
+            else { continue }
+            let slot = next[kind, default: 0]
+            next[kind] = slot + 1
+            let id = makeSubscription(session, kind: kind, track: nil, slot: slot, &state, &turn)
+            if let subscription = state.routing[id] {
+                followMode.show(followMode.trackToShow(in: subscription, member, state), in: id, &state, &turn)
+            }
+        }
+    }
+
+    /// A section that is sent on was agreed.
+    mutating func activate(
+        _ id: SubscriptionID, _ section: NegotiatedSection, _ sending: AgreedSending, on connection: Connection,
+        _ state: inout RoomState, _ turn: inout RoomTurn
+    ) {
+        guard let subscription = state.routing[id] else { return }
+        let hasRTX = sending.formats.contains { $0.rtxPayloadType != nil }
+        var description = SubscriptionDescription(
+            id: id, peer: connection.peer, track: subscription.track, kind: subscription.kind, mid: section.mid,
+            ssrc: subscription.ssrc, rtxSSRC: hasRTX ? subscription.rtxSSRC : nil, cname: sending.local.cname,
+            formats: sending.formats.map(PayloadFormat.init), extensions: HeaderExtensionIDs(sending.extensions),
+            feedback: FeedbackKinds(sending.feedback), paused: state.isPaused(subscription),
+            preference: subscription.preference)
+        if subscription.kind == .video {
+            description.playoutDelay = state.policy.playoutDelay(after: subscription.description?.playoutDelay)
+        }
+        if subscription.description == nil {
+            turn.media(.subscribe(description))
+            if subscription.display != DisplayPreference() {
+                turn.media(.setDisplayPreference(id, subscription.display))
+            }
+        } else if subscription.description != description {
+            turn.media(.updateSubscription(description))
+        }
+        state.routing.update(id) { subscription in
+            subscription.bind(to: connection.id, mid: section.mid)
+            subscription.description = description
+            subscription.state = .active
+        }
+        guard subscription.state != .active else { return }
+        state.subscriptionChanged(id, &turn)
+    }
+
+    /// A section that was to be sent on was not agreed.
+    mutating func refuse(
+        _ id: SubscriptionID, _ section: NegotiatedSection, on connection: Connection, _ state: inout RoomState,
+        _ turn: inout RoomTurn
+    ) {
+        guard let subscription = state.routing[id], let member = state.roster[subscription.member] else { return }
+        // A client that has none of the codecs answers with port 0.
+        if section.refusal == .noCommonCodec || section.refusal == .rejectedByRemote {
+            if subscription.description != nil { turn.media(.unsubscribe(id)) }
+            state.routing.update(id) { subscription in
+                subscription.unbind()
+                subscription.state = .noCommonCodec
+            }
+            state.roster.updateConnection(connection.id, of: member.session) { $0.subscriptionByMid[section.mid] = nil }
+            let track = state.routing.track(of: subscription)?.info.sid
+            turn.log(.noCommonCodec(participant: member.info.sid, track: track))
+            state.subscriptionChanged(id, &turn)
+        } else {
+            // The client does not want it: it stays away until asked for.
+            if let track = subscription.track { state.roster.update(member.session) { _ = $0.unwanted.insert(track) } }
+            end(id, notifies: true, &state, &turn)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import MediaControl
+import Primitives
+
+/// WHEP's follow mode: sections whose track is switched behind them, without renegotiation, to whoever dominates or to one participant.
+struct FollowMode: Sendable {
+    /// Who dominates, and who did before.
+    private var current: SessionID?
+    private var previous: SessionID?
+
+    /// Whether this member dominates.
+    func isDominant(_ session: SessionID) -> Bool { current == session }
+
+    /// Who dominates, as others may know; its sid.
+    func dominantSpeaker(_ state: RoomState) -> String? {
+        current.flatMap { state.roster[$0] }.flatMap { $0.isHidden ? nil : $0.info.sid }
+    }
+
+    /// Sections of every follower show what they should.
+    mutating func follow(_ state: inout RoomState, _ turn: inout RoomTurn) {
+        for session in state.roster.sessions {
+            guard let member = state.roster[session], member.options.follow != nil else { continue }
+            for id in state.routing.subscriptions(of: member.session) {
+                guard let subscription = state.routing[id], subscription.slot != nil else { continue }
+                show(trackToShow(in: subscription, member, state), in: id, &state, &turn)
+            }
+        }
+    }
+
+    /// Puts a track (nil: none) behind a section.
+    mutating func show(_ track: TrackID?, in id: SubscriptionID, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        guard let subscription = state.routing[id], subscription.track != track else { return }
+        state.routing.switch(id, to: track)
+        // The codec that was missing was the former track's.
+        if subscription.state == .noCommonCodec { state.routing.update(id) { $0.state = .active } }
+        if subscription.description != nil {
+            state.routing.update(id) { $0.description?.track = track }
+            turn.media(.switchSubscription(id, to: track))
+        }
+        state.subscriptionChanged(id, &turn)
+    }
+
+    func trackToShow(in subscription: RoomSubscription, _ member: Member, _ state: RoomState) -> TrackID? {
+        guard let slot = subscription.slot, let target = followed(by: member, state) else { return nil }
+        let choices = followable(subscription.kind, of: target, state).filter { id in
+            state.routing[id].map { state.permits($0, for: member) } ?? false
+        }
+        if slot < choices.count { return choices[slot] }
+        // A speaker without a camera does not take the picture away from whoever was shown before.
+        guard member.options.follow == .dominantSpeaker, slot == 0, subscription.kind == .video else { return nil }
+        return state.routing.track(of: subscription).flatMap { state.permits($0, for: member) ? $0.id : nil }
+    }
+
+    /// Whom a follower follows now. Before anybody has spoken, the first member with a picture.
+    private func followed(by follower: Member, _ state: RoomState) -> SessionID? {
+        switch follower.options.follow {
+        case .none: return nil
+        case .identity(let identity): return state.roster.session(identity: identity)
+        case .dominantSpeaker:
+            if let current = current, state.routing.publishes(current) { return current }
+            if let previous = previous, state.routing.publishes(previous) { return previous }
+            let publishers = state.roster.sessions.filter { session in
+                state.routing.publishes(session) && state.roster[session]?.isHidden == false
+            }
+            return publishers.first { !followable(.video, of: $0, state).isEmpty } ?? publishers.first
+        }
+    }
+
+    /// A member's tracks of one kind, the most telling first: a screen before a camera, a voice before a screen's sound.
+    private func followable(_ kind: MediaKind, of session: SessionID, _ state: RoomState) -> [TrackID] {
+        let rank: [TrackSource] =
+            kind == .audio ? [.microphone, .screenAudio, .unknown] : [.screen, .camera, .unknown]
+        let own = state.routing.tracks(of: session).compactMap { state.routing[$0] }.filter { $0.info.kind == kind }
+        return rank.flatMap { source in own.filter { $0.info.source == source }.map(\.id) }
+    }
+
+    /// Who dominates now; nil: nobody has for long.
+    mutating func setDominant(_ session: SessionID?, _ state: inout RoomState, _ turn: inout RoomTurn) {
+        let shown = session.flatMap { state.roster[$0]?.isHidden == false ? $0 : nil }
+        guard shown != current else { return }
+        if let current { previous = current }
+        current = shown
+        state.roster.notifyAll(.dominantSpeakerChanged(participant: dominantSpeaker(state)), &turn)
+        turn.log(.dominantSpeakerChanged(participant: dominantSpeaker(state)))
+        follow(&state, &turn)
+    }
+}

@@ -1,0 +1,201 @@
+import MediaControl
+import Primitives
+import SDP
+
+/// What all parts of a room share: who is here, what goes between them, and the rules and bounds that hold.
+struct RoomState: Sendable {
+    /// The room's number, which also makes the numbers of everything in it unique in the process.
+    let id: RoomID
+    /// `RM_…`, one a life of the room.
+    let sid: String
+    let name: String
+    private(set) var policy: RoomPolicy
+    /// Grows with each change of the rules; the first are 1.
+    private(set) var policyRevision: UInt64 = 1
+    private(set) var context: RoomContext
+    var roster = Roster()
+    var routing = Routing()
+    /// Members whose descriptions no longer say what they are sent.
+    var outdated = OutdatedDescriptions()
+    private var counter: UInt64 = 0
+
+    /// Nobody is here.
+    init(id: RoomID, sid: String, name: String, policy: RoomPolicy, context: RoomContext) {
+        self.id = id
+        self.sid = sid
+        self.name = name
+        self.policy = policy
+        self.context = context
+    }
+
+    /// A number that nothing else in the process has: the room's in the high half, a count in the low.
+    mutating func nextNumber() -> UInt64 {
+        counter += 1
+        return id.rawValue << 32 | counter
+    }
+
+    /// Other rules; the caller makes members follow them.
+    mutating func set(_ policy: RoomPolicy) {
+        self.policy = policy
+        policyRevision += 1
+    }
+
+    /// Where clients reach the room's worker from now on; descriptions that were made keep what they say.
+    mutating func set(candidates: [Candidate]) { context.candidates = candidates }
+
+    /// How many may be here from the next join on, if the policy permits more.
+    mutating func set(participants: Int) { context.limits.participants = participants }
+}
+
+// MARK: - Finding things
+
+extension RoomState {
+    func member(_ session: SessionID) throws(RoomError) -> Member {
+        guard let member = roster[session] else { throw RoomError(.sessionNotFound, "there is no such session") }
+        return member
+    }
+
+    func connection(_ id: String, of session: SessionID) throws(RoomError) -> Connection {
+        let member = try member(session)
+        guard let index = member.connectionIndex(id) else {
+            throw RoomError(.connectionNotFound, "there is no such connection")
+        }
+        return member.connections[index]
+    }
+
+    /// The member whose sid or identity is `name`, as far as others may know of it.
+    func session(named name: String) throws(RoomError) -> SessionID {
+        guard let session = find(name) else {
+            throw RoomError(.participantNotFound, "there is no such participant")
+        }
+        return session
+    }
+
+    func track(_ sid: String) throws(RoomError) -> RoomTrack {
+        guard let track = routing.track(sid: sid) else {
+            throw RoomError(.trackNotFound, "there is no such track")
+        }
+        return track
+    }
+
+    /// The member's own subscription to the track `sid`.
+    func subscription(of member: Member, to sid: String) throws(RoomError) -> RoomSubscription {
+        guard let subscription = routing.subscription(of: member.session, to: try track(sid).id) else {
+            throw RoomError(.subscriptionNotFound, "not subscribed to this track")
+        }
+        return subscription
+    }
+
+    /// The session whose sid or identity is `name`.
+    func find(_ name: String) -> SessionID? { roster.session(sid: name) ?? roster.session(identity: name) }
+}
+
+// MARK: - Changes that are announced
+
+extension RoomState {
+    /// The participant changed: a new version, for everybody.
+    mutating func participantChanged(_ session: SessionID, _ turn: inout RoomTurn) {
+        roster.nextVersion(of: session)
+        guard let info = participant(session) else { return }
+        roster.notify(about: session, .participantUpdated(info), includingSubject: true, &turn)
+    }
+
+    /// A track changed, for everybody.
+    mutating func trackChanged(_ id: TrackID, _ turn: inout RoomTurn) {
+        guard let track = routing[id] else { return }
+        roster.nextVersion(of: track.publisher)
+        roster.notify(about: track.publisher, .trackUpdated(track.info), includingSubject: true, &turn)
+    }
+
+    /// A subscription changed, for its member.
+    mutating func subscriptionChanged(_ id: SubscriptionID, _ turn: inout RoomTurn) {
+        guard let subscription = routing[id] else { return }
+        roster.notify(subscription.member, .subscriptionUpdated(info(of: subscription)), &turn)
+    }
+
+    /// Commands what each video of a member may send: the room's cap of one track, and an even part of the cap on all. Muted
+    /// tracks leave their part to the others.
+    mutating func capTracks(of session: SessionID, _ turn: inout RoomTurn) {
+        guard let member = roster[session] else { return }
+        let videos = routing.tracks(of: member.session).filter { routing[$0]?.info.kind == .video }
+        let sending = videos.count { routing[$0]?.info.muted == false }
+        let part = settings(of: member).maxUplinkBitrate.map { limit in
+            Bitrate.bitsPerSecond(max(limit.value.bitsPerSecond / Int64(max(sending, 1)), Self.leastCap))
+        }
+        for id in videos {
+            let cap = [policy.maxVideoBitrate, part].compactMap { $0 }.min()
+            guard routing[id]?.description.maximumBitrate != cap else { continue }
+            routing.update(id) { $0.description.maximumBitrate = cap }
+            turn.media(.setTrackMaximumBitrate(id, cap))
+        }
+    }
+
+    /// Below this a sender can only stop, which is what muting is for.
+    private static let leastCap: Int64 = 30_000
+
+    /// Which of a publisher's tracks a member may receive from now on, and which not any more.
+    mutating func tell(
+        _ other: SessionID, ofTracksOf publisher: SessionID, _ former: Audience?, _ new: Audience?,
+        _ turn: inout RoomTurn
+    ) {
+        guard let member = roster[other], member.permissions.canSubscribe, let owner = roster[publisher],
+            !owner.isHidden
+        else { return }
+        for track in routing.tracks(of: publisher).compactMap({ routing[$0] }) {
+            func permits(_ audience: Audience?) -> Bool {
+                audience?.permits(track.info.sid, for: member.info.identity) ?? true
+            }
+            let isAllowed = permits(new)
+            guard permits(former) != isAllowed else { continue }
+            roster.notify(
+                other,
+                .trackPermission(participant: owner.info.sid, track: track.info.sid, isAllowed: isAllowed), &turn)
+        }
+    }
+}
+
+// MARK: - What others see, made on demand
+
+extension RoomState {
+    /// A member with its tracks.
+    func participant(_ session: SessionID) -> ParticipantInfo? {
+        roster[session].map(info(of:))
+    }
+
+    func info(of member: Member) -> ParticipantInfo {
+        var info = member.info
+        info.tracks = routing.tracks(of: member.session).compactMap { routing[$0]?.info }
+        return info
+    }
+
+    /// Everybody whom `session` may know of, in the order of joining.
+    func others(than session: SessionID) -> [ParticipantInfo] {
+        roster.sessions.compactMap { other in
+            guard other != session, let member = roster[other], !member.isHidden else { return nil }
+            return info(of: member)
+        }
+    }
+
+    func info(of subscription: RoomSubscription) -> SubscriptionInfo {
+        let track = routing.track(of: subscription)
+        var info = SubscriptionInfo(
+            sid: subscription.sid, track: track?.info.sid, publisher: track?.info.participant,
+            subscriber: roster[subscription.member]?.info.sid ?? "", kind: subscription.kind,
+            connection: subscription.connection, mid: subscription.mid, paused: isPaused(subscription),
+            preference: subscription.preference, state: subscription.state)
+        info.display = subscription.display
+        info.freezes = subscription.freezes.total
+        return info
+    }
+
+    /// mid -> sid of the track that comes in or goes out on it.
+    func shown(on name: String, of session: SessionID) -> [String: String] {
+        guard let connection = try? connection(name, of: session) else { return [:] }
+        var shown: [String: String] = [:]
+        for (mid, id) in connection.subscriptionByMid {
+            if let subscription = routing[id] { shown[mid] = routing.track(of: subscription)?.info.sid }
+        }
+        for (mid, id) in connection.trackByMid { shown[mid] = routing[id]?.info.sid }
+        return shown
+    }
+}

@@ -1,0 +1,144 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import RoomService
+import Rooms
+
+/// What happens in rooms: past events, and as it happens.
+struct EventsResource: Resource {
+    let access: APIAccess
+
+    var operations: [Operation] {
+        [
+            .get("/v1/rooms/{room}/events", listRoomEvents),
+            .get("/v1/events", listAllEvents),
+        ]
+    }
+
+    func listRoomEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await events(request, of: try await oneRoom(request))
+    }
+
+    func listAllEvents(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try await events(request, of: try allRooms(request))
+    }
+
+    /// The same events to WebSockets, for `HTTPServer.start`.
+    var webSocketRoutes: [WebSocketRoute] {
+        [
+            webSocketRoute("/v1/rooms/{room}/events") { (request) throws(Problem) in try await oneRoom(request) },
+            webSocketRoute("/v1/events") { (request) throws(Problem) in try allRooms(request) },
+        ]
+    }
+
+    private func webSocketRoute(
+        _ pattern: String, _ room: @escaping @Sendable (HTTPRequest) async throws(Problem) -> String?
+    ) -> WebSocketRoute {
+        WebSocketRoute(pattern, protocols: [EventSocketFeed.subprotocol]) { request in
+            do throws(Problem) {
+                let room = try await room(request)
+                let cursor = try request.eventCursor()
+                return .accept { connection in
+                    await EventSocketFeed.run(await context.rooms.follow(room: room, after: cursor), on: connection)
+                }
+            } catch {
+                return .refuse(error.response)
+            }
+        }
+    }
+
+    /// The room in the path, whose events the token may see.
+    private func oneRoom(_ request: HTTPRequest) async throws(Problem) -> String {
+        let room = try moderatedRoom(request)
+        // A room need not be there yet, or any more, but it must be one that could be.
+        try await asking { () async throws(RoomError) in try RoomNames.check(room) }
+        return room
+    }
+
+    /// All rooms, for a token that may see the events of all.
+    private func allRooms(_ request: HTTPRequest) throws(Problem) -> String? {
+        let claims = try authorize(request) { $0.roomAdmin }
+        // What happens in all rooms is not for a moderator of one.
+        guard (claims.video.room ?? "").isEmpty else { throw Problem(AccessTokenError.notPermitted) }
+        return nil
+    }
+
+    /// Past events as JSON for who asks for that and nothing else; otherwise server-sent events, past and coming.
+    private func events(_ request: HTTPRequest, of room: String?) async throws(Problem) -> HTTPResponse {
+        let cursor = try request.eventCursor()
+        let types = request.headers["Accept"]?.lowercased() ?? "*/*"
+        guard types.contains("application/json"), !types.contains(ServerSentEvents.contentType) else {
+            return ServerSentEvents.response(await context.rooms.follow(room: room, after: cursor))
+        }
+        let limit = try request.number("limit", in: 1...1_000) ?? 100
+        let page = await context.rooms.pastEvents(room: room, after: cursor ?? .beginning, limit: limit)
+        return .json(
+            EventPageModel(
+                events: page.events.map(EventModel.init), next: page.next.text, missesEvents: page.missesEvents))
+    }
+}
+
+/// Some past events as JSON shows them.
+struct EventPageModel: Encodable {
+    var events: [EventModel]
+    /// What the next request brings as `after`.
+    var next: String
+    /// Whether events before the first are no longer kept.
+    var missesEvents: Bool
+}
+
+/// Events in the form of the HTML standard, section 9.2.
+enum ServerSentEvents {
+    static let contentType = "text/event-stream"
+    /// How long a client waits before it connects again.
+    private static let retryMilliseconds = 2_000
+
+    static func response(_ feed: EventFeed) -> HTTPResponse {
+        let beginning =
+            "retry: \(retryMilliseconds)\n" + (feed.missesEvents ? "event: eventsMissed\ndata: {}\n\n" : "\n")
+        return HTTPResponse(
+            // Some proxies collect what they pass on.
+            headers: ["Content-Type": contentType, "Cache-Control": "no-store", "X-Accel-Buffering": "no"],
+            stream: HTTPStream(Pieces(first: beginning, feed: feed), keepAlive: Array(":\n\n".utf8)))
+    }
+
+    private static func piece(_ entry: RoomLogEntry) -> [UInt8] {
+        let model = EventModel(entry)
+        return Array("id: \(model.id)\nevent: \(model.type)\ndata: \(JSONCoding.encodeText(model))\n\n".utf8)
+    }
+
+    /// The beginning, then a piece for each event.
+    private struct Pieces: AsyncSequence, Sendable {
+        let first: String
+        let feed: EventFeed
+
+        struct AsyncIterator: AsyncIteratorProtocol {
+            var first: String?
+            var events: AsyncStream<RoomLogEntry>.Iterator
+
+            mutating func next(isolation actor: isolated (any Actor)?) async -> [UInt8]? {
+                if let first {
+                    self.first = nil
+                    return Array(first.utf8)
+                }
+                return await events.next(isolation: actor).map(ServerSentEvents.piece)
+            }
+        }
+
+        func makeAsyncIterator() -> AsyncIterator {
+            AsyncIterator(first: first, events: feed.events.makeAsyncIterator())
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// Where a reader of events goes on: `Last-Event-ID`, which a browser sends by itself, before the query's `after`.
+    fileprivate func eventCursor() throws(Problem) -> EventCursor? {
+        guard let text = headers["Last-Event-ID"] ?? query["after"] else { return nil }
+        guard let cursor = EventCursor(text: text) else {
+            throw Problem(
+                400, "invalid_request", "The cursor must be the id of an event, or 0 for all events that are kept.")
+        }
+        return cursor
+    }
+}

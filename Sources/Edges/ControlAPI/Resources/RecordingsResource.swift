@@ -1,0 +1,98 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import MediaControl
+import Recorder
+import RoomService
+import Rooms
+
+/// Recordings: begun and ended by an operator, a moderator or a bearer of the grant `recorder`, of whose room they are.
+struct RecordingsResource: Resource {
+    let access: APIAccess
+    private let recorder: Recorder?
+
+    init(access: APIAccess, recorder: Recorder?) {
+        self.access = access
+        self.recorder = recorder
+    }
+
+    var operations: [Operation] {
+        [
+            .get("/v1/rooms/{room}/recordings", listRoomRecordings),
+            .post("/v1/rooms/{room}/recordings", startRecording),
+            .get("/v1/recordings", listRecordings),
+            .get("/v1/recordings/{recording}", showRecording),
+            .delete("/v1/recordings/{recording}", endRecording),
+            .get("/v1/recordings/{recording}/file", readRecording),
+        ]
+    }
+
+    func startRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try recordedRoom(request)
+        let wanted = try body(RecordingRequestModel.self, of: request)
+        let (scope, options) = (try wanted.scope(), try wanted.options())
+        let info = try await asking { () async throws(RoomError) in
+            try await context.rooms.startRecording(scope, options: options, in: room)
+        }
+        guard let summary = recorder?[info.sid] else { throw Self.noSuchRecording }
+        var response = HTTPResponse.json(summary, status: 201)
+        response.headers["Location"] = "/v1/recordings/\(info.sid)"
+        return response
+    }
+
+    func listRoomRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try recordedRoom(request)
+        return .json(["recordings": (recorder?.recordings ?? []).filter { $0.room == room }])
+    }
+
+    func listRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try authorize(request) { $0.roomAdmin || $0.recorder }
+        let own = (recorder?.recordings ?? []).filter { Self.covers(claims.video, $0.room) }
+        return .json(["recordings": own])
+    }
+
+    func showRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        .json(try recording(request))
+    }
+
+    /// Ends a recording that goes on; deletes one that has ended, with its files.
+    func endRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let summary = try recording(request)
+        if summary.state == .recording {
+            try await asking { () async throws(RoomError) in
+                try await context.rooms.stopRecording(summary.sid, in: summary.room)
+            }
+        } else if recorder?.delete(summary.sid) != true {
+            throw Self.noSuchRecording
+        }
+        return HTTPResponse(status: 204)
+    }
+
+    /// A file of a recording, or a part of it (RFC 9110 section 14).
+    func readRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let summary = try recording(request)
+        let names = summary.storedFiles.map(\.name)
+        guard let name = request.query["name"] ?? (names.count == 1 ? names[0] : nil) else {
+            throw Problem(400, "invalid_request", "The recording has several files: the query's name must say which.")
+        }
+        guard let file = recorder?.file(name, of: summary.sid) else {
+            throw Problem(404, "file_not_found", "The recording has no file of this name.")
+        }
+        return try RecordingDownload(file, name: name).response(to: request)
+    }
+
+    private func recording(_ request: HTTPRequest) throws(Problem) -> RecordingSummary {
+        let claims = try authorize(request) { $0.roomAdmin || $0.recorder }
+        guard let summary = recorder?[try request.parameter("recording")], Self.covers(claims.video, summary.room)
+        else { throw Self.noSuchRecording }
+        return summary
+    }
+
+    private func recordedRoom(_ request: HTTPRequest) throws(Problem) -> String {
+        let room = try request.parameter("room")
+        try authorize(request, room: room) { $0.roomAdmin || $0.recorder }
+        return room
+    }
+
+    private static let noSuchRecording = Problem(404, "recording_not_found", "There is no such recording.")
+}

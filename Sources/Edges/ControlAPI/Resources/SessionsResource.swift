@@ -1,0 +1,108 @@
+import AccessTokens
+import EdgeSupport
+import HTTPServing
+import Logging
+import Primitives
+import RoomService
+import Rooms
+import SessionStore
+import Storage
+
+/// Past stays, and the last hour of one that goes on.
+struct SessionsResource: Resource {
+    let access: APIAccess
+    private let sessions: SessionStore
+
+    init(access: APIAccess, sessions: SessionStore) {
+        self.access = access
+        self.sessions = sessions
+    }
+
+    var operations: [Operation] {
+        [
+            .get("/v1/sessions", listSessions),
+            .get("/v1/sessions/{session}", showSession),
+            .get("/v1/rooms/{room}/participants/{participant}/history", listSamples),
+        ]
+    }
+
+    /// Past stays, newest first, for whoever may moderate the room, or all rooms.
+    func listSessions(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try authorize(request) { $0.roomAdmin }
+        var query = SessionStore.Query(limit: try request.number("limit", in: 1...1_000) ?? 100)
+        query.room = request.query["room"]
+        try TokenGate.check(claims, areFor: query.room)
+        // A token of one room shows that room's, without being asked.
+        if let own = claims.video.room, !own.isEmpty { query.room = own }
+        query.identity = request.query["identity"]
+        if let text = request.query["before"] {
+            guard let before = Int64(text), before > 0 else {
+                throw Problem(400, "invalid_request", "The query's before must be what the page before gave as next.")
+            }
+            query.before = before
+        }
+        let page = try await stored { [query] () async throws(DatabaseError) in try await sessions.page(query) }
+        return .json(
+            SessionPageModel(
+                sessions: page.bodies.compactMap { try? JSONCoding.decode(SessionModel.self, from: $0) },
+                next: page.next.map { "\($0)" }))
+    }
+
+    func showSession(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let claims = try authorize(request) { $0.roomAdmin }
+        let name = try request.parameter("session")
+        let body = try await stored { () async throws(DatabaseError) in try await sessions.summary(of: name) }
+        guard let body, let model = try? JSONCoding.decode(SessionModel.self, from: body),
+            Self.covers(claims.video, model.room)
+        else { throw Problem(404, "session_not_found", "There is no past stay of this id, or it is no longer kept.") }
+        return .json(model)
+    }
+
+    /// How a participant's network and media did in the last hour.
+    func listSamples(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let room = try moderatedRoom(request)
+        let name = try request.parameter("participant")
+        let samples = try await asking { () async throws(RoomError) in
+            try await context.rooms.history(of: name, in: room)
+        }
+        return .json(HistoryModel(samples: samples.map(SampleModel.init)))
+    }
+
+    private func stored<Value: Sendable>(
+        _ work: () async throws(DatabaseError) -> Value
+    ) async throws(Problem) -> Value {
+        do throws(DatabaseError) {
+            return try await work()
+        } catch {
+            throw storageFailed(error.description)
+        }
+    }
+
+}
+
+private struct SessionPageModel: Encodable {
+    var sessions: [SessionModel]
+    var next: String?
+}
+
+private struct HistoryModel: Encodable {
+    var samples: [SampleModel]
+}
+
+private struct SampleModel: Encodable {
+    var at: Int64
+    var uplink: Int64
+    var downlink: Int64
+    var loss: Double
+    var roundTripMilliseconds: Int?
+    var quality: Int
+
+    init(_ sample: StaySample) {
+        at = sample.at
+        uplink = sample.uplink.bitsPerSecond
+        downlink = sample.downlink.bitsPerSecond
+        loss = sample.loss
+        roundTripMilliseconds = sample.roundTripMilliseconds
+        quality = sample.quality
+    }
+}

@@ -1,0 +1,66 @@
+import MediaControl
+import Primitives
+import Rooms
+
+/// The rooms that are hosted, by name, and in which of them each session, peer and track is.
+struct HostedRooms {
+    private var rooms: [String: HostedRoom] = [:]
+    private var nameByID: [RoomID: String] = [:]
+    private var nameBySession: [SessionID: String] = [:]
+    /// Peers and tracks that are in another room than the one that made them.
+    private(set) var moved = MovedNumbers()
+    private var lastRoom: UInt64 = 0
+
+    var count: Int { rooms.count }
+    var sessionCount: Int { nameBySession.count }
+    /// In no order.
+    var all: some Collection<HostedRoom> { rooms.values }
+    var names: [String] { rooms.keys.sorted() }
+
+    /// The names of those that have something to do by now.
+    func due(at now: MonotonicTime) -> [String] {
+        rooms.filter { $0.value.room.nextDeadline <= now }.keys.sorted()
+    }
+
+    subscript(name: String) -> HostedRoom? { rooms[name] }
+
+    /// The room that a session is in; nil: it has ended.
+    func name(of session: SessionID) -> String? { nameBySession[session] }
+
+    /// The room that a media event is about.
+    func room(of event: MediaEvent) -> HostedRoom? { nameByID[moved.room(of: event)].flatMap { rooms[$0] } }
+
+    /// The number of a room that is about to be made.
+    mutating func nextID() -> RoomID {
+        lastRoom += 1
+        return RoomID(lastRoom)
+    }
+
+    mutating func insert(_ hosted: HostedRoom) {
+        rooms[hosted.room.name] = hosted
+        nameByID[hosted.room.id] = hosted.room.name
+    }
+
+    mutating func remove(_ hosted: HostedRoom) {
+        rooms[hosted.room.name] = nil
+        nameByID[hosted.room.id] = nil
+    }
+
+    /// The session is in the room of this name from now on.
+    mutating func place(_ session: SessionID, in room: String) { nameBySession[session] = room }
+
+    /// The session has ended.
+    mutating func forget(_ session: SessionID) { nameBySession[session] = nil }
+
+    /// A member is in another room from now on, with its peers and tracks.
+    mutating func move(_ member: MovingMember, to hosted: HostedRoom) {
+        nameBySession[member.session] = hosted.room.name
+        moved.add(member.numbers, to: hosted.room.id)
+    }
+
+    /// Forgets moved peers and tracks that are gone.
+    mutating func forgetGone() {
+        let (nameByID, rooms) = (nameByID, rooms)
+        moved.keep { number, room in nameByID[room].flatMap { rooms[$0] }?.room.owns(number) == true }
+    }
+}

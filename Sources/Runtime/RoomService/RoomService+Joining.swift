@@ -1,0 +1,320 @@
+public import AccessTokens
+import Primitives
+public import Rooms
+
+// Coming into a room, and coming back.
+
+extension RoomService {
+    /// Joins a room, creating it where that is allowed.
+    public func join(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
+        do throws(RoomError) {
+            return try await joinSignalled(request)
+        } catch {
+            recordRefusal(error, of: request)
+            throw error
+        }
+    }
+
+    private func joinSignalled(_ request: JoinRequest) async throws(RoomError) -> JoinedSession {
+        try await checkLock(request)
+        let (hosted, turn) = try admit(request)
+        let joined = try await enter(hosted, turn) { (room, turn) throws(RoomError) -> (SessionID, JoinedSession) in
+            let session = try Self.join(&room, request, isSignalled: true, turn: &turn)
+            let snapshot = try room.snapshot(session)
+            let opened = self.mailboxes.open(
+                session, maxQueued: self.configuration.maxQueuedEvents, maxPast: self.configuration.maxReplayEvents)
+            self.rooms.place(session, in: room.name)
+            room.settle(turn: &turn)
+            let joined = JoinedSession(
+                session: session, snapshot: snapshot, events: opened.events, attachment: opened.attachment)
+            return (session, joined)
+        }
+        note(request.origin, of: joined.snapshot.participant.sid, in: hosted)
+        return joined
+    }
+
+    private func note(_ origin: JoinOrigin?, of participant: String, in hosted: HostedRoom) {
+        hosted.stays.setOrigin(origin, of: participant)
+        if let verification = origin?.verification { totals.tokenVerification.add(verification.seconds) }
+    }
+
+    /// A join; somebody whom nobody has let in yet is noted as waiting.
+    private static func join(
+        _ room: inout Room, _ request: JoinRequest, isSignalled: Bool, follow: FollowTarget? = nil,
+        turn: inout RoomTurn
+    ) throws(RoomError) -> SessionID {
+        do throws(RoomError) {
+            return try room.join(request, isSignalled: isSignalled, follow: follow, turn: &turn)
+        } catch {
+            if error.code == .approvalRequired { room.noteGuest(request, turn: &turn) }
+            throw error
+        }
+    }
+
+    /// Joins and publishes in one step (WHIP). The only connection is called "main".
+    public func joinPublisher(_ request: JoinRequest, offer: String) async throws(RoomError) -> ConnectedSession {
+        var request = request
+        request.profile = .publishOnly
+        return try await connect(request, offer: offer, follow: nil)
+    }
+
+    /// Joins and plays in one step (WHEP). The only connection is called "main".
+    public func joinViewer(
+        _ request: JoinRequest, offer: String, follow: FollowTarget
+    ) async throws(RoomError) -> ConnectedSession {
+        var request = request
+        request.profile = .viewer
+        return try await connect(request, offer: offer, follow: follow)
+    }
+
+    private func connect(
+        _ request: JoinRequest, offer: String, follow: FollowTarget?
+    ) async throws(RoomError) -> ConnectedSession {
+        do throws(RoomError) {
+            return try await joinConnected(request, offer: offer, follow: follow)
+        } catch {
+            recordRefusal(error, of: request)
+            throw error
+        }
+    }
+
+    private func joinConnected(
+        _ request: JoinRequest, offer: String, follow: FollowTarget?
+    ) async throws(RoomError) -> ConnectedSession {
+        try await checkLock(request)
+        let (hosted, turn) = try admit(request)
+        let connected = try await enter(hosted, turn) {
+            (room, turn) throws(RoomError) -> (SessionID, ConnectedSession) in
+            let session = try Self.join(&room, request, isSignalled: false, follow: follow, turn: &turn)
+            do throws(RoomError) {
+                let answer = try room.offer(session, connection: Self.onlyConnection, sdp: offer, turn: &turn)
+                guard let participant = room.participant(session) else { throw RoomError(.sessionNotFound) }
+                try Self.checkUse(participant, room.subscriptions(of: session))
+                self.rooms.place(session, in: room.name)
+                let connected = ConnectedSession(
+                    session: session, room: room.name, participant: participant, answer: answer)
+                return (session, connected)
+            } catch {
+                room.leave(session, turn: &turn)
+                throw error
+            }
+        }
+        totals.offersAnswered += 1
+        note(request.origin, of: connected.participant.sid, in: hosted)
+        return connected
+    }
+
+    /// A WHIP session that publishes nothing, or a WHEP session that can play nothing, says so at once.
+    private static func checkUse(
+        _ participant: ParticipantInfo, _ subscriptions: [SubscriptionInfo]
+    ) throws(RoomError) {
+        switch participant.profile {
+        case .publishOnly where participant.tracks.isEmpty:
+            throw participant.permissions.canPublish && participant.permissions.publishSources == nil
+                ? RoomError(.noCommonCodec, "no track in the offer can be published in this room")
+                : RoomError(.permissionDenied, "the token permits none of the tracks in the offer")
+        case .viewer where !subscriptions.contains { $0.state == .active }:
+            throw RoomError(.noCommonCodec, "no section of the offer can receive media of this room")
+        default: return
+        }
+    }
+
+    /// The connection of WHIP and WHEP sessions.
+    static let onlyConnection = "main"
+
+    /// The room that a join goes to, made where that is allowed.
+    func admit(_ request: JoinRequest) throws(RoomError) -> (HostedRoom, RoomTurn) {
+        do throws(RoomError) {
+            guard !isEnding else { throw RoomError(.draining, "the server is shutting down") }
+            guard request.claims.video.roomJoin else {
+                throw RoomError(.permissionDenied, "the token does not permit joining")
+            }
+            var turn = newTurn()
+            let name = try RoomNames.resolve(
+                granted: request.claims.video.room, asked: request.room, standard: configuration.defaultRoom,
+                turn: &turn)
+            try rules.check(request.claims, room: name, now: media.now())
+            try capacity.check(present: rooms.sessionCount, configuration)
+            try capacity.takeJoin(configuration, at: media.now())
+            if let hosted = rooms[name] {
+                // Whoever is in and connects anew takes the place of themselves.
+                if !hosted.room.hasMember(identity: request.claims.identity) {
+                    try capacity.checkLoad(of: hosted.worker)
+                }
+                return (hosted, turn)
+            }
+            guard configuration.autoCreateRooms else { throw RoomError(.roomNotFound, "there is no such room") }
+            let preset = request.claims.video.preset
+            return (try makeRoom(named: name, preset: preset, forJoin: true, turn: &turn), turn)
+        } catch {
+            throw counted(error)
+        }
+    }
+
+    /// Writes down that somebody could not come into a room that is there.
+    func recordRefusal(_ error: RoomError, of request: JoinRequest) {
+        // Noted once, as a guest who waits.
+        guard error.code != .approvalRequired else { return }
+        journal.trace(
+            error.code, of: request, defaultRoom: configuration.defaultRoom, at: media.wallClockMilliseconds())
+        let named = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 } ?? request.room
+        guard let hosted = rooms[named ?? configuration.defaultRoom],
+            hosted.mayWriteRefusal(error.code, at: media.now())
+        else { return }
+        record(.joinRefused(identity: request.claims.identity, code: error.code), in: hosted)
+    }
+
+    /// A joining step. A room that was made for a join that was then refused goes away again, and so does a session whose worker does not answer.
+    func enter<Reply: Sendable>(
+        _ hosted: HostedRoom, _ turn: consuming RoomTurn,
+        _ body: (inout Room, inout RoomTurn) throws(RoomError) -> (session: SessionID, reply: Reply)
+    ) async throws(RoomError) -> Reply {
+        let isNew = !turn.effects.isEmpty
+        var joined: SessionID?
+        do throws(RoomError) {
+            let reply = try await step(hosted, turn) { (room, turn) throws(RoomError) -> Reply in
+                do throws(RoomError) {
+                    let entered = try body(&room, &turn)
+                    joined = entered.session
+                    return entered.reply
+                } catch {
+                    // A room in which somebody waits stays, so that the guest is seen.
+                    if isNew, error.code != .approvalRequired { room.close(reason: .roomDeleted, turn: &turn) }
+                    throw error
+                }
+            }
+            totals.joins += 1
+            return reply
+        } catch {
+            if let joined { await leave(joined) }
+            throw error
+        }
+    }
+}
+
+// MARK: - Passwords
+
+// Checks are slow and happen outside of the actor; what they were made for is looked at again afterwards.
+extension RoomService {
+    /// Refuses a join that the room's lock keeps out. Returns in the moment at which it is known: the caller joins without waiting for anything else.
+    func checkLock(_ request: JoinRequest) async throws(RoomError) {
+        // As often as somebody changes the password meanwhile, but not for ever.
+        for _ in 0..<8 {
+            guard let name = lockedRoom(request), let hosted = rooms[name] else { return }
+            guard hosted.room.lock == .password, let hash = hosted.password else {
+                throw counted(RoomError(.roomLocked, "the room is locked"))
+            }
+            guard let password = request.password else {
+                throw counted(RoomError(.passwordRequired, "the room asks for a password"))
+            }
+            guard password.unicodeScalars.count <= PasswordDoor.maximumLength else {
+                throw counted(RoomError(.passwordWrong, "the password is not the room's"))
+            }
+            let revision = hosted.lockRevision
+            let source = PasswordDoor.Source(address: request.address, room: name)
+            let media = media
+            let outcome = await passwords.check(password, hash, from: source, now: { media.now() })
+            guard rooms[name] === hosted, hosted.lockRevision == revision else { continue }
+            switch outcome {
+            case .right: return
+            case .wrong: throw counted(RoomError(.passwordWrong, "the password is not the room's"))
+            case .tooMany(let wait):
+                throw counted(
+                    RoomError(.tooManyAttempts, "too many wrong passwords; try again later", retryAfter: wait))
+            case .overloaded: throw counted(.tooManyPasswords)
+            }
+        }
+        throw counted(.tooManyPasswords)
+    }
+
+    /// The locked room that a join goes to; nil where it goes to none, or to one that its bearer moderates.
+    private func lockedRoom(_ request: JoinRequest) -> String? {
+        let granted = request.claims.video.room.flatMap { $0.isEmpty ? nil : $0 }
+        let name = granted ?? request.room ?? configuration.defaultRoom
+        guard let room = rooms[name]?.room, room.lock != .open, !request.claims.video.roomAdmin else { return nil }
+        return name
+    }
+}
+
+// MARK: - Coming back
+
+extension RoomService {
+    /// The socket is gone: the session waits for `resume` as long as the configuration says; media goes on.
+    ///
+    /// `attachment` names the stream that the socket read. false, and nothing is done, when another socket has resumed the session
+    /// since, or when the session has ended: a socket that dies late must not detach its successor.
+    @discardableResult
+    public func detach(_ session: SessionID, attachment: UInt64) -> Bool {
+        guard let hosted = try? hosted(of: session), mailboxes.close(session, attachment: attachment) else {
+            return false
+        }
+        var turn = newTurn()
+        hosted.room.detach(session, turn: &turn)
+        return true
+    }
+
+    /// Goes on with a session on a new socket, with every event after `sequence`. The older socket's events end. `claims` are those of the
+    /// new socket's token, which must be good for what the session's own was good for.
+    public func resume(
+        _ session: SessionID, after sequence: UInt64, claims: AccessClaims
+    ) throws(RoomError) -> ResumedSession {
+        let hosted = try hosted(of: session)
+        do throws(RoomError) {
+            try hosted.room.checkResume(session, claims)
+        } catch {
+            throw counted(error)
+        }
+        guard let opened = mailboxes.reopen(session, after: sequence) else {
+            throw counted(RoomError(.resumeTooLate, "the missed events are no longer available; join again"))
+        }
+        var turn = newTurn()
+        try hosted.room.attach(session, turn: &turn)
+        totals.resumes += 1
+        return ResumedSession(
+            session: session, events: opened.events, attachment: opened.attachment)
+    }
+
+    /// Goes on with the stay of the participant `sid` on a new socket. The older socket's events end, and the server's own connection is offered anew.
+    /// `claims` are those of the new socket's token, which must be good for what the session's own was good for.
+    public func resume(participant sid: String, claims: AccessClaims) async throws(RoomError) -> ReturnedSession {
+        guard let name = claims.video.room, let hosted = rooms[name], let session = hosted.room.find(sid),
+            hosted.room.participant(session)?.sid == sid
+        else { throw counted(RoomError(.sessionNotFound, "there is no such session")) }
+        do throws(RoomError) {
+            try hosted.room.checkResume(session, claims)
+        } catch {
+            throw counted(error)
+        }
+        let snapshot = try hosted.room.snapshot(session)
+        let departed = mailboxes.departed(session)
+        guard let opened = mailboxes.reopen(session, after: snapshot.sequence) else {
+            throw counted(RoomError(.resumeTooLate, "the missed events are no longer available; join again"))
+        }
+        totals.resumes += 1
+        try await step(hosted) { (room, turn) throws(RoomError) in
+            try room.attach(session, turn: &turn)
+            try room.restartReceiving(session, turn: &turn)
+        }
+        return ReturnedSession(
+            session: session, snapshot: snapshot, departed: departed, events: opened.events,
+            attachment: opened.attachment)
+    }
+
+    /// Another token for a session that goes on; refused like a join where the room or the identity is closed to it.
+    public func refreshToken(_ claims: AccessClaims, of session: SessionID) async throws(RoomError) {
+        let hosted = try hosted(of: session)
+        do throws(RoomError) {
+            try rules.check(claims, room: hosted.room.name, now: media.now())
+        } catch {
+            throw counted(error)
+        }
+        try await step(hosted) { (room, turn) throws(RoomError) in
+            try room.refreshToken(claims, of: session, turn: &turn)
+        }
+    }
+
+    /// Whether the session's stay may outlast its token, so that it may get another one.
+    public func mayOutlastToken(_ session: SessionID) -> Bool {
+        (try? hosted(of: session))?.room.policy.endsStayWithToken == false
+    }
+}

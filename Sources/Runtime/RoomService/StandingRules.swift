@@ -1,0 +1,128 @@
+import AccessTokens
+import Primitives
+import Rooms
+
+/// What holds beyond any room's life: presets, bans, revocations, and tokens that are good for nothing any more in a room that somebody ended.
+///
+/// What changes one says the rule that whoever keeps rules has to write down.
+struct StandingRules {
+    /// Some for each kind of room that a company has, and each of its customers.
+    private static let maximumPresets = 1_000
+
+    /// Named rules that a token or the creation of a room may refer to.
+    private var presets: [String: PolicyDocument] = [:]
+    private var bans = Bans()
+    private var cutoffs = TokenCutoffs()
+    private let revocations: RevocationList
+    /// Rules that steps of rooms have made and that are not written down yet.
+    private var unkept: [StandingRule] = []
+
+    init(revocations: RevocationList) { self.revocations = revocations }
+
+    /// Refuses a token that is not good for joining the room now, or its bearer.
+    func check(_ claims: AccessClaims, room: String, now: MonotonicTime) throws(RoomError) {
+        try cutoffs.check(claims, room: room, now: now)
+        try bans.check(claims.identity, room: room, now: now)
+        guard revocations.revokes(claims, now: now) else { return }
+        throw RoomError(.tokenRevoked, "the token was revoked; get a new one")
+    }
+
+    /// Rules that steps have made since the last call.
+    mutating func takeUnkept() -> [StandingRule] {
+        defer { unkept = [] }
+        return unkept
+    }
+
+    /// Takes up what was written down in an earlier life of the server. What has run out meanwhile is left out.
+    mutating func restore(_ rules: [StandingRule], _ turn: RoomTurn) {
+        func left(until: Int64) -> TimeInterval { .milliseconds(max(0, until - turn.wallClock)) }
+        for rule in rules {
+            // Beyond a table's bound a rule was refused when it was made, so none is refused here.
+            switch rule {
+            case .preset(let name, let document): presets[name] = document
+            case .ban(let identity, let room, let ban?):
+                _ = try? bans.add(identity, room: room, for: left(until: ban.until), reason: ban.reason, turn: turn)
+            case .revocation(let subject, let revocation?):
+                _ = try? revocations.add(
+                    subject, issuedAfter: revocation.issuedAfter, for: left(until: revocation.until), turn: turn)
+            case .closure(let room, let identity, let closure?):
+                cutoffs.add(
+                    room: room, identity: identity, second: closure.issuedAfter,
+                    until: turn.now + left(until: closure.until), now: turn.now)
+            case .ban, .revocation, .closure: break
+            }
+        }
+    }
+}
+
+// MARK: - Tokens
+
+extension StandingRules {
+    /// From now on older tokens are no longer good for the room, or for one identity in it: what was ended stays so. Kept with ``takeUnkept()``.
+    mutating func close(
+        room: String, identity: String?, _ closure: TokenClosure, now: MonotonicTime, wallClock: Int64
+    ) {
+        cutoffs.add(
+            room: room, identity: identity, second: closure.issuedAfter, until: now + closure.duration, now: now)
+        let until = wallClock + closure.duration.nanoseconds / 1_000_000
+        // In the middle of a room's step, which does not wait; its end does.
+        unkept.append(
+            .closure(
+                room: room, identity: identity, StandingRule.Closure(issuedAfter: closure.issuedAfter, until: until)))
+    }
+
+    /// An operator makes the room anew: older tokens are good for it again.
+    mutating func reopen(room: String) {
+        if cutoffs.reopen(room: room) { unkept.append(.closure(room: room, identity: nil, nil)) }
+    }
+}
+
+// MARK: - Bans
+
+extension StandingRules {
+    func checkBan(of identity: String, room: String, now: MonotonicTime) throws(RoomError) {
+        try bans.check(identity, room: room, now: now)
+    }
+
+    mutating func ban(
+        _ identity: String, room: String, for duration: TimeInterval, reason: String, turn: RoomTurn
+    ) throws(RoomError) -> StandingRule {
+        let ban = try bans.add(identity, room: room, for: duration, reason: reason, turn: turn)
+        return .ban(identity: identity, room: room, StandingRule.Ban(until: ban.until, reason: ban.reason))
+    }
+
+    func listBans(room: String, now: MonotonicTime) -> [Bans.Ban] { bans.list(room: room, now: now) }
+
+    mutating func endBan(of identity: String, room: String, now: MonotonicTime) throws(RoomError) -> StandingRule {
+        try bans.remove(identity, room: room, now: now)
+        return .ban(identity: identity, room: room, nil)
+    }
+}
+
+// MARK: - Presets
+
+extension StandingRules {
+    /// By name.
+    var listedPresets: [(name: String, document: PolicyDocument)] {
+        presets.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    func preset(_ name: String) -> PolicyDocument? { presets[name] }
+
+    /// Whether it is new; refused beyond the bound.
+    mutating func setPreset(
+        _ document: PolicyDocument, named name: String
+    ) throws(RoomError) -> (isNew: Bool, rule: StandingRule) {
+        try TextRule.identifier.check(name, "the preset's name", tooLong: .invalidRequest)
+        guard presets[name] != nil || presets.count < Self.maximumPresets else {
+            throw RoomError(.limitExceeded, "the server holds as many presets as it can; delete one first")
+        }
+        let isNew = presets.updateValue(document, forKey: name) == nil
+        return (isNew, .preset(name: name, document))
+    }
+
+    mutating func deletePreset(named name: String) -> StandingRule {
+        presets[name] = nil
+        return .preset(name: name, nil)
+    }
+}
