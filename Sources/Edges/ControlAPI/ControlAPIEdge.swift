@@ -93,6 +93,7 @@ public struct ControlAPIEdge: Sendable {
             get("/v1/recordings/{recording}", showRecording),
             operation(.delete, "/v1/recordings/{recording}", endRecording),
             get("/v1/recordings/{recording}/file", readRecording),
+            operation(.post, "/v1/recordings/{recording}/links", createRecordingLink),
             get("/v1/webhooks", listWebhooks),
             get("/v1/webhooks/{webhook}", showWebhook),
             operation(.put, "/v1/webhooks/{webhook}", putWebhook),

@@ -57,7 +57,7 @@ extension Room {
     ) -> RecordingInfo {
         let info = RecordingInfo(
             sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock, isByPolicy: isByPolicy,
-            options: options)
+            options: options.completed(by: policy.recordingOptions))
         recordings.add(info)
         var shown = info
         shown.scope = scope.bounded(by: policy)
