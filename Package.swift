@@ -303,7 +303,7 @@ let testTargets: [Target] = [
         of: "LiveKit",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
-            "CLiveKitProtocol",
+            "CLiveKitProtocol", "Recorder",
         ]),
     tests(
         of: "ControlAPI",
