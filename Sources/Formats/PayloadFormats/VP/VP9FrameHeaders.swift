@@ -4,7 +4,7 @@ import Primitives
 /// width, which may be that of an earlier frame.
 public struct VP9FrameHeaders: Sendable {
     /// Widths of the frames that later ones may refer to; 0: not known.
-    private var widths = [Int](repeating: 0, count: 8)
+    private var widths = InlineArray<8, Int>(repeating: 0)
 
     /// Of a stream that begins with a keyframe.
     public init() {}
@@ -46,7 +46,7 @@ private struct VP9HeaderReader {
 
     init(_ length: Int) { bits = BitReader(offset: 0, length: length) }
 
-    mutating func read(_ frame: RawSpan, _ widths: inout [Int]) -> VP9FrameHeader? {
+    mutating func read(_ frame: RawSpan, _ widths: inout InlineArray<8, Int>) -> VP9FrameHeader? {
         guard bits.bits(2, frame) == 2 else { return nil }
         let profile = bits.bits(1, frame) | bits.bits(1, frame) << 1
         if profile == 3, bits.bit(frame) { return nil }
@@ -105,7 +105,7 @@ private struct VP9HeaderReader {
         return width
     }
 
-    private mutating func sizeWithReferences(_ frame: RawSpan, _ widths: [Int]) -> Int {
+    private mutating func sizeWithReferences(_ frame: RawSpan, _ widths: InlineArray<8, Int>) -> Int {
         var references: [Int] = []
         for _ in 0..<3 {
             references.append(Int(bits.bits(3, frame)))

@@ -51,8 +51,10 @@ struct VPFrame {
             hideLowerLayers()
             appendIndex()
         } else if isVP9 {
-            // Later frames may have its size.
+            // Later frames may have its size. The span reads this value, so its headers are changed outside of it.
+            var headers = headers
             _ = headers.next(bytes.span.bytes)
+            self.headers = headers
         }
         return (bytes, entry)
     }
