@@ -309,7 +309,7 @@ let testTargets: [Target] = [
         of: "ControlAPI",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
-            "Storage", "SessionStore", "Webhooks", "Logging",
+            "Storage", "SessionStore", "Webhooks", "Recorder", "Logging",
         ]),
     tests(of: "Console", also: ["EdgeTestSupport", "HTTPServing"]),
     tests(

@@ -88,6 +88,15 @@ struct PolicyTests {
         #expect(edited.members["recording"] as? String == "manual")
         #expect(edited.members["recordingSources"] as? [String] == ["camera", "screen"])
         #expect(edited.members["recordingParticipants"] as? [String] == ["ada"])
+        let files =
+            #"{"recordingFiles":"participant","recordingSegmentSeconds":600,"recordingSegmentMegabytes":2048,"recordingFileName":"{room}-{time}"}"#
+        let named = try await edit(.patch, "/v1/rooms/R/policy", files)
+        #expect(named.members["recordingFiles"] as? String == "participant")
+        #expect(named.members["recordingSegmentSeconds"] as? Int == 600)
+        #expect(named.members["recordingSegmentMegabytes"] as? Int == 2_048)
+        #expect(named.members["recordingFileName"] as? String == "{room}-{time}")
+        let none = try await edit(.patch, "/v1/rooms/R/policy", #"{"recordingFiles":null,"recordingFileName":null}"#)
+        #expect(none.status == 200 && none.members["recordingFiles"] == nil && none.members["recordingFileName"] == nil)
         let demanded = try await edit(.patch, "/v1/rooms/R/policy", #"{"recording":"fromStart"}"#)
         #expect(demanded.code == "recording_disabled")
         let room = #"{"name":"S","policy":{"recording":"fromStart"}}"#
@@ -119,7 +128,11 @@ struct PolicyTests {
             (#"{"duplicateIdentity":"both"}"#, "/duplicateIdentity"),
             (#"{"maxStaySeconds":0}"#, "/maxStaySeconds"),
             (#"{"maxDurationSeconds":99999999999}"#, "/maxDurationSeconds"),
-            (#"{"allowSimulcast":"yes"}"#, "/allowSimulcast"),
+            (#"{"allowSimulcast":"yes"}"#, "/allowSimulcast"), (#"{"recordingFiles":"all"}"#, "/recordingFiles"),
+            (#"{"recordingSegmentSeconds":9}"#, "/recordingSegmentSeconds"),
+            (#"{"recordingSegmentMegabytes":2049}"#, "/recordingSegmentMegabytes"),
+            (#"{"recordingFileName":"../{room}"}"#, "/recordingFileName"),
+            (#"{"recordingFileName":"{password}"}"#, "/recordingFileName"),
         ])
     func malformed(body: String, pointer: String) async throws {
         #expect(try await house.ask(.post, "/v1/rooms", #"{"name":"R"}"#).status == 201)

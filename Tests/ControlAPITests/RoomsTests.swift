@@ -4,6 +4,7 @@ import EdgeTestSupport
 import Foundation
 import HTTPServing
 import Logging
+import Recorder
 import RoomService
 import Rooms
 import SessionStore
@@ -19,14 +20,16 @@ struct House {
     let rooms: TestRooms
     let router: Router
 
-    init(callsPerSecond: Int = 1_000) {
+    init(callsPerSecond: Int = 1_000, recorder: Recorder? = nil) {
         rooms = TestRooms()
         var router = Router(refuse: { Problem($0).response })
-        Self.edge(rooms, callsPerSecond: callsPerSecond).register(on: &router)
+        Self.edge(rooms, callsPerSecond: callsPerSecond, recorder: recorder).register(on: &router)
         self.router = router
     }
 
-    static func edge(_ rooms: TestRooms, callsPerSecond: Int = 1_000) -> ControlAPIEdge {
+    static func edge(
+        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: Recorder? = nil
+    ) -> ControlAPIEdge {
         guard let database = try? Database(path: nil, schema: Webhooks.schema + SessionStore.schema) else {
             preconditionFailure("no memory for a database")
         }
@@ -36,7 +39,8 @@ struct House {
         let sessions = SessionStore(
             database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })
         return ControlAPIEdge(
-            context: rooms.context, webhooks: webhooks, sessions: sessions, callsPerSecond: callsPerSecond
+            context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder,
+            callsPerSecond: callsPerSecond
         ) {
             NodeReport(
                 server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,

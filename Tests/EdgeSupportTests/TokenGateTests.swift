@@ -39,6 +39,37 @@ struct TokenGateTests {
         #expect(wrong?.headers["WWW-Authenticate"]?.contains("invalid_token") == true)
     }
 
+    @Test(
+        "What is signed for a purpose says what it said until the second at which it ends; for another purpose, by another key, once revoked or as an access token it is nothing"
+    )
+    func signing() throws {
+        var claims = AccessClaims(apiKey: TestTokens.key.name, identity: "ada", expiresAt: 0, tokenID: "t1")
+        claims.attributes = ["file": "a.mp4"]
+        let (text, end) = try TestTokens.gate.sign(claims, for: "films", seconds: 60)
+        #expect(end == TestTokens.now + 60)
+        func gate(at moment: Int64, keys: [APIKey] = [TestTokens.key], revoked: Bool = false) -> TokenGate {
+            TokenGate(
+                verifier: TokenVerifier(keys: keys), clock: { moment }, isRevoked: { revoked && $0.tokenID == "t1" })
+        }
+        let read = try gate(at: end - 1).claims(ofSigned: text, for: "films")
+        #expect(read.attributes == ["file": "a.mp4"] && read.identity == "ada" && read.apiKey == TestTokens.key.name)
+        #expect(throws: AccessTokenError.expired) { try gate(at: end).claims(ofSigned: text, for: "films") }
+        #expect(throws: AccessTokenError.badSignature) { try TestTokens.gate.claims(ofSigned: text, for: "music") }
+        #expect(throws: AccessTokenError.badSignature) { try TestTokens.gate.claims(of: text) }
+        let token = try TestTokens.token("ada")
+        #expect(throws: AccessTokenError.badSignature) { try TestTokens.gate.claims(ofSigned: token, for: "films") }
+        let other = APIKey(name: TestTokens.key.name, secret: "another-secret-that-is-long-enough-for-it")
+        #expect(throws: AccessTokenError.badSignature) {
+            try gate(at: end - 1, keys: [other]).claims(ofSigned: text, for: "films")
+        }
+        #expect(throws: AccessTokenError.unknownKey) {
+            try gate(at: end - 1, keys: []).claims(ofSigned: text, for: "films")
+        }
+        #expect(throws: AccessTokenError.revoked) {
+            try gate(at: end - 1, revoked: true).claims(ofSigned: text, for: "films")
+        }
+    }
+
     @Test("An open resource accepts no token, a valid one and an expired one, but no forged one")
     func openedResource() throws {
         let gate = TestTokens.gate

@@ -49,6 +49,26 @@ struct StreamTests {
         }
     }
 
+    @Test("Of a body whose length is known the client is told it, also by HEAD, and with the status of the response")
+    func length() async throws {
+        let (pieces, continuation) = AsyncStream<[UInt8]>.makeStream()
+        try await ServerFixture.with(handler: { _ in
+            HTTPResponse(status: 206, headers: [:], stream: HTTPStream(pieces, length: 6, keepAlive: []))
+        }) { server in
+            for method in ["HEAD", "GET"] {
+                let client = try TCPClient(port: server.port)
+                try await client.send("\(method) / HTTP/1.1\r\nHost: a\r\n\r\n")
+                let head = try #require(try await client.head())
+                #expect(head.hasPrefix("HTTP/1.1 206 ") && head.contains("Content-Length: 6\r\n"))
+                guard method == "GET" else { continue }
+                for text in ["one", "two"] { continuation.yield(Array(text.utf8)) }
+                continuation.finish()
+                #expect(try await client.bytes(6) == Array("onetwo".utf8))
+                #expect(try await client.isEnded())
+            }
+        }
+    }
+
     @Test("Where nothing comes, a sign of life goes out at each interval; a client that leaves ends the source")
     func keepAlive() async throws {
         let source = Source()

@@ -14,7 +14,7 @@ PAGE = ROOT / "Sources/Edges/ControlAPI/ControlAPI.docc/Backends.md"
 
 def test_the_python_of_the_page_for_backends_mints_creates_watches_and_ends(capfd):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     page = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), page)

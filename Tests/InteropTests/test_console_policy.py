@@ -195,6 +195,7 @@ def test_every_member_of_a_policy_has_a_field_that_shows_and_sets_it(development
         "maxVideoBitrate": 1_500_000, "emptyTimeoutSeconds": 60, "videoCodecs": ["av1", "vp9"], "vp9Profiles": [0, 2], "shortage": "oversend", "oversendBitrate": 64_000,
         "alwaysHeard": ["chair", "host"], "subscribeRules": [{"action": "include", "all": True}, {"action": "exclude", "source": "screen"}], "waitingRoom": True,
         "publishSources": ["camera", "microphone"], "moderatorSources": ["screen"], "recordingParticipants": ["host"],
+        "recordingFiles": "participant", "recordingFileName": "{room}-{time}", "recordingSegmentMegabytes": 100,
     }
 
     async def run():
@@ -217,6 +218,11 @@ def test_every_member_of_a_policy_has_a_field_that_shows_and_sets_it(development
             await page.fill("#policy-oversendBitrate", "64")
             await page.fill("#policy-alwaysHeard", "chair\nhost")
             await page.fill("#policy-recordingParticipants", "host")
+            await page.select_option("#policy-recordingFiles", label="One per participant")
+            await page.fill("#policy-recordingSegmentMegabytes", "100")
+            await page.fill("#policy-recordingFileName", "../{room}")
+            assert not await page.evaluate("document.querySelector('#policy-recordingFileName').checkValidity()")
+            await page.fill("#policy-recordingFileName", "{room}-{time}")
             await page.fill("#policy-subscribeRules", '[{"action": "include", "all": true}, {"action": "exclude", "source": "screen"}]')
             await page.select_option("#policy-waitingRoom", label="Yes")
             await until(page, READY)

@@ -45,6 +45,46 @@ struct RecordingPolicyTests {
         }
     }
 
+    @Test(
+        "Recordings that begin have files, segments and names as the policy says, by whomever they are begun; what a recording says itself counts more; one that goes on stays as it was"
+    )
+    func options() throws {
+        func policy(_ files: RecordingOptions.Files, start: RoomPolicy.RecordingStart) -> RoomPolicy {
+            PolicyTests.policy {
+                $0.recording = start
+                ($0.recordingOptions.files, $0.recordingOptions.fileName) = (files, "{room}-{time}")
+                ($0.recordingOptions.segmentLength, $0.recordingOptions.segmentBytes) = (.seconds(60), 1 << 20)
+            }
+        }
+        func begun(_ bench: RoomBench) -> RecordingOptions? {
+            bench.recordings.compactMap { if case .started(let info) = $0 { info.options } else { nil } }.last
+        }
+        for start in RoomPolicy.RecordingStart.allCases {
+            var (bench, ada, _) = try PolicyTests.meeting(policy(.room, start: start))
+            let sid = try #require(bench.info(ada)?.sid)
+            func begin(_ options: RecordingOptions, _ scope: RecordingScope) throws -> RecordingOptions {
+                var info: RecordingInfo?
+                try bench.step { (room, turn) throws(RoomError) in
+                    info = try room.startRecording(scope, options: options, turn: &turn)
+                }
+                return try #require(info?.options)
+            }
+            if start == .manual {
+                #expect(try begin(RecordingOptions(), RecordingScope()) == policy(.room, start: start).recordingOptions)
+            } else {
+                #expect(begun(bench) == policy(.room, start: start).recordingOptions)
+            }
+            let running = bench.room.recordingsInProgress.map(\.options)
+            try bench.setPolicy(policy(.participant, start: start))
+            #expect(bench.room.recordingsInProgress.map(\.options) == running)
+            var own = RecordingOptions()
+            (own.fileName, own.segmentBytes) = ("{track}", 5 << 20)
+            let options = try begin(own, RecordingScope(participant: sid))
+            #expect(options.files == .participant && options.segmentLength == .seconds(60))
+            #expect(options.fileName == "{track}" && options.segmentBytes == 5 << 20)
+        }
+    }
+
     @Test("A participant is named by its sid, too, and a sid in the call that begins a recording is bounded as well")
     func sids() throws {
         var (bench, ada, bob) = try PolicyTests.meeting()

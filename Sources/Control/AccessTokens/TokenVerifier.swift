@@ -13,6 +13,11 @@ public struct TokenVerifier: Sendable {
         self.leewaySeconds = leewaySeconds
     }
 
+    /// A verifier of texts that are no access tokens: its keys have secrets of their own, which `derive` makes of these, and its clock is exact.
+    public func derived(_ derive: (_ secret: String) -> String) -> Self {
+        Self(keys: keys.map { APIKey(name: $0.name, secret: derive($0.secret)) }, leewaySeconds: 0)
+    }
+
     /// The claims of `token` when it is good at `now` (seconds since 1970).
     public func verify(_ token: String, at now: Int64) throws(AccessTokenError) -> AccessClaims {
         guard !token.isEmpty else { throw .missing }

@@ -67,6 +67,9 @@ static const unsigned char page_operators_css[] = {
 static const unsigned char page_screens_css[] = {
 #embed "../Console/Page/screens.css"
 };
+static const unsigned char page_recordings_css[] = {
+#embed "../Console/Page/recordings.css"
+};
 static const unsigned char page_check_css[] = {
 #embed "../Console/Page/check.css"
 };
@@ -145,6 +148,18 @@ static const unsigned char page_impact_js[] = {
 static const unsigned char page_sessions_js[] = {
 #embed "../Console/Page/sessions.js"
 };
+static const unsigned char page_recordings_js[] = {
+#embed "../Console/Page/recordings.js"
+};
+static const unsigned char page_recording_js[] = {
+#embed "../Console/Page/recording.js"
+};
+static const unsigned char page_player_js[] = {
+#embed "../Console/Page/player.js"
+};
+static const unsigned char page_playbacks_js[] = {
+#embed "../Console/Page/playbacks.js"
+};
 static const unsigned char page_events_js[] = {
 #embed "../Console/Page/events.js"
 };
@@ -215,6 +230,7 @@ static const struct embedded_file console_files[] = {
     {"/console/chat.css", EMBEDDED(page_chat_css)},
     {"/console/operators.css", EMBEDDED(page_operators_css)},
     {"/console/screens.css", EMBEDDED(page_screens_css)},
+    {"/console/recordings.css", EMBEDDED(page_recordings_css)},
     {"/console/check.css", EMBEDDED(page_check_css)},
     {"/console/examples.css", EMBEDDED(page_examples_css)},
     {"/console/reference.css", EMBEDDED(page_reference_css)},
@@ -241,6 +257,10 @@ static const struct embedded_file console_files[] = {
     {"/console/rules.js", EMBEDDED(page_rules_js)},
     {"/console/impact.js", EMBEDDED(page_impact_js)},
     {"/console/sessions.js", EMBEDDED(page_sessions_js)},
+    {"/console/recordings.js", EMBEDDED(page_recordings_js)},
+    {"/console/recording.js", EMBEDDED(page_recording_js)},
+    {"/console/player.js", EMBEDDED(page_player_js)},
+    {"/console/playbacks.js", EMBEDDED(page_playbacks_js)},
     {"/console/events.js", EMBEDDED(page_events_js)},
     {"/console/dialog.js", EMBEDDED(page_dialog_js)},
     {"/console/guests.js", EMBEDDED(page_guests_js)},

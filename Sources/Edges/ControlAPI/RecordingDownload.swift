@@ -2,14 +2,15 @@ import EdgeSupport
 import HTTPServing
 import Recorder
 
-/// A file of a recording as a response: as a whole, in pieces, or one range of it (RFC 9110 sections 14 and 15.3.7).
+/// A file of a recording as a response: as a whole or one range of it (RFC 9110 sections 14 and 15.3.7), in one piece or, where it is long, in several.
 struct RecordingDownload: Sendable {
     private let file: RecordingFile
     private let name: String
 
-    /// The longest part that is held in memory at once. A longer range is answered by its first part, which clients continue by themselves.
-    private static let longestPart: Int64 = 4 << 20
-    private static let pieceLength = 256 << 10
+    /// The longest part that is held in memory at once; a longer one is read while it is sent.
+    static let longestPart: Int64 = 1 << 20
+    /// Short, so that a client on a slow link has read one before it seems to read nothing.
+    private static let pieceLength: Int64 = 64 << 10
 
     init(_ file: RecordingFile, name: String) {
         self.file = file
@@ -17,43 +18,59 @@ struct RecordingDownload: Sendable {
     }
 
     func response(to request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        // What can be part of a name is decided by the template: no letter of it means anything in a field.
         var headers: HTTPHeaders = [
             "Content-Type": "video/mp4", "Accept-Ranges": "bytes", "Cache-Control": "no-store",
             "Content-Disposition": "attachment; filename=\"\(name)\"", "ETag": EntityTag.field(file.version),
+            "X-Content-Type-Options": "nosniff",
         ]
-        // A part of another version would fit no other part.
+        // A part of another version would fit no other part. Of HEAD a range means nothing (RFC 9110 section 14.2).
         let isSame = request.headers["If-Range"].map { $0 == EntityTag.field(file.version) } ?? true
-        guard isSame, let text = request.headers["Range"], let range = ByteRange(text, length: file.length) else {
-            guard file.length > Self.longestPart else {
-                return HTTPResponse(status: 200, headers: headers, body: file.read(Int(file.length), at: 0))
-            }
-            return HTTPResponse(headers: headers, stream: HTTPStream(pieces(), keepAlive: []))
-        }
+        guard request.method == .get, isSame, let text = request.headers["Range"],
+            let range = ByteRange(text, length: file.length)
+        else { return part(0..<file.length, of: request, status: 200, headers) }
         guard range.first < file.length else {
             throw Problem(
                 416, "range_not_satisfiable", "The file has \(file.length) bytes.",
                 headers: ["Content-Range": "bytes */\(file.length)"])
         }
-        let bytes = file.read(Int(min(range.last - range.first + 1, Self.longestPart)), at: range.first)
-        headers["Content-Range"] = "bytes \(range.first)-\(range.first + Int64(bytes.count) - 1)/\(file.length)"
-        return HTTPResponse(status: 206, headers: headers, body: bytes)
+        headers["Content-Range"] = "bytes \(range.first)-\(range.last)/\(file.length)"
+        return part(range.first..<range.last + 1, of: request, status: 206, headers)
     }
 
-    private func pieces() -> AsyncStream<[UInt8]> {
-        let place = Place()
+    private func part(
+        _ part: Range<Int64>, of request: HTTPRequest, status: Int, _ headers: HTTPHeaders
+    ) -> HTTPResponse {
+        let length = part.upperBound - part.lowerBound
+        if length <= Self.longestPart, request.method == .get {
+            let bytes = file.read(Int(length), at: part.lowerBound)
+            // A disk that fails gives less than was promised, which a client must notice.
+            if bytes.count == length { return HTTPResponse(status: status, headers: headers, body: bytes) }
+        }
+        return HTTPResponse(
+            status: status, headers: headers, stream: HTTPStream(pieces(part), length: length, keepAlive: []))
+    }
+
+    private func pieces(_ part: Range<Int64>) -> AsyncStream<[UInt8]> {
+        let place = Place(part)
         return AsyncStream {
-            let bytes = file.read(Self.pieceLength, at: await place.advance(by: Int64(Self.pieceLength)))
+            let next = await place.advance(by: Self.pieceLength)
+            let bytes = next.isEmpty ? [] : file.read(next.count, at: next.lowerBound)
             return bytes.isEmpty ? nil : bytes
         }
     }
 
     /// How far a download has come.
     private actor Place {
-        private var offset: Int64 = 0
+        private var rest: Range<Int64>
 
-        func advance(by length: Int64) -> Int64 {
-            defer { offset += length }
-            return offset
+        init(_ part: Range<Int64>) { rest = part }
+
+        /// What is to be sent next; empty at the end.
+        func advance(by length: Int64) -> Range<Int64> {
+            let next = rest.prefix(Int(length))
+            rest = next.upperBound..<rest.upperBound
+            return next
         }
     }
 }

@@ -15,6 +15,9 @@ struct RecordingRequestModel: Decodable {
     private let segmentMegabytes: Int64?
     private let fileName: String?
 
+    static let segmentSeconds: ClosedRange<Int64> = 10...86_400
+    static let segmentMegabytes: ClosedRange<Int64> = 1...2_048
+
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case participant, track, sources, files, segmentSeconds, segmentMegabytes, fileName
     }
@@ -57,26 +60,31 @@ struct RecordingRequestModel: Decodable {
             options.files = known
         }
         if let segmentSeconds {
-            guard (10...86_400).contains(segmentSeconds) else {
+            guard Self.segmentSeconds.contains(segmentSeconds) else {
                 throw Problem(400, "invalid_request", "segmentSeconds must be 10 to 86400.")
             }
             options.segmentLength = .seconds(segmentSeconds)
         }
         if let segmentMegabytes {
-            guard (1...2_048).contains(segmentMegabytes) else {
+            guard Self.segmentMegabytes.contains(segmentMegabytes) else {
                 throw Problem(400, "invalid_request", "segmentMegabytes must be 1 to 2048.")
             }
             options.segmentBytes = segmentMegabytes << 20
         }
         if let fileName {
             guard FileNameTemplate(fileName) != nil else {
-                let fields = FileNameTemplate.Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-                throw Problem(
-                    400, "invalid_request",
-                    "fileName may have letters, digits, _, -, . (not in front) and \(fields), 128 characters at most.")
+                throw Problem(400, "invalid_request", "fileName may have \(FileNameTemplate.form).")
             }
             options.fileName = fileName
         }
         return options
+    }
+}
+
+extension FileNameTemplate {
+    /// What a template is, in words.
+    static var form: String {
+        let fields = Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
+        return "letters, digits, _, -, . (not in front) and \(fields), 128 characters at most"
     }
 }

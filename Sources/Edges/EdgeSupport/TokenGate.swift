@@ -1,4 +1,5 @@
 public import AccessTokens
+import Cryptography
 public import HTTPServing
 import Rooms
 
@@ -51,6 +52,35 @@ public struct TokenGate: Sendable {
         claims.expiresAt = clock() + seconds
         return try verifier.value.mint(claims)
     }
+
+    // MARK: - Links
+
+    /// A signed text that opens what `claims` name for `seconds` from now, and when that is over (seconds since 1970). It is no access token: it is signed
+    /// with a secret that is derived for `purpose` from that of the API key.
+    public func sign(
+        _ claims: AccessClaims, for purpose: String, seconds: Int64
+    ) throws(AccessTokenError) -> (text: String, expiresAt: Int64) {
+        var claims = claims
+        claims.expiresAt = clock() + seconds
+        return (try signer(for: purpose).mint(claims), claims.expiresAt)
+    }
+
+    /// The claims of a text that was signed for `purpose`. What revokes the token by which it was signed revokes it, too.
+    public func claims(ofSigned text: String, for purpose: String) throws(AccessTokenError) -> AccessClaims {
+        let claims = try signer(for: purpose).verify(text, at: clock())
+        guard !isRevoked(claims) else { throw .revoked }
+        return claims
+    }
+
+    private func signer(for purpose: String) -> TokenVerifier {
+        verifier.value.derived { secret in
+            let digits = Array("0123456789abcdef".utf8)
+            let key = Digest.hmacSHA256(key: Array(secret.utf8), Array(purpose.utf8))
+            return String(decoding: key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        }
+    }
+
+    // MARK: - Requests
 
     /// The claims of a token that is good for `room`, where one is asked for.
     public func claims(of request: HTTPRequest, room: String?) throws(Problem) -> AccessClaims {

@@ -17,10 +17,13 @@ public struct HTTPResponse: Sendable {
     }
 
     /// A response whose body goes on.
-    public init(headers: HTTPHeaders, stream: HTTPStream) {
-        self.init(status: 200, headers: headers)
+    public init(status: Int = 200, headers: HTTPHeaders, stream: HTTPStream) {
+        self.init(status: status, headers: headers)
         self.stream = stream
     }
+
+    /// Bytes of the body; nil where nobody knows.
+    var length: Int64? { stream.map(\.length) ?? Int64(body.count) }
 
     /// A response with a text body of the given media type.
     public init(status: Int = 200, text: String, contentType: String = "text/plain; charset=utf-8") {

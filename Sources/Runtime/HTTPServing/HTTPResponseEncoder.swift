@@ -14,7 +14,7 @@ struct HTTPResponseEncoder {
         for field in response.headers.fields where Self.mayWrite(field) { text += "\(field.name): \(field.value)\r\n" }
         text += "Date: \(dateText(wallMilliseconds / 1_000))\r\n"
         // RFC 9110 section 8.6: a response that cannot have a body has no length either.
-        if Self.mayHaveBody(status), response.stream == nil { text += "Content-Length: \(response.body.count)\r\n" }
+        if Self.mayHaveBody(status), let length = response.length { text += "Content-Length: \(length)\r\n" }
         if closes { text += "Connection: close\r\n" }
         return Array((text + "\r\n").utf8)
     }

@@ -1,15 +1,19 @@
-/// A body that goes on: its pieces are sent as they come, and the connection ends behind the last (RFC 9112 section 6.3), so that a client knows no
-/// length and a proxy needs to know no framing.
+/// A body that goes on: its pieces are sent as they come, and the connection ends behind the last (RFC 9112 section 6.3), so that a proxy needs to know
+/// no framing. Where its length is known, the client is told, and notices a body that ended early.
 ///
 /// A client that does not read holds the pieces up, not the server's memory; one that reads nothing from one sign of life to the next is cut off.
 public struct HTTPStream: Sendable {
     /// What the body is made of.
     public let pieces: any AsyncSequence<[UInt8], Never> & Sendable
+    /// Bytes of all pieces together; nil where nobody knows.
+    public let length: Int64?
     let keepAlive: [UInt8]
 
-    /// A body of `pieces`. `keepAlive` is sent whenever there was nothing to send for the server's interval: bytes that mean nothing to its reader.
-    public init(_ pieces: any AsyncSequence<[UInt8], Never> & Sendable, keepAlive: [UInt8]) {
+    /// A body of `pieces`, which have `length` bytes together. `keepAlive` is sent whenever there was nothing to send for the server's interval: bytes that
+    /// mean nothing to its reader.
+    public init(_ pieces: any AsyncSequence<[UInt8], Never> & Sendable, length: Int64? = nil, keepAlive: [UInt8]) {
         self.pieces = pieces
+        self.length = length
         self.keepAlive = keepAlive
     }
 }

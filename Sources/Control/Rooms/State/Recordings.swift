@@ -86,7 +86,7 @@ extension Recordings {
     ) -> RecordingInfo {
         let info = RecordingInfo(
             sid: turn.sid("RC_"), scope: scope, startedAt: turn.wallClock, isByPolicy: isByPolicy,
-            options: options)
+            options: options.completed(by: policy.recordingOptions))
         active.append(Active(info: info))
         let shown = info.bounded(by: policy)
         turn.recording(.started(shown))

@@ -33,6 +33,10 @@ public struct PolicyDocument: Sendable, Hashable {
     public var recording: RoomPolicy.RecordingStart?
     public var recordingSources: Set<TrackSource>?
     public var recordingParticipants: Set<String>?
+    public var recordingFiles: RecordingOptions.Files?
+    public var recordingSegmentLength: TimeInterval?
+    public var recordingSegmentBytes: Int64?
+    public var recordingFileName: String?
     public var requiresEncryption: Bool?
     public var waitingRoom: Bool?
     public var lockRight: RoomPolicy.LockRight?
@@ -91,6 +95,10 @@ public struct PolicyDocument: Sendable, Hashable {
         Rule(\.recording, \.recording),
         Rule(\.recordingSources, \.recordingSources),
         Rule(\.recordingParticipants, \.recordingParticipants),
+        Rule(\.recordingFiles, \.recordingOptions.files),
+        Rule(\.recordingSegmentLength, \.recordingOptions.segmentLength),
+        Rule(\.recordingSegmentBytes, \.recordingOptions.segmentBytes),
+        Rule(\.recordingFileName, \.recordingOptions.fileName),
         Rule(\.requiresEncryption, \.requiresEncryption),
         Rule(\.waitingRoom, \.waitingRoom),
         Rule(\.lockRight, \.lockRight),

@@ -62,6 +62,16 @@ public struct RecordingOptions: Sendable, Hashable {
 
     /// As the server's settings have it.
     public init() {}
+
+    /// With what `others` say where it says nothing.
+    func completed(by others: Self) -> Self {
+        var options = self
+        options.files = files ?? others.files
+        options.segmentLength = segmentLength ?? others.segmentLength
+        options.segmentBytes = segmentBytes ?? others.segmentBytes
+        options.fileName = fileName ?? others.fileName
+        return options
+    }
 }
 
 /// A recording in progress, as members are told.

@@ -13,10 +13,10 @@ export class ControlAPI {
     /** The answer's JSON; null where it has none. */
     async call(method, path, options) { return (await this.exchange(method, path, options)).value; }
 
-    /** The answer's JSON and its entity tag. `body` is sent as a merge patch; `match` is the tag that must be the current one. */
+    /** The answer's JSON and its entity tag. `body` is sent as JSON, to what is there already as a merge patch; `match` is the tag that must be the current one. */
     async exchange(method, path, { body, match } = {}) {
         const headers = { Authorization: `Bearer ${await this.accessToken()}`, Accept: "application/json" };
-        if (body !== undefined) headers["Content-Type"] = "application/merge-patch+json";
+        if (body !== undefined) headers["Content-Type"] = method === "POST" ? "application/json" : "application/merge-patch+json";
         if (match) headers["If-Match"] = match;
         const reply = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
             .catch(() => { throw Object.assign(new Error("The server does not answer."), { status: 0 }); });

@@ -15,12 +15,52 @@ export function duration(seconds) {
     return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** "1:05", "1:02:03": a place in a film. */
+export function position(milliseconds) {
+    const seconds = Math.max(0, Math.floor(milliseconds / 1000));
+    const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+    return (parts[0] ? parts : parts.slice(1)).map((part, index) => (index ? String(part).padStart(2, "0") : part)).join(":");
+}
+
 /** "310 kB", "1.2 MB" */
 export function bytes(count) {
     const units = ["B", "kB", "MB", "GB", "TB"];
     let unit = 0, value = count;
     for (; value >= 1000 && unit < units.length - 1; unit += 1) value /= 1000;
     return `${unit && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** "24 Nov" */
+export const day = (at) => new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+
+/** A select's options, `[value, text]` each: they change only where they differ, so that what a person is choosing stays. */
+export function setOptions(select, options) {
+    const key = JSON.stringify(options);
+    if (select.dataset.options === key) return;
+    const { value } = select;
+    select.dataset.options = key;
+    select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+    if (options.some(([one]) => one === value)) select.value = value;
+}
+
+/** Facts with their titles. */
+export function definitions(values) {
+    const list = make("dl", "facts");
+    for (const [title, value] of Object.entries(values)) {
+        const box = make("div");
+        box.append(make("dt", "", title), make("dd", "", value));
+        list.append(box);
+    }
+    return list;
+}
+
+/** An empty table in `place`, for rows whose cells have the titles as `data-title`. */
+export function newTable(place, titles) {
+    const table = make("table", "listing");
+    const head = table.createTHead().insertRow();
+    for (const title of titles) head.append(make("th", "", title));
+    place.replaceChildren(table);
+    return table.createTBody();
 }
 
 export const clock = (at) => new Date(at).toLocaleTimeString();

@@ -10,7 +10,10 @@ import { MemberPage } from "./member.js";
 import { MemberRow } from "./members.js";
 import { isAddressable } from "./names.js";
 import { placeOf, readPlace } from "./places.js";
+import { PlaybackList } from "./playbacks.js";
 import { PolicyEditor } from "./policy.js";
+import { RecordingPage } from "./recording.js";
+import { RecordingList } from "./recordings.js";
 import { RoomCharts } from "./roomcharts.js";
 import { SessionList, SessionPage } from "./sessions.js";
 
@@ -25,10 +28,12 @@ export class Operators {
         this.looks = 0;
         this.charts = new RoomCharts(this.api);
         this.events = new EventList(element("events"), () => this.api.accessToken(), (event) => this.charts.note(event));
-        const screens = [PolicyEditor, MemberPage, SessionList, SessionPage].map((Screen) => new Screen(this));
+        this.playbacks = new PlaybackList(this, element("playbacks"));
+        const screens = [PolicyEditor, MemberPage, RecordingList, RecordingPage, SessionList, SessionPage].map((Screen) => new Screen(this));
         this.screens = Object.fromEntries(screens.map((screen) => [screen.name, screen]));
         element("close-room").onclick = () => this.closeRoom(this.chosen);
         element("lock-room").onclick = () => this.act(() => this.api.call(this.isLocked ? "DELETE" : "PUT", path(this.chosen, "lock")));
+        element("show-recordings").onclick = () => { location.hash = placeOf(["recordings"], { room: this.chosen }); };
         element("edit-policy").onclick = () => { location.hash = placeOf(["rooms", this.chosen, "policy"]); };
     }
 
@@ -48,10 +53,10 @@ export class Operators {
             for (const part of document.querySelectorAll(`[data-screen="${name}"]`)) part.hidden = name !== place.screen;
         }
         for (const item of document.querySelectorAll("#operators-nav a[href^='#']")) {
-            const leadsHere = item.hash === "#/sessions" ? place.screen.startsWith("session") : !place.screen.startsWith("session");
-            item.setAttribute("aria-current", leadsHere ? "page" : "false");
+            item.setAttribute("aria-current", item.hash === partOf(place.screen) ? "page" : "false");
         }
         this.complain(null);
+        if (isOther && place.screen !== "recording") this.screens.recording.leave();
         if (place.screen === "overview") {
             if (place.room) this.chosen = place.room;
             this.refresh();
@@ -87,7 +92,8 @@ export class Operators {
     async act(action) {
         try {
             await action();
-            await this.refresh();
+            this.complain(null);
+            await this.look();
         } catch (problem) {
             this.complain(problem);
         }
@@ -162,7 +168,7 @@ export class Operators {
             else element("rooms").insertBefore(button.element, place);
         }
         element("no-room").hidden = rooms.length > 0;
-        for (const id of ["close-room", "lock-room", "edit-policy"]) element(id).hidden = !isAddressable(this.chosen);
+        for (const id of ["close-room", "lock-room", "edit-policy", "show-recordings"]) element(id).hidden = !isAddressable(this.chosen);
         this.isLocked = (known.get(this.chosen)?.lock ?? "open") !== "open";
         element("lock-room").textContent = this.isLocked ? "Unlock room" : "Lock room";
         const followed = isAddressable(this.chosen) ? this.chosen : null;
@@ -209,6 +215,8 @@ export class Operators {
         }
         element("members").firstElementChild.hidden = !members.length;
         element("room-charts").hidden = !detail;
+        await this.playbacks.look(detail && room);
+        element("playbacks-panel").hidden = this.playbacks.isEmpty;
         if (detail) await this.charts.look(members, statistics);
     }
 
@@ -222,6 +230,9 @@ export class Operators {
         return table.createTBody();
     }
 }
+
+/** The part of the operators' tab in which a screen is. */
+function partOf(screen) { return ["#/sessions", "#/recordings"].find((part) => part.startsWith(`#/${screen}`)) ?? "#/rooms"; }
 
 class RoomButton {
     constructor(name, onChoose) {

@@ -21,7 +21,10 @@ const GROUPS = [
     ["Speakers", {
         maxMicrophones: "Maximum microphones at once", alwaysHeard: "Always heard", speakerThreshold: "Speaker threshold (dBov)", maxSpeakers: "Maximum speakers listed",
     }],
-    ["Recording", { recording: "When it is recorded", recordingSources: "Sources recorded", recordingParticipants: "Participants recorded" }],
+    ["Recording", {
+        recording: "When it is recorded", recordingSources: "Sources recorded", recordingParticipants: "Participants recorded", recordingFiles: "Files",
+        recordingSegmentSeconds: "Longest file", recordingSegmentMegabytes: "Largest file", recordingFileName: "Names of files",
+    }],
     ["Codecs", {
         videoCodecs: "Video codecs", audioCodecs: "Audio codecs", h264Profiles: "H.264 profiles", vp9Profiles: "VP9 profiles", av1Profiles: "AV1 profiles",
     }],
@@ -42,10 +45,14 @@ const NOTES = {
     audioCodecs: "From each connection's next negotiation on. None checked: all.",
     recording: "A recording that somebody ends is not started again before these rules change.",
     recordingParticipants: "One sid or identity per line. None: everybody.",
+    recordingFiles: "Of recordings that begin from now on. Not set: as the server’s settings say.",
+    recordingSegmentSeconds: "The next file begins with the next keyframe. Not set: as the server’s settings say.",
+    recordingSegmentMegabytes: "The next file begins with the next keyframe. Not set: as the server’s settings say.",
+    recordingFileName: "Letters, digits, _, -, . and {room}, {recording}, {participant}, {track}, {source}, {time}, {segment}, without .mp4.",
     alwaysHeard: "One identity per line. Their microphones are sent however quiet they are.",
 };
 const WORDS = {
-    manual: "When somebody starts it", fromStart: "From the first track",
+    tracks: "One per track", participant: "One per participant", room: "One for everything", manual: "When somebody starts it", fromStart: "From the first track",
     routed: "The server forwards", peerToPeer: "Peer to peer", replace: "Ends the older one", refuse: "Is refused", allow: "Joins beside the older one",
     operators: "Operators", moderators: "Operators and moderators", members: "Everybody in the room", pause: "Is paused", oversend: "Is sent above the estimate",
     grid: "Grid", collaboration: "Collaboration", presentation: "Presentation", microphone: "Microphone", camera: "Camera", screen: "Screen",
@@ -79,6 +86,7 @@ function fieldOf(name, title, schema) {
         const { minimum, maximum } = schema.items;
         return new Checks(name, title, schema, Array.from({ length: maximum - minimum + 1 }, (_, index) => minimum + index));
     }
+    if (types.includes("string")) return new Line(name, title, schema);
     if (name === "alwaysHeard" || name === "recordingParticipants") return new Lines(name, title, schema);
     return new Document(name, title, schema);
 }
@@ -150,7 +158,7 @@ class Figure extends Field {
     constructor(name, title, schema) {
         super(name, title, schema);
         this.scale = name.endsWith("Bitrate") ? 1000 : 1;
-        this.unit = { Bitrate: "kbit/s", Seconds: "seconds", Milliseconds: "ms" }[/Bitrate$|Seconds$|Milliseconds$/.exec(name)?.[0]];
+        this.unit = { Bitrate: "kbit/s", Seconds: "seconds", Milliseconds: "ms", Megabytes: "MB" }[/Bitrate$|Seconds$|Milliseconds$|Megabytes$/.exec(name)?.[0]];
         const input = Object.assign(make("input"), { type: "number", inputMode: "decimal", step: this.scale === 1 ? "1" : "any" });
         if (schema.minimum !== undefined) input.min = schema.minimum / this.scale;
         if (schema.maximum !== undefined) input.max = schema.maximum / this.scale;
@@ -168,6 +176,23 @@ class Figure extends Field {
     }
 
     describe(value) { return this.unit ? `${value / this.scale} ${this.unit}` : String(value); }
+}
+
+class Line extends Field {
+    constructor(name, title, schema) {
+        super(name, title, schema);
+        const input = Object.assign(make("input"), { autocomplete: "off", spellcheck: false });
+        if (schema.maxLength) input.maxLength = schema.maxLength;
+        if (schema.pattern) input.pattern = schema.pattern;
+        this.assemble(input);
+    }
+
+    show(value) {
+        this.control.value = value ?? "";
+        this.control.placeholder = value === undefined ? "Not set" : "Default";
+    }
+
+    get value() { return this.control.value.trim() || (this.base === undefined ? undefined : null); }
 }
 
 class Choice extends Field {

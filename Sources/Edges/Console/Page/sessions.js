@@ -1,7 +1,7 @@
 // Past sessions: who was in which room, for how long, how well it went and why it ended.
 
 import { placeOf } from "./places.js";
-import { bytes, clock, duration, element, link, make } from "./elements.js";
+import { bytes, clock, day, definitions, duration, element, link, make, newTable } from "./elements.js";
 import { lanes } from "./chart.js";
 
 const PAGE = 50;
@@ -19,7 +19,6 @@ const STEPS = {
 };
 
 const reasonOf = ({ reason }) => REASONS[reason] ?? reason;
-const day = (at) => new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 
 export class SessionList {
     constructor({ api }) {
@@ -66,12 +65,7 @@ export class SessionList {
 
     table(isNew) {
         const old = element("sessions-list").querySelector("tbody");
-        if (old && !isNew) return old;
-        const table = make("table");
-        const head = table.createTHead().insertRow();
-        for (const title of ["Who", "Room", "Joined", "Duration", "Quality", "Ended"]) head.append(make("th", "", title));
-        element("sessions-list").replaceChildren(table);
-        return table.createTBody();
+        return old && !isNew ? old : newTable(element("sessions-list"), ["Who", "Room", "Joined", "Duration", "Quality", "Ended"]);
     }
 }
 
@@ -146,14 +140,4 @@ export class SessionPage {
         }));
         return lanes("What was sent, and when", rows, { from: one.joinedAt, to: Math.max(one.leftAt, one.joinedAt + 1_000) }).element;
     }
-}
-
-function definitions(values) {
-    const list = make("dl", "facts");
-    for (const [title, value] of Object.entries(values)) {
-        const box = make("div");
-        box.append(make("dt", "", title), make("dd", "", value));
-        list.append(box);
-    }
-    return list;
 }

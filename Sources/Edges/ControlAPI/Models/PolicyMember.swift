@@ -1,6 +1,7 @@
 import EdgeSupport
 import MediaControl
 import Primitives
+import Recorder
 import Rooms
 
 /// One member of a policy in JSON: its name, how it is read and checked, and how it is written.
@@ -61,6 +62,18 @@ struct PolicyMember: Sendable {
         Self(
             name, place, wanted: range.words, form: { Int64($0.seconds) }, decode: { try $0.wholeNumber($1) },
             value: { range.contains($0) ? .seconds($0) : nil })
+    }
+
+    static func megabytes(_ name: String, _ place: Place<Int64>, _ range: ClosedRange<Int64>) -> Self {
+        Self(
+            name, place, wanted: range.words, form: { $0 >> 20 }, decode: { try $0.wholeNumber($1) },
+            value: { range.contains($0) ? $0 << 20 : nil })
+    }
+
+    static func fileName(_ name: String, _ place: Place<String>) -> Self {
+        Self(
+            name, place, wanted: FileNameTemplate.form, form: { $0 },
+            decode: { try $0.decodeIfPresent(String.self, forKey: $1) }, value: { FileNameTemplate($0)?.text })
     }
 
     static func milliseconds(_ name: String, _ place: Place<TimeInterval>, _ range: ClosedRange<Int64>) -> Self {

@@ -24,6 +24,7 @@ struct RecordingsResource: Resource {
             .get("/v1/recordings/{recording}", showRecording),
             .delete("/v1/recordings/{recording}", endRecording),
             .get("/v1/recordings/{recording}/file", readRecording),
+            .post("/v1/recordings/{recording}/links", createRecordingLink),
         ]
     }
 
@@ -68,24 +69,42 @@ struct RecordingsResource: Resource {
         return HTTPResponse(status: 204)
     }
 
-    /// A file of a recording, or a part of it (RFC 9110 section 14).
+    /// A file of a recording, or a part of it (RFC 9110 section 14), for whoever may read the recording or has a link to the file.
     func readRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
-        let summary = try recording(request)
-        let names = summary.storedFiles.map(\.name)
-        guard let name = request.query["name"] ?? (names.count == 1 ? names[0] : nil) else {
-            throw Problem(400, "invalid_request", "The recording has several files: the query's name must say which.")
+        let place: RecordingLink
+        if let text = request.query["link"] {
+            place = try RecordingLink(text, context.gate)
+            try access.limitCalls(of: place.issuer)
+            guard try request.parameter("recording") == place.recording else { throw RecordingLink.wrong }
+        } else {
+            let (summary, claims) = try permitted(request)
+            place = try RecordingLink(to: request.query["name"], of: summary, by: claims)
         }
-        guard let file = recorder?.file(name, of: summary.sid) else {
-            throw Problem(404, "file_not_found", "The recording has no file of this name.")
-        }
-        return try RecordingDownload(file, name: name).response(to: request)
+        guard let file = recorder?.file(place.file, of: place.recording) else { throw RecordingLink.noSuchFile }
+        return try RecordingDownload(file, name: place.file).response(to: request)
+    }
+
+    /// A link to one file, for players and downloads that cannot send a token.
+    func createRecordingLink(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let (summary, claims) = try permitted(request)
+        let wanted = try body(RecordingLinkRequest.self, of: request)
+        let link = try RecordingLink(to: wanted.file, of: summary, by: claims)
+        let seconds = wanted.seconds ?? RecordingLinkRequest.standardSeconds
+        return .json(try link.signed(by: context.gate, seconds: seconds), status: 201)
     }
 
     private func recording(_ request: HTTPRequest) throws(Problem) -> RecordingSummary {
+        try permitted(request).summary
+    }
+
+    /// The recording in the path, when the token may read it.
+    private func permitted(
+        _ request: HTTPRequest
+    ) throws(Problem) -> (summary: RecordingSummary, claims: AccessClaims) {
         let claims = try authorize(request) { $0.roomAdmin || $0.recorder }
         guard let summary = recorder?[try request.parameter("recording")], Self.covers(claims.video, summary.room)
         else { throw Self.noSuchRecording }
-        return summary
+        return (summary, claims)
     }
 
     private func recordedRoom(_ request: HTTPRequest) throws(Problem) -> String {

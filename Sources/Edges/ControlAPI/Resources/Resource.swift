@@ -54,13 +54,18 @@ struct APIAccess: Sendable {
         of request: HTTPRequest, room: String?, _ permits: (VideoGrant) -> Bool
     ) throws(Problem) -> AccessClaims {
         let claims = try context.gate.claims(of: request)
-        guard limit.take(claims.apiKey, at: context.now()) else {
-            throw Problem(
-                429, "rate_limited", "The API key makes more calls than it may.", retryAfter: .seconds(1))
-        }
+        try limitCalls(of: claims.apiKey)
         guard permits(claims.video) else { throw Problem(AccessTokenError.notPermitted) }
         try TokenGate.check(claims, areFor: room)
         return claims
+    }
+
+    /// Refuses a call of an API key that makes too many.
+    func limitCalls(of key: String) throws(Problem) {
+        guard limit.take(key, at: context.now()) else {
+            throw Problem(
+                429, "rate_limited", "The API key makes more calls than it may.", retryAfter: .seconds(1))
+        }
     }
 }
 

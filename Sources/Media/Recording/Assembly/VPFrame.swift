@@ -4,7 +4,8 @@ import Primitives
 
 /// A VP8 or VP9 frame that is being put together: payloads without their descriptors.
 ///
-/// The frames of several VP9 spatial layers become one superframe (VP9 bitstream specification annex B).
+/// The frames of several VP9 spatial layers become one superframe (VP9 bitstream specification annex B), of which the last is shown: encoders mark each layer as
+/// shown, and some decoders (libavcodec's, and so Firefox) show as many.
 struct VPFrame {
     private let isVP9: Bool
     private var bytes: [UInt8] = []
@@ -12,6 +13,7 @@ struct VPFrame {
     private var ends: [Int] = []
     private var entry: SampleEntry?
     private var isBroken = false
+    private var headers = VP9FrameHeaders()
 
     init(isVP9: Bool) { self.isVP9 = isVP9 }
 
@@ -46,9 +48,27 @@ struct VPFrame {
         guard !isBroken, !bytes.isEmpty else { return nil }
         if ends.count > 1 {
             guard ends.last == bytes.count else { return nil }
+            hideLowerLayers()
             appendIndex()
+        } else if isVP9 {
+            // Later frames may have its size. The span reads this value, so its headers are changed outside of it.
+            var headers = headers
+            _ = headers.next(bytes.span.bytes)
+            self.headers = headers
         }
         return (bytes, entry)
+    }
+
+    private mutating func hideLowerLayers() {
+        var (start, changed) = (0, [UInt8]())
+        changed.reserveCapacity(bytes.count + ends.count)
+        for (index, end) in ends.enumerated() {
+            let frame = Array(bytes[start..<end])
+            let header = headers.next(frame.span.bytes)
+            changed += index == ends.count - 1 ? frame : header?.hiding(frame) ?? frame
+            (start, ends[index]) = (end, changed.count)
+        }
+        bytes = changed
     }
 
     /// The index at a superframe's end: marker, sizes in little endian, marker.

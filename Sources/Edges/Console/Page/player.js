@@ -1,0 +1,110 @@
+// The player of recorded files in the page: the browser's own, over a link that is made anew where it expires. A video in a file of its own has its
+// participant's audio beside it, at the place where it was.
+
+import { element } from "./elements.js";
+
+/** Beyond this the audio is moved: less is not seen on anybody's lips, and each move is heard. */
+const APART_SECONDS = 0.1;
+
+export class RecordingPlayer {
+    /** `link(name)` makes a link to a file. */
+    constructor(link) {
+        Object.assign(this, { link, video: element("recording-video"), run: 0 });
+        this.sound = new Audio();
+        this.sound.preload = "auto";
+        element("recording-close").onclick = () => this.close();
+        // The browser's own controls offer no loudness for a video without audio.
+        element("recording-sound").onchange = () => this.follow();
+        this.video.onerror = () => this.renew();
+        for (const event of ["timeupdate", "play", "playing", "pause", "waiting", "seeked", "ratechange", "ended"]) {
+            this.video.addEventListener(event, () => this.follow());
+        }
+    }
+
+    async watch(file, title, sounds) {
+        const run = ++this.run;
+        this.clear();
+        Object.assign(this, { file, sounds });
+        element("recording-player").hidden = false;
+        element("recording-playing").textContent = title;
+        element("recording-sound-field").hidden = !sounds.length;
+        await this.open(run, 0);
+        if (run !== this.run) return;
+        this.video.focus();
+        element("recording-player").scrollIntoView({ block: "nearest" });
+    }
+
+    close() {
+        this.run += 1;
+        this.clear();
+        this.file = null;
+        element("recording-player").hidden = true;
+    }
+
+    clear() {
+        for (const media of [this.video, this.sound]) {
+            media.pause();
+            media.removeAttribute("src");
+            media.load();
+        }
+        this.heard = null;
+        element("recording-video-problem").textContent = "";
+    }
+
+    async open(run, at) {
+        const { url, expiresAt } = await this.link(this.file.name);
+        if (run !== this.run) return;
+        this.expiresAt = expiresAt;
+        this.video.src = url;
+        if (at) this.video.currentTime = at;
+        // A browser that lets nothing begin by itself shows its button.
+        this.video.play().catch(() => {});
+    }
+
+    /** The link may be over in the middle of a long film: another one goes on there. */
+    async renew() {
+        if (!this.file || !this.video.getAttribute("src")) return;
+        if (Date.now() >= this.expiresAt) {
+            await this.open(this.run, this.video.currentTime).catch((problem) => this.complain(problem.message));
+            return;
+        }
+        const cannot = this.video.error?.code === MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED || this.video.error?.code === MediaError.MEDIA_ERR_DECODE;
+        this.complain(cannot ? "This browser cannot play this file. Download it and open it with another player." : "The file cannot be read.");
+    }
+
+    complain(text) { element("recording-video-problem").textContent = text; }
+
+    /** The audio is where the video is, as fast, and still when that is. */
+    async follow() {
+        if (!this.file || !this.sounds.length) return;
+        const { video, sound } = this;
+        const file = this.sounds.find((one) => isWithin(this.placeIn(one), one));
+        if (file !== this.heard) await this.hear(file);
+        if (file !== this.heard || !file) return;
+        [sound.muted, sound.playbackRate] = [!element("recording-sound").checked, video.playbackRate];
+        if (Math.abs(sound.currentTime - this.placeIn(file)) > APART_SECONDS) sound.currentTime = this.placeIn(file);
+        if (video.paused || video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA) sound.pause();
+        else if (sound.paused) sound.play().catch(() => {});
+    }
+
+    /** Seconds into `file` at this moment of the video: by the publisher's clock where both know it. */
+    placeIn(file) {
+        const apart = this.file.senderMicroseconds !== undefined && file.senderMicroseconds !== undefined
+            ? (this.file.senderMicroseconds - file.senderMicroseconds) / 1e6 : (this.file.startMilliseconds - file.startMilliseconds) / 1000;
+        return this.video.currentTime + apart;
+    }
+
+    async hear(file) {
+        this.heard = file;
+        this.sound.pause();
+        if (!file) return;
+        const { run } = this;
+        const link = await this.link(file.name).catch(() => null);
+        if (run !== this.run || file !== this.heard || !link) return;
+        this.sound.src = link.url;
+        // Over: the next look at the video finds none, and asks for another.
+        this.sound.onerror = () => { if (Date.now() >= link.expiresAt) this.heard = null; };
+    }
+}
+
+const isWithin = (seconds, { durationMilliseconds }) => seconds >= 0 && seconds * 1000 < durationMilliseconds;

@@ -1,0 +1,198 @@
+// Recordings: all of them or those of one room, newest first; what begins, ends and deletes them. A row keeps its place and its buttons from
+// one look to the next.
+
+import { path } from "./api.js";
+import { ask } from "./dialog.js";
+import { bytes, clock, count, day, duration, element, link, make, newTable, setOptions } from "./elements.js";
+import { isAddressable } from "./names.js";
+import { placeOf } from "./places.js";
+
+const PAGE = 50;
+
+/** Where a recording lives; `parts` are below it. */
+export function pathOf(sid, ...parts) { return ["/v1/recordings", encodeURIComponent(sid), ...parts].join("/"); }
+
+/** The files of a recording that are there to be watched, joined ones first: `{ name, start, length, size, codec…, tracks }`. */
+export function filesOf({ tracks, joined = [], uploads = [] }) {
+    const removed = new Set(uploads.filter((one) => one.isRemoved).map((one) => one.name));
+    const ready = joined.filter((one) => one.state === "ready").map((file) => ({
+        ...file, tracks: tracks.filter((track) => track.files.some((one) => one.joined === file.name)),
+    }));
+    const own = tracks.flatMap((track) => track.files.filter((file) => !file.joined).map((file) => ({ ...file, tracks: [track] })));
+    return [...ready, ...own].filter((file) => !removed.has(file.name));
+}
+
+export const whoOf = ({ tracks }) => [...new Set(tracks.map((track) => track.identity))];
+
+/** "ada, bob", "ada, bob and 5 others" */
+export function listed(names) {
+    return names.length > 4 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} others` : names.join(", ");
+}
+
+/** What was asked for, in words. */
+export function scopeOf({ participant, track, sources, participants, byPolicy, tracks }) {
+    const named = tracks.find((one) => one.sid === track || one.participant === participant);
+    const parts = [track ? "one track" : participant ? `only ${named?.identity ?? participant}` : participants ? `only ${listed(participants)}` : "everything"];
+    if (sources) parts.push(sources.join(", "));
+    if (byPolicy) parts.push("by the room’s policy");
+    return parts.join(" · ");
+}
+
+/** How far it has come, and what is wrong with it. */
+export function stateOf(recording) {
+    const files = recording.tracks.flatMap((track) => track.files);
+    const isUnfinished = files.some((file) => file.index === "pending") || (recording.joined ?? []).some((file) => file.state === "pending");
+    const parts = [
+        recording.state === "recording" ? "Recording" : recording.state === "empty" ? "Nothing was recorded" : isUnfinished ? "Finishing its files" : "Ready",
+    ];
+    if (recording.ended === "crash") parts.push("cut off when the server ended");
+    const gaps = recording.tracks.reduce((sum, track) => sum + track.gapCount, 0);
+    if (gaps) parts.push(count(gaps, "gap"));
+    const faults = recording.tracks.filter((track) => track.fault).length;
+    if (faults) parts.push(`${count(faults, "track")} not recorded`);
+    return parts.join(" · ");
+}
+
+export const lengthOf = ({ startedAt, endedAt }) => ((endedAt ?? Date.now()) - startedAt) / 1000;
+export const sizeOf = (recording) => filesOf(recording).reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+
+/** Ends a recording that goes on; asks before it deletes one that has ended. Whether it was done. */
+export async function endRecording(api, recording) {
+    const question = {
+        title: "Delete this recording?", action: "Delete",
+        text: `The recording of “${recording.room}” from ${day(recording.startedAt)}, ${clock(recording.startedAt)} is deleted with all of its files.`,
+    };
+    if (recording.state !== "recording" && !await ask(question)) return false;
+    await api.call("DELETE", pathOf(recording.sid));
+    return true;
+}
+
+/** A select of open rooms; whether there is any. */
+export async function offerRooms(api, select) {
+    const { rooms } = await api.call("GET", "/v1/rooms");
+    const names = rooms.map((room) => room.name).filter(isAddressable).sort();
+    setOptions(select, names.map((name) => [name, name]));
+    return names.length > 0;
+}
+
+export class RecordingList {
+    constructor(operators) {
+        Object.assign(this, { operators, api: operators.api, name: "recordings", rows: new Map(), shown: PAGE, looks: 0 });
+        element("recordings-filter").onsubmit = (event) => {
+            event.preventDefault();
+            const place = placeOf(["recordings"], { room: element("recordings-room").value.trim() });
+            if (location.hash === place) this.look();
+            else location.hash = place;
+        };
+        element("recordings-start").onsubmit = (event) => {
+            event.preventDefault();
+            operators.act(() => this.start());
+        };
+        element("recordings-start-room").onchange = () => this.look();
+        element("recordings-more").onclick = async () => {
+            const first = this.shown;
+            this.shown += PAGE;
+            await this.look();
+            element("recordings-list").querySelectorAll("tbody tr")[first]?.querySelector("a").focus();
+        };
+    }
+
+    async show({ room = "" }) {
+        Object.assign(this, { room, shown: PAGE });
+        element("recordings-room").value = room;
+        await this.look();
+        // Whoever looks at a room's recordings wants to record that room.
+        const rooms = element("recordings-start-room");
+        if (room && [...rooms.options].some((one) => one.value === room) && rooms.value !== room) {
+            rooms.value = room;
+            await this.look();
+        }
+    }
+
+    async look() {
+        const look = ++this.looks;
+        try {
+            const [{ recordings }] = await Promise.all([
+                this.api.call("GET", this.room && isAddressable(this.room) ? path(this.room, "recordings") : "/v1/recordings"), this.offer(),
+            ]);
+            if (look !== this.looks) return;
+            this.render(recordings);
+            this.operators.complain(null);
+        } catch (problem) {
+            if (look === this.looks) this.operators.complain(problem);
+        }
+    }
+
+    /** What can be recorded: a room, somebody in it, or one of their tracks. */
+    async offer() {
+        const isAny = await offerRooms(this.api, element("recordings-start-room"));
+        element("recordings-start-none").hidden = isAny;
+        element("recordings-start-button").disabled = !isAny;
+        const room = element("recordings-start-room").value;
+        const tracks = isAny ? await this.api.call("GET", path(room, "tracks")).then((found) => found.tracks, () => []) : [];
+        const people = new Map(tracks.map((track) => [track.participant, track.identity]));
+        setOptions(element("recordings-start-what"), [
+            ["", "Everything in the room"],
+            ...[...people].map(([sid, identity]) => [`participant ${sid}`, `Only ${identity}`]),
+            ...tracks.map((track) => [`track ${track.sid}`, `Only ${track.identity}: ${track.source}`]),
+        ]);
+    }
+
+    async start() {
+        const [kind, sid] = element("recordings-start-what").value.split(" ");
+        const files = element("recordings-start-files").value;
+        const body = { ...(kind && { [kind]: sid }), ...(files && { files }) };
+        await this.api.call("POST", path(element("recordings-start-room").value, "recordings"), { body });
+    }
+
+    render(recordings) {
+        const known = new Set(recordings.slice(0, this.shown).map((one) => one.sid));
+        for (const [sid, row] of this.rows) {
+            if (known.has(sid)) continue;
+            row.element.remove();
+            this.rows.delete(sid);
+        }
+        this.body ??= newTable(element("recordings-list"), ["What", "Room", "Begun", "Length", "Size", "State", ""]);
+        let place = this.body.firstElementChild;
+        for (const recording of recordings.slice(0, this.shown)) {
+            const row = this.rows.get(recording.sid) ?? new Row(this.operators);
+            this.rows.set(recording.sid, row);
+            row.update(recording);
+            if (row.element === place) place = place.nextElementSibling;
+            else this.body.insertBefore(row.element, place);
+        }
+        element("recordings-none").textContent = recordings.length ? "" : this.room ? `There is no recording of “${this.room}”.` : "There is no recording.";
+        element("recordings-list").hidden = !recordings.length;
+        element("recordings-more").hidden = recordings.length <= this.shown;
+    }
+}
+
+class Row {
+    constructor(operators) {
+        this.element = make("tr");
+        this.cells = ["What", "Room", "Begun", "Length", "Size", "State", ""].map((title) => {
+            const cell = this.element.insertCell();
+            cell.dataset.title = title;
+            return cell;
+        });
+        this.who = link("", "who", "");
+        this.scope = make("div", "dim");
+        this.end = make("button", "button small");
+        this.end.onclick = () => operators.act(() => endRecording(operators.api, this.recording));
+        this.cells[0].append(this.who, this.scope);
+        this.cells[6].append(this.end);
+    }
+
+    update(recording) {
+        this.recording = recording;
+        const isRunning = recording.state === "recording";
+        this.who.textContent = listed(whoOf(recording)) || "Nobody yet";
+        this.who.href = placeOf(["recordings", recording.sid]);
+        this.scope.textContent = scopeOf(recording);
+        const texts = [recording.room, `${day(recording.startedAt)}, ${clock(recording.startedAt)}`, duration(lengthOf(recording)), bytes(sizeOf(recording)), stateOf(recording)];
+        texts.forEach((text, index) => { this.cells[index + 1].textContent = text; });
+        this.cells[5].classList.toggle("recording", isRunning);
+        this.end.textContent = isRunning ? "Stop" : "Delete";
+        this.end.classList.toggle("danger", !isRunning);
+    }
+}

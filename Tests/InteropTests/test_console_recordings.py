@@ -1,0 +1,112 @@
+"""Recordings in the operators' tab: begun, watched, downloaded, played into a room and deleted by a person."""
+import asyncio
+import hashlib
+import re
+import urllib.request
+
+import pytest
+
+from conftest import running
+from support.chromium import chromium, open_room, until, wait_for_video
+from support.tokens import KEY, SECRET
+from test_backend_page import PAGE
+
+STATE = "document.querySelector('#recordings-list tbody tr')?.cells[5].textContent ?? ''"
+VIDEO = "document.getElementById('recording-video')"
+
+
+@pytest.fixture
+def archive(tmp_path):
+    with running(development=True, extra=f"recording:\n  directory: {tmp_path}/recordings\n  reserve: 0\n") as server:
+        server.recordings = tmp_path / "recordings"
+        yield server
+
+
+async def operator(browser, server, place, **options):
+    page = await browser.new_page(bypass_csp=True, **{"viewport": {"width": 1280, "height": 900}, **options})
+    page.problems = []
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    await page.goto(f"{server.url}/{place}")
+    return page
+
+
+async def record(page, server, room, files="participant", seconds=3):
+    """Begins and ends a recording by the list's buttons, and opens it. Its folder."""
+    await until(page, f"[...document.getElementById('recordings-start-room').options].some((one) => one.value === '{room}')")
+    await page.select_option("#recordings-start-room", room)
+    await page.select_option("#recordings-start-files", files)
+    await page.get_by_role("button", name="Start recording").click()
+    await until(page, f"{STATE} === 'Recording'")
+    await asyncio.sleep(seconds)
+    await page.get_by_role("button", name="Stop").click()
+    await until(page, f"{STATE} === 'Ready'")
+    await page.click("#recordings-list a.who")
+    await until(page, "document.querySelector('#recording-files button')?.disabled === false")
+    (folder,) = server.recordings.glob("RM_*/RC_*")
+    return folder
+
+
+def test_a_recording_is_begun_watched_downloaded_played_into_a_room_and_deleted(archive):
+    server = archive
+
+    async def run():
+        async with chromium() as browser:
+            await open_room(browser, server, "den", "ada")
+            bob = await open_room(browser, server, "attic", "bob", send="nothing")
+            page = await operator(browser, server, "#/recordings?room=den")
+            folder = await record(page, server, "den")
+            (path,) = folder.glob("*.mp4")
+            # It plays: the first of the time goes on, and there is a picture of the size that was sent.
+            asked = []
+            page.on("request", lambda request: asked.append(request.url))
+            await page.get_by_role("button", name="Watch").click()
+            await until(page, f"{VIDEO}.currentTime > 1 && {VIDEO}.getVideoPlaybackQuality().totalVideoFrames > 5")
+            size = await page.evaluate(f"[{VIDEO}.videoWidth, {VIDEO}.videoHeight]")
+            print(f"figures: {path.stat().st_size} bytes, {size}, {await page.evaluate(f'{VIDEO}.duration')} s")
+            assert size[0] > 100 and size[0] * 9 == size[1] * 16
+            watched = [url for url in asked if "/file?" in url]
+            assert watched and all("link=" in url and "access_token" not in url for url in watched)
+            async with page.expect_download() as found:
+                await page.get_by_role("button", name="Download").click()
+            download = await found.value
+            assert download.suggested_filename == path.name
+            assert hashlib.sha256((await asyncio.to_thread(open, await download.path(), "rb")).read()).digest() == hashlib.sha256(path.read_bytes()).digest()
+            # The link alone opens the file for any client; a changed one does not.
+            link = watched[-1]
+            with urllib.request.urlopen(link) as reply:
+                assert reply.read() == path.read_bytes() and int(reply.headers["Content-Length"]) == path.stat().st_size
+            assert server.request("GET", link.removeprefix(server.url)[:-4] + "AAAA", None, {})[0] == 401
+            # So does what the page for backends says.
+            backend = {}
+            for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S):
+                exec(compile(block, str(PAGE), "exec"), backend)
+            (recording,) = server.api("GET", "/v1/recordings")[1]["recordings"]
+            with urllib.request.urlopen(backend["link_to"](backend["Martlet"](server.url, KEY, SECRET), recording)) as reply:
+                assert reply.read() == path.read_bytes()
+            # Into another room, where somebody sees it.
+            await page.select_option("#recording-play-room", "attic")
+            await page.check("#recording-play-loop")
+            await page.get_by_role("button", name="Play", exact=True).click()
+            await wait_for_video(bob, frames=10)
+            await page.get_by_role("button", name="Pause recording").click()
+            status, playing = server.api("GET", "/v1/rooms/attic/playbacks")
+            await until(page, "document.querySelector('#recording-playbacks b').textContent === 'recording (paused)'")
+            (playback,) = server.api("GET", "/v1/rooms/attic/playbacks")[1]["playbacks"]
+            assert (playback["state"], playback["loop"], playback["identity"]) == ("paused", True, "recording")
+            # By keyboard to another place: the slider's End key is the film's end, Home its beginning.
+            await page.focus("#recording-playbacks input[type=range]")
+            await page.keyboard.press("Home")
+            await until(page, "document.querySelector('#recording-playbacks output').textContent.startsWith('0:00 /')")
+            await page.get_by_role("button", name="Stop recording", exact=True).last.click()
+            await until(page, "!document.querySelector('#recording-playbacks li')")
+            # Deleting asks first, and Escape means no.
+            await page.get_by_role("button", name="Delete recording").click()
+            await page.keyboard.press("Escape")
+            assert path.exists()
+            await page.get_by_role("button", name="Delete recording").click()
+            await page.click("#ask-confirm")
+            await until(page, "location.hash === '#/recordings' && document.getElementById('recordings-none').textContent === 'There is no recording.'")
+            assert not path.exists() and server.request("GET", link.removeprefix(server.url), None, {})[0] == 404
+            assert page.problems == [] and bob.problems == []
+
+    asyncio.run(run())

@@ -1,0 +1,91 @@
+import MediaControl
+import PayloadFormats
+import Primitives
+import RTP
+import TestSupport
+import Testing
+
+@testable import Recording
+
+@Suite("Spatial layers of VP9 in a recording")
+struct SpatialLayerTests {
+    /// The samples of what Chromium sent as L3T3_KEY, and the layers' frames in each, by the index at its end.
+    private func pictures() throws -> [[[UInt8]]] {
+        var recorded = Recorded()
+        let captured = try CapturedPackets.load("whip_chromium_vp9_l3t3key").filter { !$0.isRTCP }
+        let video = Dictionary(grouping: captured) { RTPHeader($0.bytes.span.bytes)?.ssrc }.values.max {
+            $0.reduce(0) { $0 + $1.bytes.count } < $1.reduce(0) { $0 + $1.bytes.count }
+        }
+        for packet in video ?? [] {
+            guard let header = RTPHeader(packet.bytes.span.bytes), header.payloadLength > 0 else { continue }
+            let end = header.payloadOffset + header.payloadLength
+            recorded.packet(
+                .vp9, sequence: Int(header.sequenceNumber), timestamp: header.timestamp, marker: header.marker,
+                Array(packet.bytes[header.payloadOffset..<end]), at: packet.time)
+        }
+        recorded.finish()
+        return recorded.segments.indices.flatMap { recorded.samples($0) }.map { frames(of: $0.bytes) }
+    }
+
+    private func frames(of sample: [UInt8]) -> [[UInt8]] {
+        guard let marker = sample.last, marker & 0xe0 == 0xc0 else { return [sample] }
+        let (count, width) = (Int(marker & 7) + 1, Int(marker >> 3 & 3) + 1)
+        let index = sample.count - count * width - 2
+        var start = 0
+        return (0..<count).map { number in
+            let size = (0..<width).reduce(0) { $0 | Int(sample[index + 1 + number * width + $1]) << (8 * $1) }
+            defer { start += size }
+            return Array(sample[start..<start + size])
+        }
+    }
+
+    @Test("Of the layers of a picture the largest alone is shown, and all of them can be read as before")
+    func shown() throws {
+        let pictures = try pictures()
+        #expect(pictures.count > 20 && pictures.contains { $0.count == 3 })
+        var headers = VP9FrameHeaders()
+        for picture in pictures {
+            let shown = picture.map { headers.next($0.span.bytes)?.isShown }
+            #expect(shown == picture.indices.map { $0 == picture.count - 1 })
+        }
+    }
+
+    @Test("A hidden frame is hidden, has the data of the one that was shown, and hiding it again changes nothing")
+    func hiding() throws {
+        var (headers, others) = (VP9FrameHeaders(), VP9FrameHeaders())
+        var count = 0
+        for picture in try pictures() {
+            for frame in picture {
+                guard let header = headers.next(frame.span.bytes) else { continue }
+                let hidden = header.hiding(frame)
+                let read = try #require(others.next(hidden.span.bytes))
+                #expect(!read.isShown && read.hiding(hidden) == hidden)
+                guard header.isShown else { continue }
+                #expect(hidden.count - frame.count == 0 || hidden.count - frame.count == 1)
+                let data = max(0, frame.count - 40)
+                #expect(hidden.suffix(data) == frame.suffix(data))
+                count += 1
+            }
+        }
+        #expect(count > 20)
+    }
+
+    @Test("Whatever is cut off, empty or no VP9 has no header")
+    func hostile() throws {
+        let frame = try #require(try pictures().first?.first)
+        for length in 0..<min(frame.count, 12) {
+            var headers = VP9FrameHeaders()
+            #expect(headers.next(Array(frame.prefix(length)).span.bytes) == nil)
+        }
+        var random = RandomSource(seed: 9)
+        var found = 0
+        for _ in 0..<2_000 {
+            var headers = VP9FrameHeaders()
+            let bytes = (0..<20).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            guard let header = headers.next(bytes.span.bytes) else { continue }
+            found += 1
+            #expect(header.hiding(bytes).count <= bytes.count + 1)
+        }
+        #expect(found < 2_000)
+    }
+}
