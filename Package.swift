@@ -207,7 +207,7 @@ let loadTests: [Target] = [
         dependencies: [
             "Primitives", "RTP", "SDP", "Cryptography", "SRTP", "MediaControl", "Simulation", "AccessTokens",
             "NetworkIO", "PeerTransport", "Measuring",
-            "CSoup", "CSyntheticMedia", "CLoadIO",
+            "CSoup", "CSyntheticMedia", "CLoadIO", "CLiveKitProtocol",
         ], path: "LoadTests/Generator", swiftSettings: settings),
     .executableTarget(
         name: "loadtest", dependencies: ["LoadGenerator"], path: "LoadTests/loadtest", swiftSettings: settings),
