@@ -45,8 +45,10 @@ struct SpatialLayerTests {
         #expect(pictures.count > 20 && pictures.contains { $0.count == 3 })
         var headers = VP9FrameHeaders()
         for picture in pictures {
-            let shown = picture.map { headers.next($0.span.bytes)?.isShown }
-            #expect(shown == picture.indices.map { $0 == picture.count - 1 })
+            var shown: [Bool?] = []
+            for frame in picture { shown.append(headers.next(frame.span.bytes)?.isShown) }
+            let wanted: [Bool?] = picture.indices.map { $0 == picture.count - 1 }
+            #expect(shown == wanted)
         }
     }
 
@@ -58,7 +60,8 @@ struct SpatialLayerTests {
             for frame in picture {
                 guard let header = headers.next(frame.span.bytes) else { continue }
                 let hidden = header.hiding(frame)
-                let read = try #require(others.next(hidden.span.bytes))
+                let next = others.next(hidden.span.bytes)
+                let read = try #require(next)
                 #expect(!read.isShown && read.hiding(hidden) == hidden)
                 guard header.isShown else { continue }
                 #expect(hidden.count - frame.count == 0 || hidden.count - frame.count == 1)
@@ -75,7 +78,9 @@ struct SpatialLayerTests {
         let frame = try #require(try pictures().first?.first)
         for length in 0..<min(frame.count, 12) {
             var headers = VP9FrameHeaders()
-            #expect(headers.next(Array(frame.prefix(length)).span.bytes) == nil)
+            let part = Array(frame.prefix(length))
+            let header = headers.next(part.span.bytes)
+            #expect(header == nil)
         }
         var random = RandomSource(seed: 9)
         var found = 0
