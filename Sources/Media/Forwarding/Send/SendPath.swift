@@ -150,7 +150,8 @@ public struct SendPath: ~Copyable {
             let share = Double(limit.bitsPerSecond) / Double(rate.bitsPerSecond)
             factor = min(factor, Self.limitMargin * max(share, 1))
         }
-        pacer.setEstimate(estimator.isEstablished(at: now) ? rate : nil, factor: factor)
+        pacer.setEstimate(
+            estimator.isEstablished(at: now) ? rate : nil, delivered: estimator.acknowledgedRate, factor: factor)
     }
 
     // MARK: - Sending
