@@ -60,6 +60,18 @@ struct EstimatorTests {
         #expect(estimates.percentile(0.05) >= 0.85)
     }
 
+    @Test("What fills the link before anything is known of it shows how much it carries: within 1.5 s, without a probe")
+    func beginning() {
+        // The source sends what it has, as a viewer's first videos are sent.
+        var bench = PathBench(rate: 1_000e3) { _, _ in 3_000e3 }
+        bench.demand = { _ in (nil, 0) }
+        bench.run(seconds: 1.5)
+        let estimates = bench.estimates(from: 1.4).map { $0 / 1_000e3 }
+        note("beginning: \(estimates.mean)")
+        #expect(bench.probeBytes == 0)
+        #expect((0.45...1.05).contains(estimates.mean))
+    }
+
     @Test("Once a probe has found the link's limit it is known; the alarm of a link that became slower ends that")
     func limit() {
         var bench = PathBench(rate: 1_000e3) { _, _ in 500e3 }
