@@ -3,7 +3,7 @@ SECONDS_PER_TARGET ?= 30
 STRICT := --explicit-target-dependency-import-check error -Xswiftc -warnings-as-errors
 SWIFT_FILES := Package.swift Sources Tests LoadTests
 
-.PHONY: run build package test bench scenarios interop matrix loadtest compare busy links format lint sanitize fuzz nightly rolling fresh docs clean
+.PHONY: run build package test bench scenarios interop conformance matrix loadtest compare busy links format lint sanitize fuzz nightly rolling fresh docs clean
 
 ## Build for release, serve on loopback with a development key, print the URL of the console page.
 run: build
@@ -35,6 +35,11 @@ interop:
 	swift build $(STRICT) -c release --product martlet
 	swift build $(STRICT) -c release --product bench
 	.venv/bin/python -m pytest Tests/InteropTests/$(ONLY) -v --color=no
+
+## Hold a server to a protocol, martlet.v1 or livekit: make conformance PROTOCOL=livekit URL=http://127.0.0.1:7880 KEY=devkey SECRET=…
+conformance:
+	Tests/Support/install.sh test
+	.venv/bin/python Tests/InteropTests/conformance $(PROTOCOL) $(URL) $(KEY) $(SECRET)
 
 ## Every publisher with every player, frames decoded by each pair; the table in .build/matrix. Needs root: make matrix ONLY="AV1-L3T3 Firefox"
 matrix:

@@ -207,7 +207,7 @@ let loadTests: [Target] = [
         dependencies: [
             "Primitives", "RTP", "SDP", "Cryptography", "SRTP", "MediaControl", "Simulation", "AccessTokens",
             "NetworkIO", "PeerTransport", "Measuring",
-            "CSoup", "CSyntheticMedia", "CLoadIO",
+            "CSoup", "CSyntheticMedia", "CLoadIO", "CLiveKitProtocol",
         ], path: "LoadTests/Generator", swiftSettings: settings),
     .executableTarget(
         name: "loadtest", dependencies: ["LoadGenerator"], path: "LoadTests/loadtest", swiftSettings: settings),
@@ -303,7 +303,7 @@ let testTargets: [Target] = [
         of: "LiveKit",
         also: [
             "EdgeTestSupport", "EdgeSupport", "HTTPServing", "AccessTokens", "RoomService", "Rooms", "MediaControl",
-            "CLiveKitProtocol",
+            "CLiveKitProtocol", "Recorder",
         ]),
     tests(
         of: "ControlAPI",

@@ -71,7 +71,7 @@ struct Server {
             traced: Self.adder(to: traces), keep: { await rules.keep($0, logger) }, recorder: recorder, player: player,
             load: load, codecs: Self.codecs)
         try await restore(rules, rooms, logger)
-        let webhooks = try await openWebhooks(configuration, database, rooms, logger)
+        let webhooks = try await openWebhooks(configuration, database, rooms, recorder, logger)
         let roomsTask = Task { await rooms.run() }
         let webhooksTask = Task { await webhooks.run() }
         let sessionsTask = Task {
@@ -198,14 +198,28 @@ struct Server {
     }
 
     private static func openWebhooks(
-        _ configuration: Configuration, _ database: Database, _ rooms: RoomService, _ logger: Logger
+        _ configuration: Configuration, _ database: Database, _ rooms: RoomService, _ recorder: Recorder?,
+        _ logger: Logger
     ) async throws(CommandError) -> Webhooks {
+        let liveKit = WebhookTranslator { sid in recorder?[sid] }
         let webhooks = Webhooks(
             of: rooms, database: database, keys: configuration.apiKeys,
             allowsPrivate: configuration.webhooksAllowPrivate,
-            encode: { entry in
-                let model = EventModel(entry)
-                return (model.type, JSONCoding.encode(model))
+            encode: { entry, formats in
+                var messages = [
+                    Webhook.Format.liveKit: liveKit.messages(
+                        for: entry, areWanted: formats.contains(.liveKit)
+                    ).map {
+                        WebhookMessage(id: $0.id, type: $0.type.rawValue, body: $0.body)
+                    }
+                ]
+                if formats.contains(.martlet) {
+                    let model = EventModel(entry)
+                    messages[.martlet] = [
+                        WebhookMessage(id: model.id, type: model.type, body: JSONCoding.encode(model))
+                    ]
+                }
+                return messages
             }, now: { MonotonicClock.wallMilliseconds() }, logger: logger.named("webhooks"))
         do throws(DatabaseError) {
             try await webhooks.load()

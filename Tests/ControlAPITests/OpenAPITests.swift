@@ -3,6 +3,7 @@ import Foundation
 import HTTPServing
 import Rooms
 import Testing
+import Webhooks
 
 @testable import ControlAPI
 
@@ -24,6 +25,16 @@ struct OpenAPITests {
         let served = Set(
             House.edge(TestRooms()).operations.map { "\($0.method.rawValue.lowercased()) \($0.pattern)" })
         #expect(described == served)
+    }
+
+    @Test("The types of events that a webhook may want are those that are posted, in each format")
+    func webhookEvents() async throws {
+        let schemas = try #require(try await document()["components"] as? [String: [String: [String: Any]]])["schemas"]
+        let properties = try #require(schemas?["WebhookSetting"]?["properties"] as? [String: [String: Any]])
+        let described = try #require((properties["events"]?["items"] as? [String: Any])?["enum"] as? [String])
+        let formats = try #require(properties["format"]?["enum"] as? [String])
+        #expect(formats == Webhook.Format.allCases.map(\.rawValue))
+        #expect(Set(described) == Webhook.Format.allCases.reduce([]) { $0.union(WebhookSettingModel.types(in: $1)) })
     }
 
     @Test("4.2: a name fits the document's schema exactly where the rooms take it")

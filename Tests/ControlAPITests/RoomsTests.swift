@@ -31,7 +31,7 @@ struct House {
             preconditionFailure("no memory for a database")
         }
         let webhooks = Webhooks(
-            of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { ($0.event.word, []) },
+            of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { _, _ in [:] },
             now: { 0 }, logger: .quiet)
         let sessions = SessionStore(
             database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })

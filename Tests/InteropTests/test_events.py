@@ -3,7 +3,6 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import http.server
 import json
 import socket
 import threading
@@ -16,6 +15,7 @@ import pytest
 
 from conftest import running
 from support.bare import offer
+from support.receiver import Receiver
 from support.signalling import signal
 from support.tokens import KEY, SECRET, admin_token, token
 
@@ -28,44 +28,6 @@ def until(condition, what, timeout_s=10):
     while not condition():
         assert time.monotonic() < end, f"not within {timeout_s} s: {what}"
         time.sleep(0.01)
-
-
-class Receiver:
-    """An HTTP server that keeps what is posted to it; `kill` closes its port, `revive` opens the same one again."""
-
-    def __init__(self):
-        self.requests, self.port, self.http = [], 0, None
-        self.revive()
-
-    def revive(self):
-        receiver = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.requests.append((time.monotonic(), dict(self.headers), body))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        http.server.ThreadingHTTPServer.allow_reuse_address = True
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.port = self.http.server_port
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    def kill(self):
-        self.http.shutdown()
-        self.http.server_close()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.port}/hook"
-
-    @property
-    def events(self):
-        return [json.loads(body) for _, _, body in self.requests]
 
 
 class Stream:

@@ -34,6 +34,23 @@ struct DatabaseTests {
         #expect(count == [[.integer(1), .integer(2)]])
     }
 
+    @Test("A column that a table of an earlier release lacks is added once, and its rows stay")
+    func column() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        defer { for ending in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + ending) } }
+        do {
+            let earlier = try Database(path: path, schema: ["CREATE TABLE IF NOT EXISTS t (a)"])
+            try await earlier.transaction { (sql) throws(DatabaseError) in _ = try sql.run("INSERT INTO t VALUES (1)") }
+        }
+        for _ in 0..<2 {
+            let database = try Database(
+                path: path, schema: ["CREATE TABLE IF NOT EXISTS t (a)", .column("b", type: "TEXT", of: "t")])
+            let rows = try await database.transaction { (sql) throws(DatabaseError) in try sql.run("SELECT a, b FROM t")
+            }
+            #expect(rows == [[.integer(1), .null]])
+        }
+    }
+
     @Test(
         "What was written to a file is there when it is opened again; a folder is no database, and the error names it")
     func file() async throws {

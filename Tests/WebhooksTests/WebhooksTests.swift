@@ -14,6 +14,8 @@ import Testing
 private final class Receiver: Sendable {
     struct State {
         var bodies: [String] = []
+        /// The content type of each body.
+        var types: [String: String] = [:]
         var waits: [TimeInterval] = []
         var now: Int64 = 1_700_000_000_000
         var answer: @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome = { _, _ in .answered(status: 200) }
@@ -24,6 +26,7 @@ private final class Receiver: Sendable {
     private let (signals, signal) = AsyncStream<Void>.makeStream()
 
     var bodies: [String] { state.withLock { $0.bodies } }
+    var types: [String: String] { state.withLock { $0.types } }
     var waits: [TimeInterval] { state.withLock { $0.waits } }
 
     func answer(_ answer: @escaping @Sendable (_ body: String, _ attempt: Int) -> WebhookOutcome) {
@@ -38,6 +41,8 @@ private final class Receiver: Sendable {
                     state.attempts += 1
                     let outcome = state.answer(body, state.attempts)
                     if outcome == .answered(status: 200) { state.bodies.append(body) }
+                    let type = request.headers.first { $0.hasPrefix("Content-Type: ") }
+                    state.types[body] = type.map { String($0.dropFirst("Content-Type: ".count)) }
                     return outcome
                 }
                 signal.yield()
@@ -73,9 +78,14 @@ struct WebhooksTests {
         Webhooks(
             of: rooms, database: database, keys: [APIKey(name: "app", secret: "app-secret")],
             allowsPrivate: allowsPrivate,
-            encode: { entry in
+            encode: { entry, formats in
                 let words = String("\(entry.event)".prefix { $0 != "(" })
-                return (words, Array("\(entry.room) \(entry.sequence) \(words)".utf8))
+                var messages: [Webhook.Format: [WebhookMessage]] = [:]
+                for format in formats {
+                    let body = "\(entry.room) \(entry.sequence) \(words)\(format == .liveKit ? " for LiveKit" : "")"
+                    messages[format] = [WebhookMessage(id: entry.cursor.text, type: words, body: Array(body.utf8))]
+                }
+                return messages
             }, world: receiver.world, logger: .quiet)
     }
 
@@ -160,6 +170,35 @@ struct WebhooksTests {
         #expect(receiver.bodies.sorted() == ["a 2 roomEnded", "b 1 roomStarted", "b 2 roomEnded", "b 2 roomEnded"])
     }
 
+    @Test(
+        "Each webhook is sent its own format, and what waits when that is changed keeps the one in which it was written"
+    )
+    func formats() async throws {
+        let database = try Database(path: nil, schema: Webhooks.schema)
+        let dead = Receiver()
+        dead.answer { _, _ in .failed("nobody listens") }
+        var lk = webhook("lk", events: ["roomStarted"])
+        (lk.format, lk.signer) = (.liveKit, .key("app"))
+        try await with(database, dead) { [lk] rooms, webhooks in
+            try await webhooks.put(webhook(events: ["roomStarted"]))
+            try await webhooks.put(lk)
+            _ = try await rooms.createRoom(named: "R")
+            while try await webhooks.status(of: "lk")?.queued != 1 { await Task.yield() }
+            #expect(try await webhooks.list().map(\.webhook.format) == [.liveKit, .martlet])
+        }
+        lk.format = .martlet
+        let receiver = Receiver()
+        try await with(database, receiver) { [lk] _, webhooks in
+            try await webhooks.put(lk)
+            await receiver.accepted(2)
+        }
+        #expect(Set(receiver.bodies) == ["R 1 roomStarted", "R 1 roomStarted for LiveKit"])
+        #expect(
+            receiver.types == [
+                "R 1 roomStarted": "application/json", "R 1 roomStarted for LiveKit": "application/webhook+json",
+            ])
+    }
+
     @Test("An event that the receiver refuses ten times is given up and counted, and the next one comes")
     func refusals() async throws {
         let receiver = Receiver()
@@ -194,6 +233,11 @@ struct WebhooksTests {
             made.signer = signer
             await #expect(throws: WebhookError.self) { try await webhooks.put(made) }
         }
+        var unsigned = webhook()
+        unsigned.format = .liveKit
+        await #expect(throws: WebhookError.self, "LiveKit's receivers verify tokens") {
+            try await webhooks.put(unsigned)
+        }
         for index in 0..<Webhook.Limits.webhooks { #expect(try await webhooks.put(webhook("w\(index)"))) }
         await #expect(throws: WebhookError.tooMany) { try await webhooks.put(webhook()) }
         #expect(try await !webhooks.put(webhook("w3")), "one may be replaced")
@@ -202,7 +246,7 @@ struct WebhooksTests {
 
 @Suite("Signed requests of webhooks")
 struct WebhookRequestTests {
-    private let event = QueuedEvent(id: 7, eventID: "e-9", body: Array(#"{"a":1}"#.utf8))
+    private let event = QueuedEvent(id: 7, eventID: "e-9", format: .martlet, body: Array(#"{"a":1}"#.utf8))
 
     // Both values by Python's hmac and hashlib.
     @Test("The signature is HMAC-SHA256 over the time, a point and the body, as a foreign implementation computes it")

@@ -93,16 +93,18 @@ final class SoupClient: Sendable {
         return message
     }
 
-    /// Opens a WebSocket; nil when the server refuses.
-    func webSocket(_ url: String, subprotocol: String, token: String?) async throws(LoadError) -> WebSocketClient {
+    /// Opens a WebSocket, with a subprotocol where the server has one.
+    func webSocket(_ url: String, subprotocol: String? = nil, token: String?) async throws(LoadError) -> WebSocketClient
+    {
         let result = await withCheckedContinuation { (continuation: CheckedContinuation<WebSocketClient?, Never>) in
             perform { client in
                 guard let message = client.message("GET", url, token) else {
                     return continuation.resume(returning: nil)
                 }
                 let opening = Opening(client: client, continuation: continuation)
-                subprotocol.withCString { name in
-                    var names: [UnsafeMutablePointer<CChar>?] = [UnsafeMutablePointer(mutating: name), nil]
+                (subprotocol ?? "").withCString { name in
+                    let only = subprotocol == nil ? nil : UnsafeMutablePointer(mutating: name)
+                    var names: [UnsafeMutablePointer<CChar>?] = [only, nil]
                     soup_session_websocket_connect_async(
                         client.session, message, nil, &names, G_PRIORITY_DEFAULT, nil, finishOpening,
                         Unmanaged.passRetained(opening).toOpaque())

@@ -1,15 +1,26 @@
 import CSoup
 import Synchronization
 
-/// One open WebSocket of text messages.
+/// One open WebSocket.
 final class WebSocketClient: Sendable {
-    /// What the server sends, until the socket closes.
-    let messages: AsyncStream<String>
-    private let continuation: AsyncStream<String>.Continuation
+    /// What is sent.
+    enum Frame: Sendable {
+        case text(String)
+        case binary([UInt8])
+    }
+
+    /// What the server sends, text or not, until the socket closes.
+    let messages: AsyncStream<[UInt8]>
+    private let continuation: AsyncStream<[UInt8]>.Continuation
     private let client: SoupClient
     // Touched on the client's thread only.
     nonisolated(unsafe) private let connection: OpaquePointer
     private let wasClosed = Atomic<Bool>(false)
+
+    /// The address of a server with `ws` or `wss`.
+    static func address(_ base: String) -> String {
+        base.replacing("http://", with: "ws://").replacing("https://", with: "wss://")
+    }
 
     var isClosed: Bool { wasClosed.load(ordering: .relaxed) }
 
@@ -17,7 +28,7 @@ final class WebSocketClient: Sendable {
     init(_ connection: OpaquePointer, _ client: SoupClient) {
         self.connection = connection
         self.client = client
-        (messages, continuation) = AsyncStream.makeStream(of: String.self)
+        (messages, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         soup_websocket_connection_set_max_incoming_payload_size(connection, 4 << 20)
         let context = Unmanaged.passRetained(self).toOpaque()
         connect("message", unsafeBitCast(receiveMessage, to: GCallback.self), context)
@@ -29,16 +40,19 @@ final class WebSocketClient: Sendable {
             UnsafeMutableRawPointer(connection), signal, callback, context, nil, GConnectFlags(rawValue: 0))
     }
 
-    func send(_ text: String) { client.perform { _ in self.sendNow(text) } }
+    func send(_ frame: Frame) { client.perform { _ in self.sendNow(frame) } }
 
     /// Sends the same to many in one hop to their thread.
-    static func send(_ text: String, to sockets: [WebSocketClient]) {
-        sockets.first?.client.perform { _ in for socket in sockets { socket.sendNow(text) } }
+    static func send(_ frame: Frame, to sockets: [WebSocketClient]) {
+        sockets.first?.client.perform { _ in for socket in sockets { socket.sendNow(frame) } }
     }
 
-    private func sendNow(_ text: String) {
+    private func sendNow(_ frame: Frame) {
         guard soup_websocket_connection_get_state(connection) == SOUP_WEBSOCKET_STATE_OPEN else { return }
-        soup_websocket_connection_send_text(connection, text)
+        switch frame {
+        case .text(let text): soup_websocket_connection_send_text(connection, text)
+        case .binary(let bytes): soup_websocket_connection_send_binary(connection, bytes, gsize(bytes.count))
+        }
     }
 
     func close() {
@@ -51,7 +65,7 @@ final class WebSocketClient: Sendable {
     fileprivate func receive(_ bytes: OpaquePointer) {
         var count: gsize = 0
         let data = g_bytes_get_data(bytes, &count)
-        continuation.yield(String(decoding: UnsafeRawBufferPointer(start: data, count: Int(count)), as: UTF8.self))
+        continuation.yield([UInt8](UnsafeRawBufferPointer(start: data, count: Int(count))))
     }
 
     fileprivate func finish() {

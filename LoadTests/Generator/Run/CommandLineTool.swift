@@ -4,12 +4,12 @@ import Foundation
 /// `loadtest run`, and what else the command can do.
 public enum CommandLineTool {
     private static let usage = """
-        usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|whip|janus] [--NAME VALUE …] [options]
+        usage: loadtest run SCENARIO.json [--url URL] [--driver martlet|livekit|whip|janus] [--NAME VALUE …] [options]
 
           Options override any number of a scenario: --subscribers 500 --video.kbps 300 --seconds 60
 
           --url URL              the server (http://127.0.0.1:7880)
-          --driver NAME          its signalling protocol: martlet (martlet.v1), whip (WHIP and WHEP), janus (VideoRoom over HTTP)
+          --driver NAME          its signalling protocol: martlet (martlet.v1), livekit (two connections), whip (WHIP and WHEP), janus (VideoRoom over HTTP)
           --key NAME --secret S  sign tokens with this key (the development key)
           --token TOKEN          use this token instead
           --server-pid PID[,PID] the server's processes (the processes that listen on the URL's port)

@@ -5,7 +5,8 @@ struct MartletDriver: SignallingDriver {
     let base: String
     let http: SoupClient
     let tokens: TokenSource
-    private let pinger = Pinger()
+    /// A ping without `id` is not answered.
+    private let pinger = Pinger(.text(#"{"type":"ping"}"#))
 
     init(base: String, http: SoupClient, tokens: TokenSource) {
         self.base = base
@@ -15,7 +16,7 @@ struct MartletDriver: SignallingDriver {
 
     func join(_ peer: PeerSpec, hub: ConnectionHub) async throws(LoadError) -> any JoinedPeer {
         let since = ConnectionHub.now()
-        let url = base.replacing("http://", with: "ws://").replacing("https://", with: "wss://") + "/v1/signal"
+        let url = WebSocketClient.address(base) + "/v1/signal"
         let socket = try await http.webSocket(url, subprotocol: "martlet.v1", token: tokens.token(for: peer))
         let session = MartletSession(socket: socket, peer: peer, hub: hub, since: since)
         try await session.start()
@@ -80,7 +81,7 @@ private actor MartletSession: JoinedPeer {
 
     private func read() async {
         for await text in socket.messages {
-            guard let message = try? JSONDecoder().decode(Incoming.self, from: Data(text.utf8)) else { continue }
+            guard let message = try? JSONDecoder().decode(Incoming.self, from: Data(text)) else { continue }
             if let id = message.id, let continuation = waiting.removeValue(forKey: id) {
                 continuation.resume(returning: message)
             } else if message.type == "migrate", message.cancelled != true {
@@ -124,7 +125,7 @@ private actor MartletSession: JoinedPeer {
         nextID += 1
         message["id"] = id
         if let data = try? JSONSerialization.data(withJSONObject: message) {
-            socket.send(String(decoding: data, as: UTF8.self))
+            socket.send(.text(String(decoding: data, as: UTF8.self)))
         }
         return id
     }

@@ -1,17 +1,19 @@
 import Synchronization
 
 /// Keeps WebSocket sessions alive as the protocol asks, each every eight seconds: one timer and one hop for an eighth of them, because
-/// the signalling of thousands of idle members must not cost what their media does. A ping without `id` is not answered.
+/// the signalling of thousands of idle members must not cost what their media does.
 final class Pinger: Sendable {
     private static let turns = 8
-    private static let ping = #"{"type":"ping"}"#
-
+    private let ping: WebSocketClient.Frame
     private struct State {
         var sockets: [WebSocketClient] = []
         var task: Task<Void, Never>?
         var turn = 0
     }
     private let state = Mutex(State())
+
+    /// `ping` is what a client of the protocol sends to be taken for alive.
+    init(_ ping: WebSocketClient.Frame) { self.ping = ping }
 
     deinit { state.withLock { $0.task?.cancel() } }
 
@@ -31,6 +33,6 @@ final class Pinger: Sendable {
             state.turn = (state.turn + 1) % Self.turns
             return stride(from: state.turn, to: state.sockets.count, by: Self.turns).map { state.sockets[$0] }
         }
-        WebSocketClient.send(Self.ping, to: chosen)
+        WebSocketClient.send(ping, to: chosen)
     }
 }

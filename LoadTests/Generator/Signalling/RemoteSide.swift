@@ -39,6 +39,16 @@ struct RemoteSide {
         }
     }
 
+    /// The formats of a section that the generator takes.
+    func wanted(of section: DescriptionSection) -> [String] {
+        section.formats.filter { word in
+            guard section.port != 0 || section.attributes.has("bundle-only"), let payloadType = UInt8(word) else {
+                return false
+            }
+            return receives[payloadType] != nil
+        }
+    }
+
     private mutating func read(_ section: DescriptionSection) {
         var names: [UInt8: String] = [:]
         for map in section.attributes.all("rtpmap") {
@@ -90,15 +100,13 @@ func ipv4(_ text: String) -> UInt32? {
 /// Answers the server's offer: takes everything that it sends as Opus, VP8 or H.264, and sends nothing.
 func makeAnswer(to remote: RemoteSide, from local: LocalSide) -> String {
     var lines = ["v=0", "o=- 4611686018427387905 2 IN IP4 127.0.0.1", "s=-", "t=0 0"]
-    if let group = remote.description.attributes.first("group") { lines.append("a=group:\(group)") }
+    let taken = remote.description.sections.filter { !remote.wanted(of: $0).isEmpty }
+    if remote.description.attributes.first("group") != nil {
+        lines.append("a=group:" + (["BUNDLE"] + taken.compactMap { $0.attributes.first("mid") }).joined(separator: " "))
+    }
     for section in remote.description.sections {
         let attributes = section.attributes
-        let wanted = section.formats.filter { word in
-            guard section.port != 0 || attributes.has("bundle-only"), let payloadType = UInt8(word) else {
-                return false
-            }
-            return remote.receives[payloadType] != nil
-        }
+        let wanted = remote.wanted(of: section)
         let isUsed = !wanted.isEmpty
         lines.append(
             "m=\(section.media) \(isUsed ? 9 : 0) \(section.proto) "

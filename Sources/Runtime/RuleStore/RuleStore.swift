@@ -9,7 +9,7 @@ public struct RuleStore: Sendable {
     private let decode: @Sendable ([UInt8]) -> PolicyDocument?
 
     /// The tables that it needs. A rule without an end has `until` 0.
-    public static let schema = [
+    public static let schema: [SchemaStep] = [
         "CREATE TABLE IF NOT EXISTS rules (kind TEXT, room TEXT, subject TEXT, until INTEGER, number INTEGER, body BLOB, PRIMARY KEY (kind, room, subject))"
     ]
 

@@ -42,7 +42,7 @@ public struct SessionStore: Sendable {
     private let ending: AsyncStream<StaySummary>.Continuation
 
     /// The tables that it needs.
-    public static let schema = [
+    public static let schema: [SchemaStep] = [
         "CREATE TABLE IF NOT EXISTS sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, participant TEXT UNIQUE, room TEXT, identity TEXT, left_at INTEGER, body BLOB)",
         "CREATE INDEX IF NOT EXISTS sessions_room ON sessions (room, id)",
         "CREATE INDEX IF NOT EXISTS sessions_identity ON sessions (identity, id)",

@@ -13,11 +13,18 @@ public final class Database: Sendable {
     /// Touched on the queue only.
     nonisolated(unsafe) private let connection: DatabaseConnection
 
-    /// The database in the file at `path`, made where there is none; nil: one in memory, which ends with the process. `schema` are statements that make the
-    /// tables that are not there yet.
-    public init(path: String?, schema: [String] = []) throws(DatabaseError) {
+    /// The database in the file at `path`, made where there is none; nil: one in memory, which ends with the process. `schema` makes what is not there yet.
+    public init(path: String?, schema: [SchemaStep] = []) throws(DatabaseError) {
         connection = try DatabaseConnection(path: path)
-        for statement in schema { try connection.run(statement) }
+        for step in schema {
+            switch step {
+            case .statement(let text): try connection.run(text)
+            case .column(let name, let type, let table):
+                let names = try connection.run("SELECT name FROM pragma_table_info(?)", .text(table))
+                guard !names.contains([.text(name)]) else { continue }
+                try connection.run("ALTER TABLE \(table) ADD COLUMN \(name) \(type)")
+            }
+        }
     }
 
     /// Does `work` in one transaction: all of it, or nothing where it throws.
@@ -32,6 +39,16 @@ public final class Database: Sendable {
         }
         return try result.get()
     }
+}
+
+/// One step towards the tables that a module needs. Each may be taken again and again, so a database of an earlier release gets what it lacks.
+public enum SchemaStep: Sendable, Hashable, ExpressibleByStringLiteral {
+    /// SQL that makes a table or an index where there is none.
+    case statement(String)
+    /// A column that a table did not have at first. Names and type are constants of the program.
+    case column(String, type: String, of: String)
+
+    public init(stringLiteral text: String) { self = .statement(text) }
 }
 
 /// What a column holds.

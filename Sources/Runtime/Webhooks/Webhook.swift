@@ -1,3 +1,5 @@
+public import RoomService
+
 /// Where events are posted to.
 public struct Webhook: Sendable, Hashable {
     /// Bounds of what a webhook may say.
@@ -7,6 +9,14 @@ public struct Webhook: Sendable, Hashable {
         public static let urlBytes = 2_048
         /// Entries of `rooms`.
         public static let rooms = 1_000
+    }
+
+    /// How events are written.
+    public enum Format: String, Sendable, Hashable, CaseIterable {
+        /// As the control API writes them.
+        case martlet
+        /// As LiveKit's servers post them, for receivers that exist. An API key signs.
+        case liveKit = "livekit"
     }
 
     /// How a receiver knows that a request is the server's.
@@ -20,6 +30,7 @@ public struct Webhook: Sendable, Hashable {
     public var name: String
     /// `http` or `https`.
     public var url: String
+    public var format: Format
     public var signer: Signer
     /// The types of events that are posted; nil: all.
     public var events: Set<String>?
@@ -27,9 +38,13 @@ public struct Webhook: Sendable, Hashable {
     public var rooms: Set<String>?
 
     /// A webhook called `name`.
-    public init(name: String, url: String, signer: Signer, events: Set<String>? = nil, rooms: Set<String>? = nil) {
+    public init(
+        name: String, url: String, format: Format = .martlet, signer: Signer, events: Set<String>? = nil,
+        rooms: Set<String>? = nil
+    ) {
         self.name = name
         self.url = url
+        self.format = format
         self.signer = signer
         self.events = events
         self.rooms = rooms
@@ -39,6 +54,24 @@ public struct Webhook: Sendable, Hashable {
         (events?.contains(type) ?? true) && (rooms?.contains(room) ?? true)
     }
 }
+
+/// What one request says.
+public struct WebhookMessage: Sendable, Hashable {
+    /// By which receivers know one that comes twice.
+    public var id: String
+    public var type: String
+    public var body: [UInt8]
+
+    /// A message of `type`.
+    public init(id: String, type: String, body: [UInt8]) {
+        self.id = id
+        self.type = type
+        self.body = body
+    }
+}
+
+/// Writes an event in each of the formats that are wanted; most events make one message, some none or several. Called for every event, in order.
+public typealias WebhookEncoder = @Sendable (RoomLogEntry, Set<Webhook.Format>) -> [Webhook.Format: [WebhookMessage]]
 
 /// A webhook and how it does.
 public struct WebhookStatus: Sendable, Hashable {

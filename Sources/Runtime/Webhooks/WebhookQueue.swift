@@ -5,6 +5,8 @@ import Storage
 struct QueuedEvent: Sendable, Hashable {
     var id: Int64
     var eventID: String
+    /// In which it was written: the webhook may have another by now.
+    var format: Webhook.Format
     var body: [UInt8]
 }
 
@@ -21,10 +23,12 @@ struct WebhookQueue: Sendable {
     private let database: Database
 
     /// The tables that it needs.
-    static let schema = [
+    static let schema: [SchemaStep] = [
         "CREATE TABLE IF NOT EXISTS webhooks (name TEXT PRIMARY KEY, url TEXT, secret TEXT, key TEXT, events TEXT, rooms TEXT)",
         "CREATE TABLE IF NOT EXISTS webhook_events (id INTEGER PRIMARY KEY AUTOINCREMENT, webhook TEXT, lane INTEGER, event TEXT, body BLOB)",
         "CREATE INDEX IF NOT EXISTS webhook_lanes ON webhook_events (webhook, lane, id)",
+        .column("format", type: "TEXT", of: "webhooks"),
+        .column("format", type: "TEXT", of: "webhook_events"),
     ]
 
     init(_ database: Database) { self.database = database }
@@ -36,11 +40,11 @@ struct WebhookQueue: Sendable {
 
     func webhooks() async throws(DatabaseError) -> [Webhook] {
         try await database.transaction { (sql) throws(DatabaseError) in
-            try sql.run("SELECT name, url, secret, key, events, rooms FROM webhooks ORDER BY name")
+            try sql.run("SELECT name, url, secret, key, events, rooms, format FROM webhooks ORDER BY name")
         }.map { row in
             Webhook(
                 name: row[0].string ?? "", url: row[1].string ?? "",
-                signer: row[2].string.map { .secret($0) } ?? .key(row[3].string ?? ""),
+                format: Self.format(row[6]), signer: row[2].string.map { .secret($0) } ?? .key(row[3].string ?? ""),
                 events: row[4].string.map(Self.words), rooms: row[5].string.map(Self.words))
         }
     }
@@ -54,8 +58,8 @@ struct WebhookQueue: Sendable {
         let (events, rooms) = (Self.text(webhook.events), Self.text(webhook.rooms))
         try await database.transaction { [secret, key] (sql) throws(DatabaseError) in
             _ = try sql.run(
-                "INSERT OR REPLACE INTO webhooks VALUES (?, ?, ?, ?, ?, ?)", .text(webhook.name), .text(webhook.url),
-                secret, key, events, rooms)
+                "INSERT OR REPLACE INTO webhooks (name, url, secret, key, events, rooms, format) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                .text(webhook.name), .text(webhook.url), secret, key, events, rooms, .text(webhook.format.rawValue))
         }
     }
 
@@ -67,17 +71,18 @@ struct WebhookQueue: Sendable {
         }
     }
 
-    /// Puts an event behind those that wait for each of `names`; how many older ones were pushed out, by name.
+    /// Puts a message behind those that wait for each of `names`; how many older ones were pushed out, by name.
     func add(
-        _ body: [UInt8], event: String, room: String, to names: [String]
+        _ message: WebhookMessage, in format: Webhook.Format, room: String, to names: [String]
     ) async throws(DatabaseError) -> [String: Int] {
         let lane = Int64(Self.lane(of: room))
         return try await database.transaction { (sql) throws(DatabaseError) in
             var lost: [String: Int] = [:]
             for name in names {
                 try sql.run(
-                    "INSERT INTO webhook_events (webhook, lane, event, body) VALUES (?, ?, ?, ?)", .text(name),
-                    .integer(lane), .text(event), .bytes(body))
+                    "INSERT INTO webhook_events (webhook, lane, event, body, format) VALUES (?, ?, ?, ?, ?)",
+                    .text(name),
+                    .integer(lane), .text(message.id), .bytes(message.body), .text(format.rawValue))
                 let count = try sql.run("SELECT count(*) FROM webhook_events WHERE webhook = ?", .text(name))[0][0]
                     .number
                 guard count > Self.maxEvents else { continue }
@@ -94,9 +99,12 @@ struct WebhookQueue: Sendable {
     func oldest(of name: String, lane: Int) async throws(DatabaseError) -> QueuedEvent? {
         try await database.transaction { (sql) throws(DatabaseError) in
             try sql.run(
-                "SELECT id, event, body FROM webhook_events WHERE webhook = ? AND lane = ? ORDER BY id LIMIT 1",
+                "SELECT id, event, body, format FROM webhook_events WHERE webhook = ? AND lane = ? ORDER BY id LIMIT 1",
                 .text(name), .integer(Int64(lane)))
-        }.first.map { QueuedEvent(id: $0[0].number, eventID: $0[1].string ?? "", body: $0[2].blob) }
+        }.first.map {
+            QueuedEvent(
+                id: $0[0].number, eventID: $0[1].string ?? "", format: Self.format($0[3]), body: $0[2].blob)
+        }
     }
 
     func remove(_ id: Int64) async throws(DatabaseError) {
@@ -109,6 +117,11 @@ struct WebhookQueue: Sendable {
         try await database.transaction { (sql) throws(DatabaseError) in
             Int(try sql.run("SELECT count(*) FROM webhook_events WHERE webhook = ?", .text(name))[0][0].number)
         }
+    }
+
+    /// None: from before there were two.
+    private static func format(_ value: DatabaseValue) -> Webhook.Format {
+        value.string.flatMap(Webhook.Format.init) ?? .martlet
     }
 
     // Names of rooms and types have no control characters.

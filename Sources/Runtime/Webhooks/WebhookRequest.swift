@@ -19,7 +19,12 @@ struct WebhookRequest: Sendable, Hashable {
     init?(_ event: QueuedEvent, to webhook: Webhook, keys: [APIKey], at second: Int64) {
         url = webhook.url
         body = event.body
-        headers = ["Content-Type: application/json", "User-Agent: martlet", "Martlet-Event-Id: \(event.eventID)"]
+        let type =
+            switch event.format {
+            case .martlet: "application/json"
+            case .liveKit: "application/webhook+json"
+            }
+        headers = ["Content-Type: \(type)", "User-Agent: martlet", "Martlet-Event-Id: \(event.eventID)"]
         let secret: String
         switch webhook.signer {
         case .secret(let text): secret = text

@@ -41,7 +41,7 @@ public actor Webhooks {
     private let queue: WebhookQueue
     private var keys: [APIKey]
     private var allowsPrivate: Bool
-    private let encode: @Sendable (RoomLogEntry) -> (type: String, body: [UInt8])
+    private let encode: WebhookEncoder
     private let world: World
     private let logger: Logger
     private var entries: [String: Entry] = [:]
@@ -51,7 +51,7 @@ public actor Webhooks {
     /// its networks.
     public init(
         of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
-        encode: @escaping @Sendable (RoomLogEntry) -> (type: String, body: [UInt8]),
+        encode: @escaping WebhookEncoder,
         now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.init(
@@ -68,7 +68,7 @@ public actor Webhooks {
 
     init(
         of rooms: RoomService, database: Database, keys: [APIKey], allowsPrivate: Bool,
-        encode: @escaping @Sendable (RoomLogEntry) -> (type: String, body: [UInt8]), world: World, logger: Logger
+        encode: @escaping WebhookEncoder, world: World, logger: Logger
     ) {
         self.rooms = rooms
         self.keys = keys
@@ -86,7 +86,7 @@ public actor Webhooks {
     }
 
     /// What the database must have.
-    public static var schema: [String] { WebhookQueue.schema }
+    public static var schema: [SchemaStep] { WebhookQueue.schema }
 
     /// Takes up the webhooks of the server's life before. Call once, before `run()`.
     public func load() async throws(DatabaseError) {
@@ -117,18 +117,24 @@ public actor Webhooks {
     public func stop() { isStopping = true }
 
     private func add(_ event: RoomLogEntry) async {
-        guard !entries.isEmpty else { return }
-        let (type, body) = encode(event)
-        let names = entries.values.filter { $0.webhook.wants(type: type, room: event.room) }.map(\.webhook.name)
+        let formats = Set(entries.values.map(\.webhook.format))
+        for (format, messages) in encode(event, formats) {
+            for message in messages { await add(message, in: format, of: event.room) }
+        }
+    }
+
+    private func add(_ message: WebhookMessage, in format: Webhook.Format, of room: String) async {
+        let names = entries.values.map(\.webhook)
+            .filter { $0.format == format && $0.wants(type: message.type, room: room) }.map(\.name)
         guard !names.isEmpty else { return }
         do throws(DatabaseError) {
-            let lost = try await queue.add(body, event: event.cursor.text, room: event.room, to: names)
+            let lost = try await queue.add(message, in: format, room: room, to: names)
             for (name, count) in lost { entries[name]?.lost += UInt64(count) }
         } catch {
             for name in names { entries[name]?.lost += 1 }
             logger.error("an event for webhooks is lost: the database failed", ["error": .text(error.description)])
         }
-        let lane = WebhookQueue.lane(of: event.room)
+        let lane = WebhookQueue.lane(of: room)
         for name in names where entries[name]?.lanes.indices.contains(lane) == true {
             entries[name]?.lanes[lane].wake.yield()
         }
@@ -214,6 +220,10 @@ extension Webhooks {
                 throw .invalid("the secret must have 16 to 256 printable ASCII characters")
             }
         case .key(let name): guard keys.contains(where: { $0.name == name }) else { throw .keyNotFound }
+        }
+        if webhook.format == .liveKit, case .secret = webhook.signer {
+            throw .invalid(
+                "receivers of LiveKit's format verify a token: give the name of an API key in place of a secret")
         }
         guard webhook.rooms?.count ?? 0 <= Webhook.Limits.rooms else {
             throw .invalid("a webhook names at most \(Webhook.Limits.rooms) rooms")

@@ -12647,7 +12647,7 @@ const ProtobufCMessageDescriptor livekit__update_room_metadata_request__descript
   (ProtobufCMessageInit) livekit__update_room_metadata_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor livekit__webhook_event__field_descriptors[7] =
+static const ProtobufCFieldDescriptor livekit__webhook_event__field_descriptors[8] =
 {
   {
     "event",
@@ -12722,6 +12722,18 @@ static const ProtobufCFieldDescriptor livekit__webhook_event__field_descriptors[
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
+    "egress_info",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Livekit__WebhookEvent, egress_info),
+    &livekit__egress_info__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
     "num_dropped",
     11,
     PROTOBUF_C_LABEL_NONE,
@@ -12736,9 +12748,10 @@ static const ProtobufCFieldDescriptor livekit__webhook_event__field_descriptors[
 };
 static const unsigned livekit__webhook_event__field_indices_by_name[] = {
   4,   /* field[4] = created_at */
+  6,   /* field[6] = egress_info */
   0,   /* field[0] = event */
   3,   /* field[3] = id */
-  6,   /* field[6] = num_dropped */
+  7,   /* field[7] = num_dropped */
   2,   /* field[2] = participant */
   1,   /* field[1] = room */
   5,   /* field[5] = track */
@@ -12747,8 +12760,8 @@ static const ProtobufCIntRange livekit__webhook_event__number_ranges[3 + 1] =
 {
   { 1, 0 },
   { 6, 3 },
-  { 11, 6 },
-  { 0, 7 }
+  { 11, 7 },
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor livekit__webhook_event__descriptor =
 {
@@ -12758,7 +12771,7 @@ const ProtobufCMessageDescriptor livekit__webhook_event__descriptor =
   "Livekit__WebhookEvent",
   "livekit",
   sizeof(Livekit__WebhookEvent),
-  7,
+  8,
   livekit__webhook_event__field_descriptors,
   livekit__webhook_event__field_indices_by_name,
   3,  livekit__webhook_event__number_ranges,

@@ -4,6 +4,7 @@
     python aiortc_client.py watch URL TOKEN HOST       plays until it is killed; prints five times a second how many frames it decoded
 """
 import asyncio
+import contextlib
 import contextvars
 import fractions
 import json
@@ -22,6 +23,18 @@ from av import AudioFrame, VideoFrame
 # aioice leaves loopback out; these tests live on it.
 _hosts = contextvars.ContextVar("hosts", default=["127.0.0.1"])
 aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: _hosts.get()
+
+
+@contextlib.contextmanager
+def on_host(host):
+    """Candidates that are gathered within are of this address."""
+    previous = _hosts.set([host])
+    try:
+        yield
+    finally:
+        _hosts.reset(previous)
+
+
 CM_ONLY = [profile for profile in SRTP_PROFILES if profile.openssl_profile == b"SRTP_AES128_CM_SHA1_80"]
 
 
@@ -144,9 +157,8 @@ class Client:
         return self
 
     async def _exchange(self, url, token, more=None):
-        previous = _hosts.set([self.host])
-        await self.peer.setLocalDescription(await self.peer.createOffer())
-        _hosts.reset(previous)
+        with on_host(self.host):
+            await self.peer.setLocalDescription(await self.peer.createOffer())
         self._token, self.offer = token, self.mangle(self.peer.localDescription.sdp)
         headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {token}", **(more or {})}
         async with aiohttp.ClientSession() as session:

@@ -4,6 +4,8 @@ import Webhooks
 /// A webhook as a body sets it. The path names it.
 struct WebhookSettingModel: Decodable, Sendable {
     var url: String
+    /// `martlet` or `livekit`; nil: the former.
+    var format: String?
     /// In place of `key`.
     var secret: String?
     /// In place of `secret`: the name of an API key.
@@ -11,12 +13,13 @@ struct WebhookSettingModel: Decodable, Sendable {
     var events: [String]?
     var rooms: [String]?
 
-    private enum CodingKeys: String, CodingKey, CaseIterable { case url, secret, key, events, rooms }
+    private enum CodingKeys: String, CodingKey, CaseIterable { case url, format, secret, key, events, rooms }
 
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
         url = try fields.decode(String.self, forKey: .url)
+        format = try fields.decodeIfPresent(String.self, forKey: .format)
         secret = try fields.decodeIfPresent(String.self, forKey: .secret)
         key = try fields.decodeIfPresent(String.self, forKey: .key)
         events = try fields.decodeIfPresent([String].self, forKey: .events)
@@ -30,11 +33,29 @@ struct WebhookSettingModel: Decodable, Sendable {
         case (nil, let key?): signer = .key(key)
         default: throw Problem(400, "invalid_request", "A webhook needs either a secret or the name of an API key.")
         }
-        if let unknown = events?.first(where: { !EventModel.types.contains($0) }) {
-            throw Problem(400, "invalid_request", "There is no event of the type \(JSONCoding.encodeText(unknown)).")
+        guard let format = Webhook.Format(rawValue: format ?? Webhook.Format.martlet.rawValue) else {
+            let known = Webhook.Format.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Problem(400, "invalid_request", "The format of a webhook is one of: \(known).")
+        }
+        let types = Self.types(in: format)
+        if let unknown = events?.first(where: { !types.contains($0) }) {
+            throw Problem(
+                400, "invalid_request",
+                "There is no event of the type \(JSONCoding.encodeText(unknown)) in the format \(format.rawValue).")
         }
         return Webhook(
-            name: name, url: url, signer: signer, events: events.map { Set($0) }, rooms: rooms.map { Set($0) })
+            name: name, url: url, format: format, signer: signer, events: events.map { Set($0) },
+            rooms: rooms.map { Set($0) })
+    }
+}
+
+extension WebhookSettingModel {
+    /// The words that `events` may have.
+    static func types(in format: Webhook.Format) -> Set<String> {
+        switch format {
+        case .martlet: EventModel.types
+        case .liveKit: Set(LiveKitEventType.allCases.map(\.rawValue))
+        }
     }
 }
 
@@ -42,6 +63,7 @@ struct WebhookSettingModel: Decodable, Sendable {
 struct WebhookModel: Encodable, Sendable {
     var name: String
     var url: String
+    var format: String
     var key: String?
     var events: [String]?
     var rooms: [String]?
@@ -55,6 +77,7 @@ struct WebhookModel: Encodable, Sendable {
     init(_ status: WebhookStatus) {
         name = status.webhook.name
         url = status.webhook.url
+        format = status.webhook.format.rawValue
         if case .key(let name) = status.webhook.signer { key = name }
         events = status.webhook.events?.sorted()
         rooms = status.webhook.rooms?.sorted()

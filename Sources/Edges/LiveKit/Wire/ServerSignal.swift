@@ -129,7 +129,7 @@ extension ServerSignal {
         case .leave(let reason, let action):
             response.message_case = LIVEKIT__SIGNAL_RESPONSE__MESSAGE_LEAVE
             response.leave = arena.make(livekit__leave_request__init) { leave in
-                leave.reason = Livekit__DisconnectReason(reason.rawValue)
+                leave.reason = reason.number
                 leave.action = Livekit__LeaveRequest__Action(action.rawValue)
                 leave.can_reconnect = action == .disconnect ? 0 : 1
             }
@@ -152,7 +152,7 @@ extension ServerSignal {
                 info.state = LIVEKIT__PARTICIPANT_INFO__STATE__DISCONNECTED
                 // Nothing comes after it.
                 info.version = .max
-                info.disconnect_reason = Livekit__DisconnectReason(DisconnectReason(reason).rawValue)
+                info.disconnect_reason = DisconnectReason(reason).number
             }
             response.update = arena.update([gone])
         case .moved(let snapshot, let token):
@@ -250,6 +250,8 @@ extension ServerSignal {
 }
 
 extension ServerSignal.DisconnectReason {
+    var number: Livekit__DisconnectReason { Livekit__DisconnectReason(rawValue) }
+
     /// What a room's reason is called here.
     init(_ reason: LeaveReason) {
         switch reason {

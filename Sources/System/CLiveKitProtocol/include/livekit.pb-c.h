@@ -1903,11 +1903,12 @@ struct  Livekit__WebhookEvent
   char *id;
   int64_t created_at;
   Livekit__TrackInfo *track;
+  Livekit__EgressInfo *egress_info;
   int32_t num_dropped;
 };
 #define LIVEKIT__WEBHOOK_EVENT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&livekit__webhook_event__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0 }
+    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, NULL, 0 }
 
 
 struct  Livekit__Encryption

@@ -1,0 +1,104 @@
+import EdgeSupport
+import RoomService
+import Rooms
+
+/// What happened, in LiveKit's words.
+struct WebhookNews: Sendable {
+    enum Subject: Sendable {
+        case room
+        /// `reason`: why it left; nil: it is there.
+        case participant(ParticipantInfo, ServerSignal.DisconnectReason?)
+        /// With its publisher's name.
+        case track(TrackInfo, String)
+        /// Its sid.
+        case recording(String)
+    }
+
+    var type: LiveKitEventType
+    var subject: Subject
+    /// The room after it.
+    var room: RoomInfo
+}
+
+/// A room as the events tell it, for webhooks that show it with each of them.
+struct WebhookRoom: Sendable {
+    private struct Member: Sendable {
+        var info: ParticipantInfo
+        /// A connection of it is or was up: LiveKit calls it joined from then on.
+        var hasConnected = false
+    }
+
+    private(set) var info: RoomInfo
+    private var members: [String: Member] = [:]
+
+    /// The room of its first event.
+    init(_ entry: RoomLogEntry) {
+        info = RoomInfo(
+            sid: entry.roomSID, name: entry.room, metadata: "", topology: .routed, maxParticipants: nil,
+            createdAt: entry.at)
+    }
+
+    /// Takes in an event; what is told of it.
+    mutating func take(_ event: RoomLogEvent) -> [WebhookNews] {
+        let told = told(of: event)
+        info.participants = members.values.count { $0.hasConnected }
+        info.publishers = members.values.count { $0.hasConnected && !$0.info.tracks.isEmpty }
+        return told.map { WebhookNews(type: $0, subject: $1, room: info) }
+    }
+
+    private mutating func told(of event: RoomLogEvent) -> [(LiveKitEventType, WebhookNews.Subject)] {
+        switch event {
+        case .roomStarted: return [(.roomStarted, .room)]
+        case .roomEnded:
+            members = [:]
+            return [(.roomFinished, .room)]
+        case .participantJoined(let info):
+            members[info.sid] = Member(info: info)
+            return []
+        case .participantUpdated(let info):
+            members[info.sid]?.info = info
+            return []
+        case .connectionChanged(let participant, _, .connected, _): return connected(participant)
+        case .participantLeft(let info, let reason, let hasConnected):
+            members[info.sid] = nil
+            let type: LiveKitEventType = hasConnected ? .participantLeft : .participantConnectionAborted
+            return [(type, .participant(info, ServerSignal.DisconnectReason(reason)))]
+        case .trackPublished(let track):
+            members[track.participant]?.info.tracks.append(track)
+            return isAnnounced(track) ? [(.trackPublished, subject(track))] : []
+        case .trackUnpublished(let track):
+            members[track.participant]?.info.tracks.removeAll { $0.sid == track.sid }
+            return isAnnounced(track) ? [(.trackUnpublished, subject(track))] : []
+        case .recording(let event): return told(of: event)
+        case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
+            .lockChanged, .policyChanged, .permissionsChanged, .captureChanged, .guestWaiting, .guestDecided, .playback,
+            .joinRefused:
+            // LiveKit's webhooks have no words for these.
+            return []
+        }
+    }
+
+    /// A participant's first connection is up: receivers learn of its tracks after it.
+    private mutating func connected(_ participant: String) -> [(LiveKitEventType, WebhookNews.Subject)] {
+        guard let member = members[participant], !member.hasConnected else { return [] }
+        members[participant]?.hasConnected = true
+        return [(.participantJoined, .participant(member.info, nil))]
+            + member.info.tracks.map { (.trackPublished, subject($0)) }
+    }
+
+    private func isAnnounced(_ track: TrackInfo) -> Bool { members[track.participant]?.hasConnected ?? false }
+
+    private func subject(_ track: TrackInfo) -> WebhookNews.Subject {
+        .track(track, members[track.participant]?.info.name ?? "")
+    }
+
+    private mutating func told(of event: RecordingEvent) -> [(LiveKitEventType, WebhookNews.Subject)] {
+        switch event.kind {
+        case .started: return [(.egressStarted, .recording(event.recording))]
+        case .stopped: return [(.egressUpdated, .recording(event.recording))]
+        case .failed where event.track != nil: return [(.egressUpdated, .recording(event.recording))]
+        case .ready, .failed: return [(.egressEnded, .recording(event.recording))]
+        case .gap: return []
+        }
+    }
+}

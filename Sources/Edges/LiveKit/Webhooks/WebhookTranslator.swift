@@ -1,0 +1,74 @@
+import CLiveKitProtocol
+public import EdgeSupport
+public import Recorder
+public import RoomService
+import Rooms
+import Synchronization
+
+/// Writes events of the log as LiveKit's servers post them. They show the room and the participant with each event, so those are kept here.
+public final class WebhookTranslator: Sendable {
+    /// One request.
+    public struct Message: Sendable, Hashable {
+        public var id: String
+        public var type: LiveKitEventType
+        /// A `WebhookEvent` as protobuf's JSON.
+        public var body: [UInt8]
+    }
+
+    private let rooms = Mutex<[String: WebhookRoom]>([:])
+    private let recording: @Sendable (_ sid: String) -> RecordingSummary?
+
+    /// `recording` finds a recording by its sid.
+    public init(recording: @escaping @Sendable (_ sid: String) -> RecordingSummary?) { self.recording = recording }
+
+    /// What is posted of an event; nothing unless it is wanted. Every event must pass here, in order, wanted or not.
+    public func messages(for entry: RoomLogEntry, areWanted: Bool = true) -> [Message] {
+        let news = rooms.withLock { rooms in
+            if rooms[entry.room]?.info.sid != entry.roomSID { rooms[entry.room] = WebhookRoom(entry) }
+            defer { if entry.event == .roomEnded { rooms[entry.room] = nil } }
+            return rooms[entry.room]?.take(entry.event) ?? []
+        }
+        guard areWanted else { return [] }
+        return news.enumerated().compactMap { index, news in
+            // The log's places are unique; an event of it may be several here.
+            let id = "EV_\(entry.cursor.text)" + (index == 0 ? "" : ".\(index)")
+            return body(of: news, id: id, at: entry.at).map { Message(id: id, type: news.type, body: $0) }
+        }
+    }
+
+    /// nil: of a recording that is not known any more.
+    private func body(of news: WebhookNews, id: String, at milliseconds: Int64) -> [UInt8]? {
+        let arena = MessageArena()
+        let event = arena.make(livekit__webhook_event__init) { event in
+            event.id = arena.text(id)
+            event.event = arena.text(news.type.rawValue)
+            event.created_at = milliseconds / 1_000
+        }
+        switch news.subject {
+        case .room: event.pointee.room = arena.room(news.room)
+        case .participant(let info, let reason):
+            event.pointee.room = arena.room(news.room)
+            event.pointee.participant = arena.participant(
+                info,
+                state: reason == nil
+                    ? LIVEKIT__PARTICIPANT_INFO__STATE__ACTIVE : LIVEKIT__PARTICIPANT_INFO__STATE__DISCONNECTED)
+            if let reason { event.pointee.participant.pointee.disconnect_reason = reason.number }
+        case .track(let track, let name):
+            event.pointee.room = arena.room(news.room)
+            event.pointee.track = arena.track(track)
+            event.pointee.participant = arena.make(livekit__participant_info__init) { info in
+                info.sid = arena.text(track.participant)
+                info.identity = arena.text(track.identity)
+                info.name = arena.text(name)
+                info.state = LIVEKIT__PARTICIPANT_INFO__STATE__ACTIVE
+            }
+        case .recording(let sid):
+            guard let summary = recording(sid) else { return nil }
+            event.pointee.egress_info = arena.egress(
+                EgressModel(summary, isEnding: news.type == .egressUpdated && summary.endedAt != nil))
+        }
+        // protobuf's JSON leaves out what has its default.
+        let style = MessageJSON.Style(usesCamelCase: true, writesDefaults: false)
+        return withExtendedLifetime(arena) { JSONCoding.encode(MessageJSON.value(of: event, style: style)) }
+    }
+}
