@@ -60,6 +60,35 @@ struct EstimatorTests {
         #expect(estimates.percentile(0.05) >= 0.85)
     }
 
+    @Test("What fills the link before anything is known of it shows how much it carries: within 1.5 s, without a probe")
+    func beginning() {
+        // The source sends what it has, as a viewer's first videos are sent.
+        var bench = PathBench(rate: 1_000e3) { _, _ in 3_000e3 }
+        bench.demand = { _ in (nil, 0) }
+        bench.run(seconds: 1.5)
+        let estimates = bench.estimates(from: 1.4).map { $0 / 1_000e3 }
+        note("beginning: \(estimates.mean)")
+        #expect(bench.probeBytes == 0)
+        #expect((0.45...1.05).contains(estimates.mean))
+    }
+
+    @Test("Once a probe has found the link's limit it is known; the alarm of a link that became slower ends that")
+    func limit() {
+        var bench = PathBench(rate: 1_000e3) { _, _ in 500e3 }
+        bench.demand = { _ in (1_900e3, 1_900e3) }
+        let before = bench.estimator.probedLimit
+        #expect(before == nil)
+        bench.run(seconds: 10)
+        let limit = bench.estimator.probedLimit
+        #expect((850...1_050).contains(limit?.kilobitsPerSecond ?? 0))
+        // No probe follows the alarm.
+        bench.demand = { _ in (nil, 0) }
+        bench.link.model.rate = .kilobitsPerSecond(200)
+        bench.run(seconds: 2)
+        let after = bench.estimator.probedLimit
+        #expect(after == nil)
+    }
+
     @Test("H2: the estimate follows a step down within 1.5 s, and a step up within 8 s")
     func steps() {
         var bench = PathBench(rate: 3_000e3)

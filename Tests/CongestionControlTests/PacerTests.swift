@@ -119,10 +119,12 @@ struct PacerTests {
         #expect(!isStillOpen)
     }
 
-    @Test("Retransmissions take at most half of the estimate: requests for more mean that the path loses them")
-    func repeats() {
+    @Test(
+        "Retransmissions take at most half of the estimate and of what arrives: requests for more mean that the path loses them",
+        arguments: [(1_000, nil), (1_000, 4_000), (3_000, 1_000)] as [(Int64, Int64?)])
+    func repeats(estimate: Int64, delivered: Int64?) {
         var pacer = Pacer()
-        pacer.setEstimate(.kilobitsPerSecond(1_000))
+        pacer.setEstimate(.kilobitsPerSecond(estimate), delivered: delivered.map { .kilobitsPerSecond($0) })
         var repeated = 0
         // Everything is asked for again and again, for ten seconds.
         for step in 0..<2_000 {

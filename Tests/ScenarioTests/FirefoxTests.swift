@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// A viewer that, as Firefox, takes retransmissions only after their stream named its section, has the bounds of one that takes them always.
-@Suite("Scenario: Firefox")
+@Suite("Scenario: Firefox", .eightSeeds)
 struct FirefoxTests {
     private func scenario(_ name: String, seed: UInt64, kilobits: Int64?) throws -> Scenario {
         try Scenario("H11 \(name)", seed: seed, link: Scenario.link(kilobits), learnsRTXByMID: true)

@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Delays that vary without a queue, as on Wi-Fi and mobile networks.
-@Suite("Scenario: jitter")
+@Suite("Scenario: jitter", .eightSeeds)
 struct JitterTests {
     struct Jitter: CustomStringConvertible {
         /// Delays are spread over twice as much, and packets overtake others.

@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Paths that become other ones.
-@Suite("Scenario: change of network")
+@Suite("Scenario: change of network", .eightSeeds)
 struct PathTests {
     @Test(
         "H4: handover from Wi-Fi to a mobile network with 80 ms more delay, after an outage of 1.5 s or at once",

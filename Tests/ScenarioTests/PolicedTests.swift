@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Losses that no queue announces.
-@Suite("Scenario: policer")
+@Suite("Scenario: policer", .eightSeeds)
 struct PolicedTests {
     @Test("H9: a policer that drops what exceeds its rate and passes bursts: attempts at the next layer become rare")
     func policed() throws {

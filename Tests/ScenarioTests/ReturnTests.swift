@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// What must not bring the estimate down, and how everything comes back where there is little to measure with.
-@Suite("Scenario: lossy return path, no RTX")
+@Suite("Scenario: lossy return path, no RTX", .eightSeeds)
 struct ReturnTests {
     @Test("H7: the reports on the last packets are lost when the last camera is muted: the estimate does not change")
     func muteWithoutReport() throws {

@@ -31,7 +31,7 @@ final class Scenario {
         learnsRTXByMID: Bool = false
     ) throws {
         self.name = name
-        world = try World(seed: seed &+ Self.seedShift)
+        world = try World(seed: seed &+ SeedShifts.current)
         room = world.openRoom()
         publisher = world.join(room)
         var settings = ClientSettings(uplink: LinkModel(delay: link.delay), downlink: link)
@@ -42,9 +42,6 @@ final class Scenario {
         viewer = world.join(room, settings)
         start = world.now
     }
-
-    /// Added to every seed, for a look at more runs than the one that is held to the limits: `MARTLET_SEED=3 swift test --filter Scenario`.
-    static let seedShift = ProcessInfo.processInfo.environment["MARTLET_SEED"].flatMap { UInt64($0) } ?? 0
 
     /// A link of `rate` and 50 ms there and back.
     static func link(_ kilobits: Int64?, delay: Int64 = 25) -> LinkModel {

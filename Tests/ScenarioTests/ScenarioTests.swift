@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// The scenario pack: real engines, real feedback, emulated links, virtual time. Limits are in Thresholds.swift.
-@Suite("Scenario")
+@Suite("Scenario", .eightSeeds)
 struct ScenarioTests {
     /// What three layers of 150, 500 and 1,700 kbit/s take on the wire when the largest is shown.
     static let all = 1_800e3

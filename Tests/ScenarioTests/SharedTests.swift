@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// Many pictures, many viewers, and what publishers do that is no fault of the link.
-@Suite("Scenario: shared links")
+@Suite("Scenario: shared links", .eightSeeds)
 struct SharedTests {
     @Test("Four subscribers behind one bottleneck: none starves, and the link is used")
     func sharedBottleneck() throws {

@@ -68,6 +68,6 @@ enum Thresholds {
     static let receiverEstimate = Limits(utilisation: 0.2, loss: 0.05, freeze: 1_500, switches: 2)
     // Each such keyframe is a quarter of a second of the link: the layer whose keyframes do not fit is left alone after a few attempts.
     static let keyframes = Limits(utilisation: 0.35, queueDelay: 175, loss: 0.01, freeze: 800, switches: 4)
-    // Twenty-five cameras in phase are 70 ms of the link by themselves; 105 to 136 ms and freezes of 1.1 to 2.0 s were seen with eight seeds.
+    // Twenty-five cameras in phase are 70 ms of the link by themselves; 71 to 99 ms and freezes of 0.46 to 0.48 s were seen with eight seeds.
     static let room = Limits(utilisation: 0.4, queueDelay: 150, loss: 0.02, freeze: 2_100, switches: 9)
 }

@@ -3,7 +3,7 @@
 
     scenarios.py TEST_BINARY REPORT_FOLDER [SEED ...]
 
-A seed is added to the scenarios' own seeds (MARTLET_SEED): 0 is the run that `make test` makes. The exit status is 1 when a seed breaks a bound.
+A seed is added to the scenarios' own seeds (MARTLET_SEED); those of `make test` are the default. The exit status is 1 when a seed breaks a bound.
 """
 import collections
 import os

@@ -166,6 +166,9 @@ public struct BandwidthEstimator: ~Copyable {
     /// Losses keep the estimate below what delay and probes suggest, as on links that drop the excess above a rate at once and let bursts pass.
     public var isBoundByLoss: Bool { losses.limit.map { $0 < control.bitsPerSecond } ?? false }
 
+    /// The link's limit by the last probe; nil if that found none, or if the link has carried more or less since.
+    public var probedLimit: Bitrate? { control.capacity.probed.map { .bitsPerSecond(Int64($0)) } }
+
     /// Other traffic keeps the queue of the path full.
     public var isContested: Bool { crossTraffic.isPresent }
 

@@ -7,6 +7,8 @@ struct LinkCapacity: Sendable {
     private var deviation = 0.4
     /// The last limit found for the link, in bits per second; nil: none, or the link carried more since.
     private var end: Double?
+    /// The same, where a probe found it: alarms are raised by queues of others and by passing dips, too.
+    private(set) var probed: Double?
     /// It was found twice in a row. On a path with jitter the result differs each time, and the highest is the most accurate.
     private(set) var isCertain = false
     /// Tolerance for two results to count as the same limit.
@@ -26,6 +28,7 @@ struct LinkCapacity: Sendable {
     /// The link was full at this rate.
     mutating func wasFull(at bitsPerSecond: Double) {
         noteEnd(bitsPerSecond)
+        probed = nil
         update(bitsPerSecond / 1_000, weight: 0.05)
     }
     /// The rate was set to this by a probe.
@@ -39,9 +42,14 @@ struct LinkCapacity: Sendable {
 
     /// A probe sent at `rate` arrived at `result`: if slower, that is the link's limit; if as fast, the limit is higher.
     mutating func noteProbe(_ result: Double, of rate: Double) {
-        if result < 0.9 * rate { return noteEnd(result) }
+        if result < 0.9 * rate {
+            noteEnd(result)
+            probed = result
+            return
+        }
         guard let known = end, result > known else { return }
         end = nil
+        probed = nil
         isCertain = false
     }
 

@@ -43,8 +43,9 @@ public struct Pacer: ~Copyable {
     private var credit = 0
     private var depth = 0
     private var bytesPerSecond = 0.0
-    /// Budget for retransmissions: half of the estimate, at most a second's worth at once. If more is requested, the path loses packets because too
-    /// much is sent, and retransmissions would keep it that way (libwebrtc limits them to the target rate over a second).
+    /// Budget for retransmissions: half of what arrives or of the estimate, at most a second's worth at once. If more is requested, the path loses packets
+    /// because too much is sent, and retransmissions would keep it that way (libwebrtc limits them to the target rate over a second). Where losses are the only
+    /// limit, the estimate may be several times what arrives.
     private var repeatCredit = 0
     private var repeatDepth = 0
     private var last = MonotonicTime.zero
@@ -58,8 +59,8 @@ public struct Pacer: ~Copyable {
 
     public init() {}
 
-    /// Paces for a path of `estimate`; nil: unknown, nothing waits.
-    public mutating func setEstimate(_ estimate: Bitrate?, factor: Double = Pacer.factor) {
+    /// Paces for a path of `estimate`, of which `delivered` arrives; nil: unknown, and without an estimate nothing waits.
+    public mutating func setEstimate(_ estimate: Bitrate?, delivered: Bitrate? = nil, factor: Double = Pacer.factor) {
         guard let estimate else {
             isUnlimited = true
             return
@@ -70,7 +71,8 @@ public struct Pacer: ~Copyable {
         bytesPerSecond = Double(estimate.bitsPerSecond) / 8 * factor
         let least = factor < Self.factor ? Self.leastBurstWaiting : Self.leastBurst
         depth = max(Int(bytesPerSecond * Self.burst), least)
-        repeatDepth = max(Int(Double(estimate.bitsPerSecond) / 8 * 0.5), Self.leastBurst)
+        let carried = min(estimate, delivered ?? estimate)
+        repeatDepth = max(Int(Double(carried.bitsPerSecond) / 8 * 0.5), Self.leastBurst)
         if isFirst {
             credit = depth
             repeatCredit = repeatDepth

@@ -100,6 +100,11 @@ struct RateControl: Sendable {
         if input.rates == nil, delivered < 0.5 * bitsPerSecond, input.queueDelay < 100_000 { return }
         var lowered = factor * delivered
         if input.isCarried, delivered < factor * bitsPerSecond { lowered = max(factor * bitsPerSecond, delivered) }
+        // The start value is a guess: what fills the link first shows how much it carries.
+        if !input.isCarried, capacity.bitsPerSecond == nil, lowered > bitsPerSecond {
+            bitsPerSecond = min(lowered, most)
+            return capacity.wasFull(at: delivered)
+        }
         // A queue that drains faster than the estimate is due to a burst and not to the estimate.
         guard lowered < bitsPerSecond else { return }
         bitsPerSecond = max(lowered, least)

@@ -34,6 +34,8 @@ public struct SendPath: ~Copyable {
     private static let leastMeasured = TimeInterval.milliseconds(250)
     /// Five packets of this size are a probe of a 250 kbit/s link that delays nothing by more than 50 ms.
     private static let leastProbe = 240
+    /// Multiple of a link's rate at which bursts are sent to it once a probe has found that rate: the result may be a few percent low.
+    private static let limitMargin = 1.1
     /// A size that fits any path.
     private static let mostProbe = 1_200
 
@@ -140,10 +142,16 @@ public struct SendPath: ~Copyable {
         let delay = estimator.queueDelay
         // A queue that competing traffic fills does not drain when we slow down.
         let isDraining = delay >= .milliseconds(150) && !estimator.isContested || estimator.isFlooded(at: now)
-        let factor = isDraining ? 0.9 : delay < .milliseconds(75) ? Pacer.factor : 1.5
         // Bitrate that policy sends beyond the estimate must not wait for ever (libwebrtc also paces by the greater of both).
+        let rate = max(estimator.estimate(at: now), allocated)
+        var factor = isDraining ? 0.9 : delay < .milliseconds(75) ? Pacer.factor : 1.5
+        // What is sent faster than a link of known rate arrives no sooner, but fills its queue.
+        if let limit = estimator.probedLimit {
+            let share = Double(limit.bitsPerSecond) / Double(rate.bitsPerSecond)
+            factor = min(factor, Self.limitMargin * max(share, 1))
+        }
         pacer.setEstimate(
-            estimator.isEstablished(at: now) ? max(estimator.estimate(at: now), allocated) : nil, factor: factor)
+            estimator.isEstablished(at: now) ? rate : nil, delivered: estimator.acknowledgedRate, factor: factor)
     }
 
     // MARK: - Sending
