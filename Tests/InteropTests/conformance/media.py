@@ -46,7 +46,10 @@ class Peer:
         await self.connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
 
     async def answer(self, offer):
-        """The description that answers the server's offer."""
+        """The description that answers the server's offer. A later one waits until the connection is up: what aiortc learns of while it connects, it never
+        receives."""
+        if self.connection.remoteDescription:
+            await self.connected()
         await self.connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
         with on_host(self.host):
             await self.connection.setLocalDescription(await self.connection.createAnswer())
