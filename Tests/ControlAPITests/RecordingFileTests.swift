@@ -5,6 +5,7 @@ import Foundation
 import HTTPServing
 import Logging
 import Recorder
+import Synchronization
 import Testing
 
 @testable import ControlAPI
@@ -175,7 +176,7 @@ struct RecordingFileTests {
         let url = try await archive.url("b.mp4")
         let link = String(try #require(url.split(separator: "=").last))
         let parts = link.split(separator: ".").map(String.init)
-        let longer = try await archive.url("a.mp4", seconds: 86_400)
+        let longer = try await archive.url("a.mp4", seconds: 3_600)
         let others = try #require(longer.split(separator: "=").last).split(separator: ".").map(String.init)
         let texts = [
             "\(parts[0]).\(others[1]).\(parts[2])", "\(parts[0]).\(parts[1])", "x", "", "\(parts[0]).\(parts[1]).",
@@ -206,6 +207,38 @@ struct RecordingFileTests {
         var member = VideoGrant.join("studio")
         member.canSubscribe = true
         #expect(try await archive.house.ask(.post, "/v1/recordings/RC_1/links", "", grant: member).status == 403)
+    }
+
+    @Test("A link is good no longer than the token by which it was made, and as old as that for a revocation")
+    func token() throws {
+        let summary = try JSONCoding.decode(
+            RecordingSummary.self,
+            from: Array(
+                #"{"version":1,"sid":"RC_1","state":"ready","room":"studio","roomSid":"RM_1","startedAt":1,"#.utf8)
+                + Array(#""tracks":[],"joined":[{"name":"b.mp4","state":"ready","part":0}]}"#.utf8))
+        let claims = AccessClaims(
+            apiKey: TestTokens.key.name, identity: "m", expiresAt: TestTokens.now + 30, notBefore: 77,
+            video: Archive.grant(room: nil))
+        let made = try RecordingLink(to: nil, of: summary, by: claims).signed(by: TestTokens.gate, seconds: 3_600)
+        #expect(made.expiresAt == (TestTokens.now + 30) * 1_000)
+        let text = String(try #require(made.url.split(separator: "=").last))
+        let age = Mutex<Int64?>(nil)
+        let gate = TokenGate(verifier: TestTokens.verifier, clock: { TestTokens.now }) { claims in
+            age.withLock { $0 = claims.issuedAt }
+            return false
+        }
+        _ = try RecordingLink(text, gate)
+        #expect(age.withLock { $0 } == 77)
+    }
+
+    @Test("What is meant to stop a recording does not delete one that has ended, and of no file there is no link")
+    func states() async throws {
+        let archive = try Archive()
+        #expect(try await archive.read("/v1/recordings/RC_1?state=recording", .delete).status == 409)
+        #expect(try await archive.read("/v1/recordings/RC_1?state=moon", .delete).status == 400)
+        #expect(try await archive.read("/v1/recordings/RC_1").status == 200)
+        #expect(try await archive.read("/v1/recordings/RC_1?state=ended", .delete).status == 204)
+        #expect(try await archive.read("/v1/recordings/RC_1").status == 404)
     }
 
     @Test("A link is nothing once its time is over, its token is revoked or its recording is deleted")

@@ -55,7 +55,13 @@ def test_a_recording_is_begun_watched_downloaded_played_into_a_room_and_deleted(
             bob = await open_room(browser, server, "attic", "bob", send="nothing")
             page = await operator(browser, server, "#/recordings?room=den")
             folder = await record(page, server, "den")
-            (path,) = folder.glob("*.mp4")
+            # The tracks' own files go once they are joined.
+            for _ in range(100):
+                if len(paths := list(folder.glob("*.mp4"))) == 1:
+                    break
+                await asyncio.sleep(0.1)
+            (path,) = paths
+            await until(page, "document.querySelectorAll('#recording-files tbody tr').length === 1")
             # It plays: the first of the time goes on, and there is a picture of the size that was sent.
             asked = []
             page.on("request", lambda request: asked.append(request.url))

@@ -1,12 +1,13 @@
 import EdgeSupport
 import Foundation
 import MediaControl
+import Primitives
 import Recorder
 import RoomService
-import Rooms
 import Testing
 
 @testable import LiveKit
+@testable import Rooms
 
 @Suite("Webhooks in LiveKit's form")
 struct WebhookTranslatorTests {
@@ -24,19 +25,25 @@ struct WebhookTranslatorTests {
 
     /// What is posted of `events`, in order, as JSON.
     private func posted(
-        _ events: [RoomLogEvent], roomSID: String = "RM_1", by translator: WebhookTranslator? = nil
+        _ events: [RoomLogEvent], room: String = "r", roomSID: String = "RM_1", by translator: WebhookTranslator? = nil
     ) throws -> [[String: Any]] {
         let translator = translator ?? WebhookTranslator { _ in nil }
         return try events.enumerated().flatMap { index, event in
             translator.messages(
                 for: RoomLogEntry(
-                    room: "r", roomSID: roomSID, sequence: UInt64(index + 1), at: 1_700_000_001_999, event: event))
+                    room: room, roomSID: roomSID, sequence: UInt64(index + 1), at: 1_700_000_001_999, event: event))
         }.map { message in
             let body = try #require(try JSONSerialization.jsonObject(with: Data(message.body)) as? [String: Any])
             #expect(body["event"] as? String == message.type.rawValue && body["id"] as? String == message.id)
             return body
         }
     }
+
+    /// As it stands beside a recording's files.
+    private static let sidecar = """
+        {"version": 1, "sid": "RC_abc", "state": "recording", "room": "r", "roomSid": "RM_1",
+         "startedAt": 1700000000000, "tracks": []}
+        """
 
     private func types(_ bodies: [[String: Any]]) -> [String] { bodies.compactMap { $0["event"] as? String } }
 
@@ -87,6 +94,18 @@ struct WebhookTranslatorTests {
         #expect((bodies[1]["participant"] as? [String: Any])?["disconnectReason"] as? String == "CONNECTION_TIMEOUT")
     }
 
+    @Test("A file that is played into the room has joined when it begins, with its tracks after it")
+    func playback() throws {
+        let (tv, camera) = (Self.person("tv"), Self.camera(of: "tv"))
+        let info = PlaybackInfo(
+            sid: "PB_1", participant: tv.sid, identity: "tv", peer: PeerID(1), tracks: [], startedAt: 0)
+        let bodies = try posted([
+            .roomStarted, .participantJoined(tv), .playback(PlaybackEvent(.started, info)), .trackPublished(camera),
+            .participantLeft(tv, reason: .left, hasConnected: true),
+        ])
+        #expect(types(bodies) == ["room_started", "participant_joined", "track_published", "participant_left"])
+    }
+
     @Test("A room's next life begins with nobody, although the end of the one before was missed")
     func nextLife() throws {
         let translator = WebhookTranslator { _ in nil }
@@ -99,6 +118,36 @@ struct WebhookTranslatorTests {
         let bodies = try posted([.roomStarted], roomSID: "RM_2", by: translator)
         let room = try #require(bodies.first?["room"] as? [String: Any])
         #expect(room["sid"] as? String == "RM_2" && room["numParticipants"] == nil)
+    }
+
+    @Test("Who is moved has joined the other room at once, with its tracks after it")
+    func moved() throws {
+        let translator = WebhookTranslator { _ in nil }
+        let (ada, camera) = (Self.person("ada"), Self.camera(of: "ada"))
+        _ = try posted(
+            [
+                .roomStarted, .participantJoined(ada),
+                .connectionChanged(participant: ada.sid, connection: "main", state: .connected, reason: nil),
+                .participantLeft(ada, reason: .moved, hasConnected: true),
+            ], by: translator)
+        let bodies = try posted(
+            [.participantJoined(ada), .trackPublished(camera)], room: "other", roomSID: "RM_2", by: translator)
+        #expect(types(bodies) == ["participant_joined", "track_published"])
+        #expect((bodies[1]["room"] as? [String: Any])?["name"] as? String == "other")
+    }
+
+    @Test("A recording that is finished after its room's end leaves the next room of that name as it is")
+    func lateRecording() throws {
+        let summary = try JSONDecoder().decode(RecordingSummary.self, from: Data(Self.sidecar.utf8))
+        let translator = WebhookTranslator { _ in summary }
+        let ada = Self.person("ada")
+        _ = try posted([.roomStarted, .participantJoined(ada)], roomSID: "RM_2", by: translator)
+        let late = try posted([.recording(RecordingEvent(.ready, recording: "RC_abc"))], by: translator)
+        #expect(types(late) == ["egress_ended"])
+        let bodies = try posted(
+            [.connectionChanged(participant: ada.sid, connection: "main", state: .connected, reason: nil)],
+            roomSID: "RM_2", by: translator)
+        #expect(types(bodies) == ["participant_joined"])
     }
 
     @Test("What nobody wants is not written, and is taken in nevertheless")
@@ -117,12 +166,7 @@ struct WebhookTranslatorTests {
 
     @Test("A recording is told as an egress: active, ending, complete; one that is not known any more is not told")
     func recording() throws {
-        // As it stands beside a recording's files.
-        let sidecar = """
-            {"version": 1, "sid": "RC_abc", "state": "recording", "room": "r", "roomSid": "RM_1",
-             "startedAt": 1700000000000, "tracks": []}
-            """
-        var summary = try JSONDecoder().decode(RecordingSummary.self, from: Data(sidecar.utf8))
+        var summary = try JSONDecoder().decode(RecordingSummary.self, from: Data(Self.sidecar.utf8))
         func event(_ kind: RecordingEvent.Kind, _ summary: RecordingSummary?) throws -> [[String: Any]] {
             try posted([.recording(RecordingEvent(kind, recording: "RC_abc"))], by: WebhookTranslator { _ in summary })
         }

@@ -56,6 +56,13 @@ struct PlayedTests {
         #expect(!harness.events.contains(.peerEnded(Self.player, .iceTimeout)))
     }
 
+    @Test("A player is connected from the beginning, and reported so")
+    func connected() throws {
+        let (harness, _) = try Self.room()
+        let report = try #require(harness.engine.report(.room(Session.room)))
+        #expect(report.peers.first { $0.peer == Self.player }?.isConnected == true)
+    }
+
     @Test("A goodbye makes a track silent at once, packets end that, and a removed player's are dropped")
     func goodbye() throws {
         let (harness, _) = try Self.room()

@@ -8,6 +8,8 @@ struct RecordingLink {
     let recording: String
     let file: String
     private let claims: AccessClaims
+    /// Seconds since 1970, when the token by which the link is made expires: nothing revokes it later than that.
+    private let latestExpiry: Int64
 
     /// The API key that made it.
     var issuer: String { claims.apiKey }
@@ -17,7 +19,7 @@ struct RecordingLink {
     static let noSuchFile = Problem(404, "file_not_found", "The recording has no file of this name.")
     static let wrong = refusal("link_invalid", "The link is not one that this server made for this recording.")
 
-    /// A link stands in place of a token: it is refused as one.
+    /// A link replaces a token, so one that is not good is refused with 401, too.
     private static func refusal(_ code: String, _ detail: String) -> Problem {
         Problem(401, code, detail, headers: ["WWW-Authenticate": "Bearer realm=\"martlet\""])
     }
@@ -25,6 +27,7 @@ struct RecordingLink {
     /// To the file `name` of `summary`; nil: to its only one. Good for as long as the token with `claims` is not revoked, and its API key is one of the server's.
     init(to name: String?, of summary: RecordingSummary, by claims: AccessClaims) throws(Problem) {
         let names = summary.storedFiles.map(\.name)
+        guard !names.isEmpty else { throw Self.noSuchFile }
         guard let file = name ?? (names.count == 1 ? names[0] : nil) else {
             throw Problem(400, "invalid_request", "The recording has several files: the request must name one.")
         }
@@ -33,8 +36,9 @@ struct RecordingLink {
         self.file = file
         // Nothing but what opens the file and what revokes it: addresses end up in logs of proxies.
         self.claims = AccessClaims(
-            apiKey: claims.apiKey, identity: claims.identity, expiresAt: 0, issuedAt: claims.issuedAt,
-            tokenID: claims.tokenID)
+            apiKey: claims.apiKey, identity: claims.identity, expiresAt: 0,
+            issuedAt: claims.issuedAt ?? claims.notBefore, tokenID: claims.tokenID)
+        latestExpiry = claims.expiresAt
     }
 
     /// The link whose signed part is `text`.
@@ -51,14 +55,16 @@ struct RecordingLink {
         }
         self.recording = recording
         self.file = file
+        latestExpiry = claims.expiresAt
     }
 
-    /// What is given to whoever asked for it.
+    /// The signed link as the API returns it. It is good for `seconds`, but no longer than the token by which it is made.
     func signed(by gate: TokenGate, seconds: Int64) throws(Problem) -> RecordingLinkModel {
         var claims = claims
         claims.attributes = ["recording": recording, "file": file]
         do throws(AccessTokenError) {
-            let (text, expiresAt) = try gate.sign(claims, for: Self.purpose, seconds: seconds)
+            let (text, expiresAt) = try gate.sign(
+                claims, for: Self.purpose, seconds: seconds, until: latestExpiry)
             return RecordingLinkModel(
                 url: "/v1/recordings/\(recording)/file?link=\(text)", file: file, expiresAt: expiresAt * 1_000)
         } catch {
@@ -74,7 +80,7 @@ struct RecordingLinkRequest: Decodable {
 
     /// An hour: most recordings are watched within one, and a player asks for another.
     static let standardSeconds: Int64 = 3_600
-    /// A day: a link that is good for longer is a copy that nobody looks after.
+    /// A day: a link that lives longer would be a copy that nobody manages.
     static let longestSeconds: Int64 = 86_400
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case file, seconds }

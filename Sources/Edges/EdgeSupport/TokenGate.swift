@@ -1,6 +1,7 @@
 public import AccessTokens
 import Cryptography
 public import HTTPServing
+import Primitives
 import Rooms
 
 /// Takes the access token out of a request and verifies it.
@@ -55,13 +56,13 @@ public struct TokenGate: Sendable {
 
     // MARK: - Links
 
-    /// A signed text that opens what `claims` name for `seconds` from now, and when that is over (seconds since 1970). It is no access token: it is signed
+    /// A signed text that opens what `claims` name for `seconds` from now, `until` (seconds since 1970) at the latest, and when that is over. It is no access token: it is signed
     /// with a secret that is derived for `purpose` from that of the API key.
     public func sign(
-        _ claims: AccessClaims, for purpose: String, seconds: Int64
+        _ claims: AccessClaims, for purpose: String, seconds: Int64, until latest: Int64 = .max
     ) throws(AccessTokenError) -> (text: String, expiresAt: Int64) {
         var claims = claims
-        claims.expiresAt = clock() + seconds
+        claims.expiresAt = min(clock() + seconds, latest)
         return (try signer(for: purpose).mint(claims), claims.expiresAt)
     }
 
@@ -74,9 +75,7 @@ public struct TokenGate: Sendable {
 
     private func signer(for purpose: String) -> TokenVerifier {
         verifier.value.derived { secret in
-            let digits = Array("0123456789abcdef".utf8)
-            let key = Digest.hmacSHA256(key: Array(secret.utf8), Array(purpose.utf8))
-            return String(decoding: key.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+            Digest.hmacSHA256(key: Array(secret.utf8), Array(purpose.utf8)).hexadecimal
         }
     }
 

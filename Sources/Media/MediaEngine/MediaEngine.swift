@@ -300,7 +300,7 @@ public final class MediaEngine {
         let peer = tables.peers[index]
         let transport = min(
             peer.pointee.currentTransportDeadline(), peer.pointee.dataResumesAt, peer.pointee.debts.deadline)
-        guard peer.pointee.transport.isConnected || peer.pointee.profile == .player else { return transport }
+        guard peer.pointee.isConnected else { return transport }
         let receiving = min(transport, peer.pointee.uplink.nextDeadline)
         guard let downlink = peer.pointee.downlink else { return receiving }
         return min(receiving, downlink.pointee.nextDeadline(at: now))

@@ -1,4 +1,4 @@
-/// A body that goes on: its pieces are sent as they come, and the connection ends behind the last (RFC 9112 section 6.3), so that a proxy needs to know
+/// A streamed body: each chunk is sent as it becomes available, and the connection ends behind the last (RFC 9112 section 6.3), so that a proxy needs to know
 /// no framing. Where its length is known, the client is told, and notices a body that ended early.
 ///
 /// A client that does not read holds the pieces up, not the server's memory; one that reads nothing from one sign of life to the next is cut off.

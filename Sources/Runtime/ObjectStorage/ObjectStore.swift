@@ -120,7 +120,7 @@ public struct ObjectStore: Sendable {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
 
     private static func encoded(_ text: String) -> String {
-        // Only text that is no Unicode could not be encoded.
+        // Fails only for invalid Unicode, which a Swift string cannot contain.
         text.addingPercentEncoding(withAllowedCharacters: inPath) ?? ""
     }
 

@@ -2,7 +2,7 @@ import NetworkIO
 import Primitives
 import Synchronization
 
-/// Recordings on which a thread of its own, behind everything else, has to do something; and the end of that thread.
+/// A queue of recordings for one low-priority background thread, and how that thread is stopped.
 final class WorkQueue: Sendable {
     private let wake: WakeSignal
     private let orders: Mailbox<String>

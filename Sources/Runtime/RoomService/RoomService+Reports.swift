@@ -163,7 +163,8 @@ extension RoomService {
 
     /// Fetches what workers copied for captures that go on; whether any still does.
     func continueCaptures() async -> Bool {
-        for capture in captures.running { await collect(capture) }
+        // One may be ended while another is collected.
+        for capture in captures.running where capture.info.end == nil { await collect(capture) }
         return !captures.running.isEmpty
     }
 

@@ -1,4 +1,4 @@
-/// Wakes one loop that waits: several wishes before it wakes are one.
+/// Wakes one waiting loop; signals raised before it wakes are coalesced.
 struct Signal: Sendable {
     /// An element for each time that the loop has to wake.
     let raised: AsyncStream<Void>

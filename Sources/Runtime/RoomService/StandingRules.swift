@@ -4,7 +4,7 @@ import Rooms
 
 /// What holds beyond any room's life: presets, bans, revocations, and tokens that are good for nothing any more in a room that somebody ended.
 ///
-/// What changes one says the rule that whoever keeps rules has to write down.
+/// Each change returns the rule that the caller must persist.
 struct StandingRules {
     /// Some for each kind of room that a company has, and each of its customers.
     private static let maximumPresets = 1_000

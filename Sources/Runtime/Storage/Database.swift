@@ -41,7 +41,7 @@ public final class Database: Sendable {
     }
 }
 
-/// One step towards the tables that a module needs. Each may be taken again and again, so a database of an earlier release gets what it lacks.
+/// One idempotent schema migration step: a database of an earlier release gets what it lacks.
 public enum SchemaStep: Sendable, Hashable, ExpressibleByStringLiteral {
     /// SQL that makes a table or an index where there is none.
     case statement(String)

@@ -47,7 +47,7 @@ extension Connection {
         do { return try negotiation.makeAnswer(answers) } catch { throw RoomError(error) }
     }
 
-    /// Other credentials of the server's, which the next description tells.
+    /// New server ICE credentials, signalled in the next description.
     mutating func restartICE(with credentials: ICECredentials) {
         ice = credentials
         negotiation.restartICE(ufrag: credentials.ufrag, password: credentials.password)

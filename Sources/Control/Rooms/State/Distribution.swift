@@ -12,7 +12,7 @@ struct Distribution: Sendable {
     /// Sections of every follower show what they should.
     mutating func follow(_ state: inout RoomState, _ turn: inout RoomTurn) { followMode.follow(&state, &turn) }
 
-    /// Who dominates now; nil: nobody has for long.
+    /// The dominant speaker; nil if there has been none for a while.
     mutating func setDominant(_ session: SessionID?, _ state: inout RoomState, _ turn: inout RoomTurn) {
         followMode.setDominant(session, &state, &turn)
     }

@@ -45,12 +45,12 @@ struct FollowMode: Sendable {
             state.routing[id].map { state.permits($0, for: member) } ?? false
         }
         if slot < choices.count { return choices[slot] }
-        // A speaker without a camera does not take the picture away from whoever was shown before.
+        // A speaker without a camera does not take the video away from whoever was shown before.
         guard member.options.follow == .dominantSpeaker, slot == 0, subscription.kind == .video else { return nil }
         return state.routing.track(of: subscription).flatMap { state.permits($0, for: member) ? $0.id : nil }
     }
 
-    /// Whom a follower follows now. Before anybody has spoken, the first member with a picture.
+    /// Whom a follower follows now. Before anybody has spoken, the first member with video.
     private func followed(by follower: Member, _ state: RoomState) -> SessionID? {
         switch follower.options.follow {
         case .none: return nil
@@ -65,7 +65,7 @@ struct FollowMode: Sendable {
         }
     }
 
-    /// A member's tracks of one kind, the most telling first: a screen before a camera, a voice before a screen's sound.
+    /// A member's tracks of one kind, the most telling first: a screen before a camera, a voice before screen audio.
     private func followable(_ kind: MediaKind, of session: SessionID, _ state: RoomState) -> [TrackID] {
         let rank: [TrackSource] =
             kind == .audio ? [.microphone, .screenAudio, .unknown] : [.screen, .camera, .unknown]
@@ -73,7 +73,7 @@ struct FollowMode: Sendable {
         return rank.flatMap { source in own.filter { $0.info.source == source }.map(\.id) }
     }
 
-    /// Who dominates now; nil: nobody has for long.
+    /// The dominant speaker; nil if there has been none for a while.
     mutating func setDominant(_ session: SessionID?, _ state: inout RoomState, _ turn: inout RoomTurn) {
         let shown = session.flatMap { state.roster[$0]?.isHidden == false ? $0 : nil }
         guard shown != current else { return }

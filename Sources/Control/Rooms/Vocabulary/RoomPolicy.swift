@@ -78,7 +78,7 @@ public struct RoomPolicy: Sendable, Hashable {
     public var recordingSources: Set<TrackSource>?
     /// Participants that are recorded, by sid or identity, whoever began the recording; nil: everybody.
     public var recordingParticipants: Set<String>?
-    /// How recordings that begin lie on the disk, as far as whoever begins one says nothing else.
+    /// File layout of new recordings, unless the request that starts one overrides it.
     public var recordingOptions = RecordingOptions()
     /// Only who encrypts end to end may take part.
     public var requiresEncryption = false

@@ -6,6 +6,9 @@ import { element } from "./elements.js";
 /** Beyond this the audio is moved: less is not seen on anybody's lips, and each move is heard. */
 const APART_SECONDS = 0.1;
 
+/** New links for a video that does not go on. */
+const RENEWALS = 2;
+
 export class RecordingPlayer {
     /** `link(name)` makes a link to a file. */
     constructor(link) {
@@ -16,6 +19,7 @@ export class RecordingPlayer {
         // The browser's own controls offer no loudness for a video without audio.
         element("recording-sound").onchange = () => this.follow();
         this.video.onerror = () => this.renew();
+        this.video.addEventListener("playing", () => { this.renewals = 0; });
         for (const event of ["timeupdate", "play", "playing", "pause", "waiting", "seeked", "ratechange", "ended"]) {
             this.video.addEventListener(event, () => this.follow());
         }
@@ -24,7 +28,7 @@ export class RecordingPlayer {
     async watch(file, title, sounds) {
         const run = ++this.run;
         this.clear();
-        Object.assign(this, { file, sounds });
+        Object.assign(this, { file, sounds, renewals: 0 });
         element("recording-player").hidden = false;
         element("recording-playing").textContent = title;
         element("recording-sound-field").hidden = !sounds.length;
@@ -51,21 +55,24 @@ export class RecordingPlayer {
         element("recording-video-problem").textContent = "";
     }
 
-    async open(run, at) {
+    async open(run, at, isPaused = false) {
         const { url, expiresAt } = await this.link(this.file.name);
         if (run !== this.run) return;
         this.expiresAt = expiresAt;
         this.video.src = url;
         if (at) this.video.currentTime = at;
         // A browser that lets nothing begin by itself shows its button.
-        this.video.play().catch(() => {});
+        if (!isPaused) this.video.play().catch(() => {});
     }
 
     /** The link may be over in the middle of a long film: another one goes on there. */
     async renew() {
         if (!this.file || !this.video.getAttribute("src")) return;
-        if (Date.now() >= this.expiresAt) {
-            await this.open(this.run, this.video.currentTime).catch((problem) => this.complain(problem.message));
+        // This clock may be another than the server's, so that is no more than a hint; what does not play over a new link is not asked for again.
+        const mayBeOver = Date.now() >= this.expiresAt || this.video.error?.code === MediaError.MEDIA_ERR_NETWORK;
+        if (mayBeOver && this.renewals < RENEWALS) {
+            this.renewals += 1;
+            await this.open(this.run, this.video.currentTime, this.video.paused).catch((problem) => this.complain(problem.message));
             return;
         }
         const cannot = this.video.error?.code === MediaError.MEDIA_ERR_SRC_NOT_SUPPORTED || this.video.error?.code === MediaError.MEDIA_ERR_DECODE;

@@ -34,6 +34,8 @@ export class RecordingPage {
     leave() {
         this.player.close();
         this.sid = null;
+        this.recording = null;
+        for (const id of ["recording-body", "recording-play"]) element(id).hidden = true;
         for (const id of ["recording-facts", "recording-files", "recording-gaps"]) element(id).replaceChildren();
         this.shown = "";
     }
@@ -56,6 +58,7 @@ export class RecordingPage {
     }
 
     async end() {
+        if (!this.recording) return;
         const wasRunning = this.recording.state === "recording";
         if (await endRecording(this.api, this.recording) && !wasRunning) location.hash = "#/recordings";
     }

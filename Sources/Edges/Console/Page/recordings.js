@@ -62,8 +62,10 @@ export async function endRecording(api, recording) {
         title: "Delete this recording?", action: "Delete",
         text: `The recording of “${recording.room}” from ${day(recording.startedAt)}, ${clock(recording.startedAt)} is deleted with all of its files.`,
     };
-    if (recording.state !== "recording" && !await ask(question)) return false;
-    await api.call("DELETE", pathOf(recording.sid));
+    const isRunning = recording.state === "recording";
+    if (!isRunning && !await ask(question)) return false;
+    // It may have ended since the last look: what was meant to stop it must not delete it.
+    await api.call("DELETE", `${pathOf(recording.sid)}?state=${isRunning ? "recording" : "ended"}`);
     return true;
 }
 

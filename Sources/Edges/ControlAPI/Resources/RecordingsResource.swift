@@ -56,10 +56,19 @@ struct RecordingsResource: Resource {
         .json(try recording(request))
     }
 
-    /// Ends a recording that goes on; deletes one that has ended, with its files.
+    /// Ends a recording that goes on; deletes one that has ended, with its files. The query's `state` says which of both is meant.
     func endRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let summary = try recording(request)
-        if summary.state == .recording {
+        let isRunning = summary.state == .recording
+        switch request.query["state"] {
+        case nil: break
+        case "recording":
+            guard isRunning else { throw Problem(409, "conflict", "The recording has ended already.") }
+        case "ended":
+            guard !isRunning else { throw Problem(409, "conflict", "The recording goes on.") }
+        default: throw Problem(400, "invalid_request", "The query's state must be recording or ended.")
+        }
+        if isRunning {
             try await asking { () async throws(RoomError) in
                 try await context.rooms.stopRecording(summary.sid, in: summary.room)
             }
@@ -74,7 +83,8 @@ struct RecordingsResource: Resource {
         let place: RecordingLink
         if let text = request.query["link"] {
             place = try RecordingLink(text, context.gate)
-            try access.limitCalls(of: place.issuer)
+            // A link is given away: who reads by it must not use up what the API key may call.
+            try access.limitCalls(of: "links of \(place.issuer)")
             guard try request.parameter("recording") == place.recording else { throw RecordingLink.wrong }
         } else {
             let (summary, claims) = try permitted(request)

@@ -38,9 +38,13 @@ struct WebhookRoom: Sendable {
             createdAt: entry.at)
     }
 
-    /// Takes in an event; what is told of it.
-    mutating func take(_ event: RoomLogEvent) -> [WebhookNews] {
-        let told = told(of: event)
+    /// Applies an event; returns the webhook events to post.
+    mutating func take(_ event: RoomLogEvent) -> [WebhookNews] { news(told(of: event)) }
+
+    /// A participant has come with connections that are up.
+    mutating func connect(_ participant: String) -> [WebhookNews] { news(connected(participant)) }
+
+    private mutating func news(_ told: [(LiveKitEventType, WebhookNews.Subject)]) -> [WebhookNews] {
         info.participants = members.values.count { $0.hasConnected }
         info.publishers = members.values.count { $0.hasConnected && !$0.info.tracks.isEmpty }
         return told.map { WebhookNews(type: $0, subject: $1, room: info) }
@@ -70,6 +74,8 @@ struct WebhookRoom: Sendable {
             members[track.participant]?.info.tracks.removeAll { $0.sid == track.sid }
             return isAnnounced(track) ? [(.trackUnpublished, subject(track))] : []
         case .recording(let event): return told(of: event)
+        // A file that is played into the room has no connection that could come up.
+        case .playback(let event) where event.kind == .started: return connected(event.participant)
         case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
             .lockChanged, .policyChanged, .permissionsChanged, .captureChanged, .guestWaiting, .guestDecided, .playback,
             .joinRefused:

@@ -15,7 +15,13 @@ public final class WebhookTranslator: Sendable {
         public var body: [UInt8]
     }
 
-    private let rooms = Mutex<[String: WebhookRoom]>([:])
+    private struct State {
+        var rooms: [String: WebhookRoom] = [:]
+        /// sids of participants on their way from one room to another, connected.
+        var moving: Set<String> = []
+    }
+
+    private let state = Mutex(State())
     private let recording: @Sendable (_ sid: String) -> RecordingSummary?
 
     /// `recording` finds a recording by its sid.
@@ -23,17 +29,33 @@ public final class WebhookTranslator: Sendable {
 
     /// What is posted of an event; nothing unless it is wanted. Every event must pass here, in order, wanted or not.
     public func messages(for entry: RoomLogEntry, areWanted: Bool = true) -> [Message] {
-        let news = rooms.withLock { rooms in
-            if rooms[entry.room]?.info.sid != entry.roomSID { rooms[entry.room] = WebhookRoom(entry) }
-            defer { if entry.event == .roomEnded { rooms[entry.room] = nil } }
-            return rooms[entry.room]?.take(entry.event) ?? []
-        }
+        let news = state.withLock { Self.take(entry, into: &$0) }
         guard areWanted else { return [] }
         return news.enumerated().compactMap { index, news in
             // The log's places are unique; an event of it may be several here.
             let id = "EV_\(entry.cursor.text)" + (index == 0 ? "" : ".\(index)")
             return body(of: news, id: id, at: entry.at).map { Message(id: id, type: news.type, body: $0) }
         }
+    }
+
+    private static func take(_ entry: RoomLogEntry, into state: inout State) -> [WebhookNews] {
+        let isCurrent = state.rooms[entry.room]?.info.sid == entry.roomSID
+        // The files of a recording may be finished after the end of its room, when another room has that name.
+        if !isCurrent, case .recording = entry.event {
+            var former = WebhookRoom(entry)
+            return former.take(entry.event)
+        }
+        if !isCurrent { state.rooms[entry.room] = WebhookRoom(entry) }
+        defer { if entry.event == .roomEnded { state.rooms[entry.room] = nil } }
+        var news = state.rooms[entry.room]?.take(entry.event) ?? []
+        switch entry.event {
+        case .participantLeft(let info, .moved, hasConnected: true): state.moving.insert(info.sid)
+        case .participantJoined(let info) where state.moving.remove(info.sid) != nil:
+            // Its connections are up already.
+            news += state.rooms[entry.room]?.connect(info.sid) ?? []
+        default: break
+        }
+        return news
     }
 
     /// nil: of a recording that is not known any more.

@@ -44,6 +44,9 @@ struct PeerState: ~Copyable {
     var packetsSent: UInt64 = 0
     var bytesSent: UInt64 = 0
 
+    /// Whether media can pass. A player's packets come from this process, so it has no transport to wait for.
+    var isConnected: Bool { transport.isConnected || profile == .player }
+
     init(_ description: PeerDescription, room: Int, transport: PeerTransport, uplink: Uplink) {
         id = description.id
         self.room = room

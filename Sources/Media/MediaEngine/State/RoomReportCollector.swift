@@ -51,7 +51,7 @@ struct RoomReportCollector {
         let peer = tables.peers[index]
         let transport = peer.pointee.transport
         var statistics = PeerStatistics(peer: peer.pointee.id)
-        statistics.isConnected = transport.isConnected
+        statistics.isConnected = peer.pointee.isConnected
         statistics.usesIPv6 = transport.remoteAddress.map { !$0.isIPv4 } ?? false
         statistics.srtpProfile = transport.srtpProfileName
         statistics.profile = peer.pointee.profile

@@ -20,7 +20,11 @@ struct FrameAssembler {
         /// Whether decoding can begin with it or go on to it: false while a keyframe is awaited and none has started in it. An access unit delimiter may
         /// precede the start in a packet of its own.
         var isDecodable: Bool
+        var byteCount = 0
     }
+
+    /// Bytes of one frame: several times the largest keyframe of a 4K video. A publisher that never ends a frame must not fill the memory.
+    private static let longestFrame = 16 << 20
 
     /// The codec of the packets that it takes.
     let codec: Codec
@@ -59,7 +63,10 @@ struct FrameAssembler {
         }
         if current == nil { current = OpenFrame(timestamp: timestamp, arrival: arrival, isDecodable: !awaitsKeyframe) }
         if summary.startsKeyframe { current?.isDecodable = true }
-        if current?.isBroken == false, !append(bytes, summary) { current?.isBroken = true }
+        current?.byteCount += bytes.byteCount
+        if current?.isBroken == false, current?.byteCount ?? 0 > Self.longestFrame || !append(bytes, summary) {
+            current?.isBroken = true
+        }
         if marker, let frame = finish() { frames.append(frame) }
         return frames
     }

@@ -14,6 +14,8 @@ struct VPFrame {
     private var entry: SampleEntry?
     private var isBroken = false
     private var headers = VP9FrameHeaders()
+    /// Frames of one superframe (VP9 bitstream specification annex B): its index has three bits for their count.
+    private static let mostLayers = 8
 
     init(isVP9: Bool) { self.isVP9 = isVP9 }
 
@@ -32,8 +34,10 @@ struct VPFrame {
             entry = isVP9 ? .vp9(profile: VP9.profile(of: payload, at: start), level: 10, size) : .vp8(size)
         }
         payload.extracting(start..<payload.byteCount).withUnsafeBytes { bytes.append(contentsOf: $0) }
-        if isVP9, summary.endsFrame { ends.append(bytes.count) }
-        return true
+        guard isVP9, summary.endsFrame else { return true }
+        ends.append(bytes.count)
+        isBroken = isBroken || ends.count > Self.mostLayers
+        return !isBroken
     }
 
     /// The size in the frame's own header, not that of the layers above which may not have been sent.
