@@ -209,17 +209,22 @@ struct RecordingFileTests {
         #expect(try await archive.house.ask(.post, "/v1/recordings/RC_1/links", "", grant: member).status == 403)
     }
 
+    /// A finished recording with one file, or with none.
+    private static func summary(hasFile: Bool = true) throws -> RecordingSummary {
+        let joined = hasFile ? #"{"name":"b.mp4","state":"ready","part":0}"# : ""
+        let text = """
+            {"version":1,"sid":"RC_1","state":"ready","room":"studio","roomSid":"RM_1","startedAt":1,"tracks":[],"joined":[\(joined)]}
+            """
+        return try JSONCoding.decode(RecordingSummary.self, from: Array(text.utf8))
+    }
+
     @Test("A link is good no longer than the token by which it was made, and as old as that for a revocation")
     func token() throws {
-        let summary = try JSONCoding.decode(
-            RecordingSummary.self,
-            from: Array(
-                #"{"version":1,"sid":"RC_1","state":"ready","room":"studio","roomSid":"RM_1","startedAt":1,"#.utf8)
-                + Array(#""tracks":[],"joined":[{"name":"b.mp4","state":"ready","part":0}]}"#.utf8))
         let claims = AccessClaims(
             apiKey: TestTokens.key.name, identity: "m", expiresAt: TestTokens.now + 30, notBefore: 77,
             video: Archive.grant(room: nil))
-        let made = try RecordingLink(to: nil, of: summary, by: claims).signed(by: TestTokens.gate, seconds: 3_600)
+        let made = try RecordingLink(to: nil, of: Self.summary(), by: claims).signed(
+            by: TestTokens.gate, seconds: 3_600)
         #expect(made.expiresAt == (TestTokens.now + 30) * 1_000)
         let text = String(try #require(made.url.split(separator: "=").last))
         let age = Mutex<Int64?>(nil)
@@ -231,7 +236,16 @@ struct RecordingFileTests {
         #expect(age.withLock { $0 } == 77)
     }
 
-    @Test("What is meant to stop a recording does not delete one that has ended, and of no file there is no link")
+    @Test("A recording without a file has none to which a link could lead")
+    func noFile() throws {
+        let claims = AccessClaims(apiKey: TestTokens.key.name, expiresAt: TestTokens.now + 30)
+        let refusal = #expect(throws: Problem.self) {
+            try RecordingLink(to: nil, of: Self.summary(hasFile: false), by: claims)
+        }
+        #expect(refusal?.code == "file_not_found")
+    }
+
+    @Test("What is meant to stop a recording does not delete one that has ended")
     func states() async throws {
         let archive = try Archive()
         #expect(try await archive.read("/v1/recordings/RC_1?state=recording", .delete).status == 409)
@@ -247,12 +261,8 @@ struct RecordingFileTests {
         let claims = try TestTokens.verifier.verify(TestTokens.token("m"), at: TestTokens.now)
         func link(at moment: Int64, revoked: Bool) throws -> RecordingLink {
             let gate = TokenGate(verifier: TestTokens.verifier, clock: { moment }, isRevoked: { _ in revoked })
-            let summary = try JSONCoding.decode(
-                RecordingSummary.self,
-                from: Array(
-                    #"{"version":1,"sid":"RC_1","state":"ready","room":"studio","roomSid":"RM_1","startedAt":1,"#.utf8)
-                    + Array(#""tracks":[],"joined":[{"name":"b.mp4","state":"ready","part":0}]}"#.utf8))
-            let made = try RecordingLink(to: nil, of: summary, by: claims).signed(by: TestTokens.gate, seconds: 60)
+            let made = try RecordingLink(to: nil, of: Self.summary(), by: claims).signed(
+                by: TestTokens.gate, seconds: 60)
             return try RecordingLink(String(try #require(made.url.split(separator: "=").last)), gate)
         }
         let good = try link(at: TestTokens.now + 59, revoked: false)

@@ -174,14 +174,14 @@ private enum LiveKitRequest {
     func packed() -> [UInt8] {
         switch self {
         case .offer(let sdp):
-            return Self.description("offer", sdp, id: 1) { request, message in
-                request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_OFFER
-                request.offer = message
+            return Self.description("offer", sdp, id: 1) {
+                $0.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_OFFER
+                $0.offer = $1
             }
         case .answer(let sdp, let id):
-            return Self.description("answer", sdp, id: id) { request, message in
-                request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ANSWER
-                request.answer = message
+            return Self.description("answer", sdp, id: id) {
+                $0.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ANSWER
+                $0.answer = $1
             }
         case .addTrack(let cid, let isVideo):
             var message = Livekit__AddTrackRequest()
@@ -190,38 +190,33 @@ private enum LiveKitRequest {
             message.source = isVideo ? LIVEKIT__TRACK_SOURCE__CAMERA : LIVEKIT__TRACK_SOURCE__MICROPHONE
             return cid.withCString { cid in
                 message.cid = UnsafeMutablePointer(mutating: cid)
-                return withUnsafeMutablePointer(to: &message) { message in
-                    Self.pack { request in
-                        request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK
-                        request.add_track = message
-                    }
+                return Self.pack(&message) {
+                    $0.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_ADD_TRACK
+                    $0.add_track = $1
                 }
             }
         case .ping:
             var message = Livekit__Ping()
             livekit__ping__init(&message)
-            return withUnsafeMutablePointer(to: &message) { message in
-                Self.pack { request in
-                    request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING_REQ
-                    request.ping_req = message
-                }
+            return Self.pack(&message) {
+                $0.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_PING_REQ
+                $0.ping_req = $1
             }
         case .leave:
             var message = Livekit__LeaveRequest()
             livekit__leave_request__init(&message)
             message.reason = LIVEKIT__DISCONNECT_REASON__CLIENT_INITIATED
-            return withUnsafeMutablePointer(to: &message) { message in
-                Self.pack { request in
-                    request.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_LEAVE
-                    request.leave = message
-                }
+            return Self.pack(&message) {
+                $0.message_case = LIVEKIT__SIGNAL_REQUEST__MESSAGE_LEAVE
+                $0.leave = $1
             }
         }
     }
 
+    private typealias Filling<Message> = (inout Livekit__SignalRequest, UnsafeMutablePointer<Message>) -> Void
+
     private static func description(
-        _ type: String, _ sdp: String, id: UInt32,
-        _ fill: (inout Livekit__SignalRequest, UnsafeMutablePointer<Livekit__SessionDescription>) -> Void
+        _ type: String, _ sdp: String, id: UInt32, _ fill: Filling<Livekit__SessionDescription>
     ) -> [UInt8] {
         var message = Livekit__SessionDescription()
         livekit__session_description__init(&message)
@@ -230,19 +225,21 @@ private enum LiveKitRequest {
             sdp.withCString { sdp in
                 message.type = UnsafeMutablePointer(mutating: type)
                 message.sdp = UnsafeMutablePointer(mutating: sdp)
-                return withUnsafeMutablePointer(to: &message) { message in pack { fill(&$0, message) } }
+                return pack(&message, fill)
             }
         }
     }
 
-    /// The bytes of a request; what `fill` lets it point to is read before this returns.
-    private static func pack(_ fill: (inout Livekit__SignalRequest) -> Void) -> [UInt8] {
-        var request = Livekit__SignalRequest()
-        livekit__signal_request__init(&request)
-        fill(&request)
-        let size = livekit__signal_request__get_packed_size(&request)
-        return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            count = livekit__signal_request__pack(&request, buffer.baseAddress)
+    /// The bytes of a request to which `fill` gives its message; everything that it points to is read before this returns.
+    private static func pack<Message>(_ message: inout Message, _ fill: Filling<Message>) -> [UInt8] {
+        withUnsafeMutablePointer(to: &message) { message in
+            var request = Livekit__SignalRequest()
+            livekit__signal_request__init(&request)
+            fill(&request, message)
+            let size = livekit__signal_request__get_packed_size(&request)
+            return [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+                count = livekit__signal_request__pack(&request, buffer.baseAddress)
+            }
         }
     }
 }
