@@ -351,7 +351,7 @@ struct PacketPlanner: ~Copyable {
             case .aboveTemporalCap(let isFirst): return output.omit(sequence, isFirst: isFirst)
             }
         }
-        let announcement = announcement(with: record, codec: codec, in: section)
+        let announcement = self.announcement(with: record, codec: codec, in: section)
         output.append(
             sequence, record, of: layer, in: section, caps: selector.caps, announcement: announcement, at: now,
             into: &list)

@@ -1,5 +1,4 @@
 public import Primitives
-import RTP
 
 extension SenderClock {
     /// The moment of an extended RTP timestamp on the publisher's clock, since the clock's epoch.
