@@ -9,12 +9,13 @@ extension Server {
     static func openRecorder(
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
     ) throws(CommandError) -> Recorder? {
-        guard var settings = configuration.recorder else { return nil }
+        let settings: RecorderConfiguration?
         do throws(FileError) {
-            settings.storage = try configuration.recordingStorage()
+            settings = try configuration.recording.recorder()
         } catch {
             throw CommandError(message: "martlet: recordings cannot be uploaded: \(error.problem)", exitCode: 1)
         }
+        guard let settings else { return nil }
         do throws(SystemError) {
             return try Recorder(
                 settings, rings: workers.recordRings,

@@ -52,7 +52,7 @@ extension Server {
         // What an operator set for a component by the control API stays, unless the file now says something else.
         // Who restarted a router need not wait.
         _ = await addresses?.ask()
-        if reload.changed.contains("log.level") { logger.output.setLevel(next.logLevel) }
+        if reload.changed.contains("log.level") { logger.output.setLevel(next.log.level) }
     }
 }
 

@@ -51,9 +51,7 @@ struct Server {
     var configuration: Configuration { live.configuration.value }
 
     static func start(_ configuration: Configuration) async throws(CommandError) -> Server {
-        let output = LogOutput(
-            level: configuration.logLevel, format: configuration.logFormat,
-            showAddresses: configuration.logShowsAddresses)
+        let output = configuration.log.makeOutput()
         let logger = Logger("martlet", output: output)
         let openFiles = OpenFiles.raiseLimit()
         let live = LiveConfiguration(configuration, openFiles: openFiles)

@@ -36,7 +36,7 @@ struct ReloadTests {
             reload.needsRestart.map(\.description).map { String($0.drop { $0 != ":" }) }
                 == [":4: media.udp_port: has changed and is read at start only; restart the server for it"])
         let next = reload.configuration
-        #expect(next.logLevel == .debug && next.admission.maxCPU == 50 && next.rooms.maxParticipantsPerRoom == 7)
+        #expect(next.log.level == .debug && next.admission.maxCPU == 50 && next.rooms.maxParticipantsPerRoom == 7)
         #expect(next.media.udpBasePort == 7_900)
         #expect(next.keys == ["b": Self.secret + "0", "c": Self.secret])
         // Once more, nothing is new but what still needs the restart.
