@@ -2,7 +2,7 @@ import MediaControl
 import Primitives
 import SDP
 
-// Tracks: they come with descriptions, are announced, muted and recorded.
+// Tracks: they come with descriptions, are announced and muted.
 
 extension Room {
     /// Something comes in on a section: a new track, or one that goes on under new terms.
@@ -123,7 +123,7 @@ extension Room {
         let id = track.id
         distribution.trackEnds(id, &state, &turn)
         state.routing.remove(id)
-        recordings.remove(id)
+        endsRecording(of: id)
         roomChanged()
         state.roster.nextVersion(of: track.publisher)
         turn.log(.trackUnpublished(track.info))
@@ -254,57 +254,6 @@ extension Room {
         let track = try state.track(sid)
         if track.info.muted { state.roster.notify(track.publisher, .unmuteRequested(track: sid, by: by), &turn) }
         return track.info
-    }
-}
-
-// MARK: - Recording
-
-extension Room {
-    /// Recordings in progress.
-    public var recordingsInProgress: [RecordingInfo] { recordings.shown(policy) }
-
-    /// Begins a recording. `participant` may be a sid or an identity. Refused where nothing of it can be recorded; a track that is recorded already is not
-    /// recorded twice.
-    public mutating func startRecording(
-        _ scope: RecordingScope, options: RecordingOptions = RecordingOptions(), turn: inout RoomTurn
-    ) throws(RoomError) -> RecordingInfo {
-        let info = try recordings.start(scope, options, state, &turn)
-        recordingsChanged(&turn)
-        return info
-    }
-
-    /// Ends a recording. The room's policy does not begin one again before its rules of recording change.
-    public mutating func stopRecording(_ sid: String, turn: inout RoomTurn) throws(RoomError) {
-        try recordings.stop(sid, &turn)
-        recordingsChanged(&turn)
-    }
-
-    /// Members are told at once; then what the recordings want by now is recorded.
-    private mutating func recordingsChanged(_ turn: inout RoomTurn) {
-        announce(&turn)
-        recordings.recordWanted(&state, &turn)
-    }
-
-    /// A track came, or is another source than before.
-    mutating func trackMayBeRecorded(_ id: TrackID, _ turn: inout RoomTurn) {
-        if recordings.trackChanged(id, &state, &turn) { recordingsChanged(&turn) }
-    }
-
-    /// Other rules of recording: what they leave out ends, what they want begins.
-    mutating func followRecordingRules(_ turn: inout RoomTurn) {
-        if recordings.rulesChanged(policy, &turn) { recordingsChanged(&turn) }
-        if recordings.follow(state, &turn) {
-            recordingsChanged(&turn)
-        } else {
-            recordings.recordWanted(&state, &turn)
-        }
-        announce(&turn)
-    }
-
-    /// Ends what is still recorded: the room ends.
-    mutating func endRecordings(_ turn: inout RoomTurn) {
-        recordings.roomEnds()
-        for sid in recordings.sids where recordings.end(sid, &turn) { recordingsChanged(&turn) }
     }
 }
 
