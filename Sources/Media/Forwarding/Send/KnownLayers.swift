@@ -1,4 +1,4 @@
-/// The simulcast layers that the last bandwidth decision knew: no other one is started before the next, which the first packets of one bring about.
+/// The simulcast layers that the last bandwidth decision knew. No other layer is started before the next decision, which is due soon after one was found.
 struct KnownLayers {
     /// Bitmap of the layers; nil: all, whichever they are.
     private var known: UInt8?
