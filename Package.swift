@@ -339,7 +339,7 @@ let fuzzDependencies: [Target.Dependency] = [
     "Primitives", "RTP", "PayloadFormats", "SDP", "Cryptography", "ICE", "DTLS", "SRTP", "DataChannels",
     "CongestionControl", "MediaControl", "PeerTransport", "Forwarding", "MediaEngine", "MP4", "Recording", "Playback",
     "AccessTokens", "HTTPServing", "EdgeSupport", "Signalling", "WHIP", "LiveKit", "CLiveKitProtocol", "ControlAPI",
-    "RoomService", "TestSupport",
+    "RoomService", "Simulation", "TestSupport",
 ]
 let fuzzTargets: [Target] = [
     isFuzzing

@@ -242,14 +242,16 @@ def test_B16_a_muted_track_is_told_to_webhooks_and_streams():
     receiver.kill()
 
 
-def test_C14_a_client_that_never_connects_is_told_with_its_candidates():
+def test_C14_a_client_that_never_connects_is_reported_with_its_candidates():
+    """C14: nothing ever arrives from the client's two addresses (192.0.2.0/24 is for documentation, RFC 5737); the event counts both sides' candidates."""
+    candidates = ["1 1 udp 2122260223 192.0.2.10 50000 typ host", "2 1 udp 1686052607 192.0.2.20 50001 typ srflx raddr 192.0.2.10 rport 50000"]
     with running() as server:
         stream = Stream(server, "/v1/rooms/lost/events")
         headers = {"Authorization": f"Bearer {token('cam', 'lost')}", "Content-Type": "application/sdp"}
-        assert server.request("POST", "/whip/lost", offer(), headers)[0] == 201
+        assert server.request("POST", "/whip/lost", offer(candidates=candidates), headers)[0] == 201
         until(lambda: "participantLeft" in stream.types(), "the end of the stay", 60)
         failed = next(event for _, type, event, _ in stream.events if type == "iceFailed")
         left = next(event for _, type, event, _ in stream.events if type == "participantLeft")
-        assert failed["serverCandidates"] and failed["clientCandidates"]
+        assert failed["clientCandidates"] == "1 host, 1 reflexive" and failed["serverCandidates"] == "1 host, 1 TCP", failed
         assert left["identity"] == "cam" and left["hasConnected"] is False and left["reason"] == "connection_lost"
         assert [event["sequence"] for _, _, event, _ in stream.events] == list(range(1, len(stream.events) + 1))

@@ -1,7 +1,7 @@
 import AccessTokens
 import EdgeSupport
-import Foundation
 import HTTPClient
+import HTTPServing
 import NetworkIO
 
 /// Speaks to the control API of a running server for a command.
@@ -83,11 +83,7 @@ struct ControlClient {
 
     /// A path of these parts, which may hold any characters.
     static func path(_ parts: String...) -> String {
-        parts.map { part in
-            "/"
-                + (part.addingPercentEncoding(
-                    withAllowedCharacters: .alphanumerics.union(CharacterSet(charactersIn: "-._~"))) ?? "")
-        }.joined()
+        parts.map { "/" + PercentCoding.encode($0) }.joined()
     }
 
     /// The query with these members; absent values are left out.

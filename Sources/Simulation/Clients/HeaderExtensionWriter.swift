@@ -1,6 +1,6 @@
 import Primitives
 
-/// Writes the extension elements of one packet (RFC 8285) into a slot.
+/// Writes the extension elements of one packet (RFC 8285) into a slot, as a client does.
 ///
 /// Starts with one-byte headers and, where the receiver allows it (`a=extmap-allow-mixed`, or ids that need it), turns
 /// what it has written into two-byte headers when an element comes that one-byte headers cannot express: an id above

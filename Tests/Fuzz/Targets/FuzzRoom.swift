@@ -10,7 +10,7 @@ import SRTP
 @testable import PeerTransport
 
 /// An engine that serves one small room after another, for `EngineTarget`.
-final class EngineRoom {
+final class FuzzRoom {
     enum Member: UInt64, CaseIterable {
         case publisher = 1
         case subscriber, broadcaster

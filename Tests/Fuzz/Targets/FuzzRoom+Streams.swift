@@ -1,7 +1,7 @@
 import MediaControl
 import Primitives
 
-extension EngineRoom {
+extension FuzzRoom {
     /// What the publisher sends, one track a codec.
     enum Stream: UInt64, CaseIterable {
         case sound = 1
@@ -58,7 +58,7 @@ extension EngineRoom {
                         ssrc: ssrc(layer: 0, isRetransmission: false), rtxSSRC: ssrc(layer: 0, isRetransmission: true))
                 ]
             return TrackDescription(
-                id: TrackID(rawValue), peer: EngineRoom.Member.publisher.id, kind: self == .sound ? .audio : .video,
+                id: TrackID(rawValue), peer: FuzzRoom.Member.publisher.id, kind: self == .sound ? .audio : .video,
                 source: self == .h264 ? .screen : .camera, mid: "\(rawValue)",
                 formats: formats(96 + 2 * UInt8(rawValue)),
                 encodings: encodings, extensions: Self.published, feedback: [.nack, .pli, .fir, .transportCC])
@@ -66,7 +66,7 @@ extension EngineRoom {
 
         var subscription: SubscriptionDescription {
             SubscriptionDescription(
-                id: SubscriptionID(rawValue), peer: EngineRoom.Member.subscriber.id, track: TrackID(rawValue),
+                id: SubscriptionID(rawValue), peer: FuzzRoom.Member.subscriber.id, track: TrackID(rawValue),
                 kind: self == .sound ? .audio : .video, mid: "s\(rawValue)", ssrc: 0xa000_0000 | UInt32(rawValue),
                 rtxSSRC: self == .sound ? nil : 0xb000_0000 | UInt32(rawValue), cname: "c",
                 // A subscriber without RED: it is taken apart (G7).
