@@ -191,7 +191,7 @@ struct SendEdgeTests {
         #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
     }
 
-    @Test("A bound on spatial layers shortens the age of a keyframe to start with, one on temporal layers alone does not")
+    @Test("A bound on size shortens the age of a keyframe to start with, one on temporal layers alone does not")
     func replayAge() {
         let (harness, _) = lowestOfThree()
         let subscription = harness.subscription
