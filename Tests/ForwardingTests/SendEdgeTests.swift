@@ -165,6 +165,19 @@ struct SendEdgeTests {
         #expect(harness.signals.last?.contains(.wantsKeyframe) == true)
     }
 
+    @Test("A bound on size shortens the age of a keyframe to start with, one on temporal layers alone does not")
+    func replayAge() {
+        let (harness, _) = lowestOfThree()
+        let subscription = harness.subscription
+        func replayAge(_ bound: LayerBound) -> TimeInterval {
+            _ = subscription.pointee.setBound(bound, track: harness.track, at: at(200))
+            return subscription.pointee.replayAge
+        }
+        #expect(replayAge(.unlimited) == .milliseconds(500))
+        #expect(replayAge(.upTo(LayerPoint(spatial: 1, temporal: 2))) == .milliseconds(100))
+        #expect(replayAge(.upTo(LayerPoint(spatial: .max, temporal: 0))) == .milliseconds(500))
+    }
+
     @Test("E7: a switch that waits for the end of a frame is abandoned when its target changes")
     func targetChanges() {
         var (harness, layers) = lowestOfThree()

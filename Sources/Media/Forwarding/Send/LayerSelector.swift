@@ -60,7 +60,8 @@ struct LayerSelector {
     /// `layers`: those that the decision knew; nil: all.
     mutating func setBound(_ layer: LayerPoint?, known layers: UInt8? = nil) {
         known.decided(layers)
-        bound = layer.map { Int8(clamping: $0.spatial) }
+        // A rank beyond all layers bounds only the temporal ones.
+        bound = layer.flatMap { Int8(exactly: $0.spatial) }
         temporal.target = layer.map { UInt8(clamping: $0.temporal) } ?? .max
         lastLook = .zero
         if isAwaiting { mayReplay = true }

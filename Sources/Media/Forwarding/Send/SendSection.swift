@@ -1,4 +1,5 @@
 import MediaControl
+import PayloadFormats
 import Primitives
 import RTP
 
