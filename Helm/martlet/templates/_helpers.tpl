@@ -107,7 +107,7 @@ exec martlet serve --config /etc/martlet/martlet.yaml
 {{- fail (printf "media.loadBalancer.addresses has fewer addresses than there can be pods (%d): each pod is reached by one of its own" $pods) }}
 {{- end }}
 {{- if $media.announcedAddresses }}
-{{- fail "media.announcedAddresses has no meaning with load balancers: clients are told media.loadBalancer.addresses" }}
+{{- fail "media.announcedAddresses has no meaning with load balancers: media.loadBalancer.addresses is advertised" }}
 {{- end }}
 {{- end }}
 {{- $last := dict "nodePort" (add (int $media.nodePort.first) (mul $pods $workers) -1) "hostPort" (add (int $media.hostPort.first) $workers -1) "loadBalancer" (add (int $media.loadBalancer.firstPort) $workers -1) -}}

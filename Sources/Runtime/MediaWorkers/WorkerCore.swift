@@ -6,13 +6,13 @@ import Primitives
 
 /// One worker's engine, socket and batch: everything that a turn touches, in one place that a turn accesses once.
 struct WorkerCore: ~Copyable {
-    /// Datagrams of a batch: a call of the kernel takes 64 messages, a picture is two to five datagrams of each. Longer batches only make the first
+    /// Datagrams of a batch: a call of the kernel takes 64 messages, a frame is two to five datagrams of each. Longer batches only make the first
     /// receivers wait for the last ones' packets to be written, and push out of the second-level cache what the kernel is to copy.
     private static let batchDatagrams = 128
     private static let batchBytes = batchDatagrams * 1_500
     /// Runs of datagrams fetched in one turn: some 2 ms of work, so that timers and commands get their turn under floods.
     static let receivesPerTurn = 512
-    /// Packets of one picture that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
+    /// Packets of one frame that were sent in one go are some 10 us apart, and a sleeping processor needs 50 us to wake up.
     private static let gatherStep = TimeInterval.microseconds(200)
 
     let engine: MediaEngine

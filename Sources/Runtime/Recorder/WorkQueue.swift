@@ -38,7 +38,7 @@ final class WorkQueue: Sendable {
     func run(_ work: () -> MonotonicTime?) {
         Scheduling.idleCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("a thread that works on recordings cannot wait for what it is told")
+            preconditionFailure("a thread that works on recordings cannot wait for its work")
         }
         var next: MonotonicTime?
         while !mustStop {

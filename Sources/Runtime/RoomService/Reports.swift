@@ -87,7 +87,7 @@ public struct EstimateReport: Sendable, Hashable {
     }
 }
 
-/// One decision about one picture, with the names that the control plane knows.
+/// One decision about one video, with the names that the control plane knows.
 public struct DecisionReport: Sendable {
     /// Milliseconds since 1970.
     public var at: Int64
@@ -119,7 +119,7 @@ public struct AllocationReport: Sendable {
     public var allocated = Bitrate.zero
     /// What everything that is wanted would take.
     public var wanted = Bitrate.zero
-    /// What holds for each of its pictures.
+    /// What holds for each of its videos.
     public var videos: [DecisionReport] = []
 
     /// Nothing is shown.

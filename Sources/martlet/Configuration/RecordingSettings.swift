@@ -143,8 +143,8 @@ extension Setting {
             "recording.upload_region", "region of the storage, for which requests are signed",
             \.recording.upload.region),
         value(
-            "recording.upload_prefix", "what stands before the keys of uploaded files: PREFIX/ROOM/RECORDING/FILE",
-            wants: "a key's beginning", \.recording.upload.prefix, parse: { .some($0) }, show: { $0 ?? "" }),
+            "recording.upload_prefix", "prefix of the keys of uploaded files: PREFIX/ROOM/RECORDING/FILE",
+            wants: "a prefix of keys", \.recording.upload.prefix, parse: { .some($0) }, show: { $0 ?? "" }),
         file(
             "recording.upload_credentials",
             "file with the storage's access key in its first line and the secret key in its second",

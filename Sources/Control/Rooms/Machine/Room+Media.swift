@@ -129,7 +129,7 @@ extension Room {
         state.subscriptionChanged(id, &turn)
     }
 
-    /// The subscriber knows why a picture stands still.
+    /// The subscriber knows why a video stands still.
     private mutating func subscriptionHeld(_ id: SubscriptionID, _ isHeld: Bool, _ turn: inout RoomTurn) {
         guard let subscription = state.routing[id] else { return }
         let track = state.routing.track(of: subscription)?.info

@@ -244,7 +244,7 @@ extension Room {
     /// The session whose sid or identity is `name`.
     public func find(_ name: String) -> SessionID? { state.find(name) }
 
-    /// A complete picture for one session.
+    /// A complete snapshot for one session.
     public func snapshot(_ session: SessionID) throws(RoomError) -> SessionSnapshot {
         let member = try state.member(session)
         var snapshot = SessionSnapshot(

@@ -137,7 +137,7 @@ public struct TrackAnnouncement: Sendable, Hashable {
     public var muted: Bool?
     public var width: Int?
     public var height: Int?
-    /// What matters in the picture when not everything can be sent; by its source where nothing is said.
+    /// What matters in the video when not everything can be sent; by its source where nothing is said.
     public var hint: ContentHint?
     /// How much it matters to its viewers, as far as they do not say otherwise.
     public var priority: TrackPriority?

@@ -30,7 +30,7 @@ extension CommandSyntax {
         name: "kick", operands: "ROOM PARTICIPANT [OPTIONS]",
         summary: "Removes a participant, by identity or sid, from a room.",
         options: [
-            Option(name: "--reason", value: "TEXT", help: "told to the participant"),
+            Option(name: "--reason", value: "TEXT", help: "reason that the participant is given"),
             Option(name: "--ban", value: "SECONDS", help: "for how long its identity may not come back"),
         ] + ControlClient.options, maxOperands: 2, details: exitStatus)
 

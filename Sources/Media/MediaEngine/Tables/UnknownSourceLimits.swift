@@ -5,7 +5,7 @@ import Primitives
 ///
 /// Each peer has its own allowance, which a flood that names other peers cannot use up; further checks use an allowance that all share. A source
 /// that has failed too often for one peer is ignored for it, so that a flood from one place does not lock the peer itself out.
-struct StrangerLimits: ~Copyable {
+struct UnknownSourceLimits: ~Copyable {
     /// Firefox sends fifty checks per second while it connects, and one is enough: its address is known from then on.
     static let ownInterval = TimeInterval.milliseconds(50)
     static let ownAtOnce = 40

@@ -7,7 +7,7 @@ import Testing
 @testable import MediaEngine
 
 @Suite("F8: floods of checks for an existing user name")
-struct StrangerTests {
+struct UnknownSourceTests {
     /// Checks that name the fragment of `peer` under a wrong password.
     private func forged(for peer: PeerID, _ harness: EngineHarness) -> [UInt8] {
         let transport = ClientTransport(

@@ -11,7 +11,7 @@ import Testing
 private let isCounting = ConditionTrait.enabled(if: cinstruments_is_counting() == 1, "this build's allocator counts")
 
 @Suite("Forwarding without locks", .serialized)
-struct StillnessTests {
+struct LocklessForwardingTests {
     /// What a debug build forwards in a few seconds.
     static let packets = 120_000
     static let receivers = 40
