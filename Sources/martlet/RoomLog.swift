@@ -68,8 +68,10 @@ extension RoomLogEvent {
         case .qualityChanged(let participant, let quality):
             return ["room": room, "participant": .text(participant), "quality": .number(quality)]
         case .recording(let event):
+            let subject: (String, LogValue) =
+                event.job.map { ("job", .text($0)) } ?? ("track", .text(event.track ?? "all"))
             return [
-                "room": room, "recording": .text(event.recording), "track": .text(event.track ?? "all"),
+                "room": room, "recording": .text(event.recording), subject.0: subject.1,
                 "reason": .text(event.reason ?? "none"),
             ]
         case .playback(let event):
@@ -132,6 +134,9 @@ extension RecordingEvent {
         case .gap: "a part of a recording is missing"
         case .ready: "recording ready"
         case .failed: "recording failed"
+        case .jobStarted: "job on a recording started"
+        case .jobFinished: "job on a recording finished"
+        case .jobFailed: "job on a recording failed"
         }
     }
 }

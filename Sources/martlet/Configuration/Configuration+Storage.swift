@@ -1,4 +1,5 @@
 import ObjectStorage
+import OfflineJobs
 
 extension Configuration {
     /// Far more than two keys.
@@ -30,5 +31,16 @@ extension Configuration {
             endpoint: uploadEndpoint, bucket: uploadBucket, region: uploadRegion,
             prefix: uploadPrefix.map { $0.isEmpty || $0.hasSuffix("/") ? $0 : $0 + "/" } ?? "", accessKey: lines[0],
             secretKey: lines[1])
+    }
+
+    /// What makes files of finished recordings, and what it may use.
+    var jobs: JobConfiguration {
+        var jobs = JobConfiguration()
+        jobs.program = recordingProgram
+        jobs.maximumRunning = recordingJobs
+        jobs.maximumQueued = recordingJobQueue
+        jobs.memoryBytes = UInt64(recordingJobMemory) << 20
+        jobs.longest = recordingJobTime
+        return jobs
     }
 }

@@ -81,6 +81,12 @@ struct Configuration: Sendable {
     var recordingFrontIndex = true
     /// Megabytes of each worker's records that wait for the disk.
     var recordingBuffer = 64
+    /// What makes files of finished recordings, and what it may use; the memory in megabytes.
+    var recordingProgram = "ffmpeg"
+    var recordingJobs = 1
+    var recordingJobQueue = 100
+    var recordingJobMemory = 4_096
+    var recordingJobTime = TimeInterval.seconds(43_200)
     /// Events may be posted to receivers in private networks and on this machine.
     var webhooksAllowPrivate = false
     /// The OpenTelemetry collector to which traces of joins go; nil: nobody traces.

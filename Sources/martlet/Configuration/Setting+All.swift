@@ -276,6 +276,19 @@ extension Setting {
         number(
             "recording.buffer", "megabytes of each worker's media that may wait for a slow disk", 4...4_096,
             \.recordingBuffer),
+        value(
+            "recording.ffmpeg",
+            "the program that makes compositions and other bit rates of finished recordings, in processes of its own; `none`: no such jobs",
+            wants: "a path, or a name that is looked for in /usr/local/bin, /usr/bin and /bin", \.recordingProgram,
+            parse: { $0.isEmpty ? nil : $0 == "none" ? "" : $0 }, show: { $0.isEmpty ? "none" : $0 }),
+        number("recording.jobs", "maximum jobs on recordings at once", 1...64, \.recordingJobs),
+        number("recording.job_queue", "maximum jobs on recordings that wait", 1...10_000, \.recordingJobQueue),
+        number(
+            "recording.job_memory", "megabytes of address space that a job's process may use; 0: no limit",
+            0...1_000_000, \.recordingJobMemory),
+        seconds(
+            "recording.job_time", "a job on a recording that takes longer has failed", 60...604_800,
+            \.recordingJobTime),
     ]
 
     private static let playback: [Setting] = [
