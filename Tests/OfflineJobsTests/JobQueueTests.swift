@@ -20,12 +20,19 @@ struct JobQueueTests {
     func bounds() {
         var queue = JobQueue(maximumRunning: 2, maximumQueued: 3)
         for number in 1...3 {
-            #expect(queue.hasRoom)
+            let isKept = queue.reserve()
+            #expect(isKept)
+            queue.release()
             queue.add(job(number))
         }
-        #expect(!queue.hasRoom)
+        let isRefused = !queue.reserve()
+        #expect(isRefused)
         #expect(next(&queue, 3) == ["JB_1", "JB_2", nil])
-        #expect(queue.counts == (1, 2) && queue.hasRoom)
+        #expect(queue.counts == (1, 2))
+        // A place that is kept counts.
+        let kept = (0..<3).map { _ in queue.reserve() }
+        #expect(kept == [true, true, false])
+        for _ in 0..<2 { queue.release() }
         queue.end("JB_1")
         #expect(next(&queue) == ["JB_3"])
         #expect(queue.counts == (0, 2))

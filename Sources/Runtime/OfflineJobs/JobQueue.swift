@@ -5,6 +5,8 @@ struct JobQueue {
     private let maximumRunning: Int
     private let maximumQueued: Int
     private var waiting: [RecordingJob] = []
+    /// Places that are kept for jobs which are being written down.
+    private var reserved = 0
     private var running: [String: RecordingJob] = [:]
     private var cancelled: Set<String> = []
 
@@ -15,8 +17,15 @@ struct JobQueue {
 
     var counts: (queued: Int, running: Int) { (waiting.count, running.count) }
 
-    /// Whether another job may wait.
-    var hasRoom: Bool { waiting.count < maximumQueued }
+    /// Keeps a place for another job; false: as many wait as may.
+    mutating func reserve() -> Bool {
+        guard waiting.count + reserved < maximumQueued else { return false }
+        reserved += 1
+        return true
+    }
+
+    /// Gives up a place that was kept.
+    mutating func release() { reserved -= 1 }
 
     /// Adds a job behind the others. Those of an earlier life of the server come in whatever the limit.
     mutating func add(_ job: RecordingJob) { waiting.append(job) }

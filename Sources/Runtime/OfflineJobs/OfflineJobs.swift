@@ -138,7 +138,7 @@ public final class OfflineJobs: Sendable {
         }
         try check(request, on: recording)
         let job = state.withLock { state -> RecordingJob? in
-            guard state.queue.hasRoom, !state.isStopping else { return nil }
+            guard !state.isStopping, state.queue.reserve() else { return nil }
             let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789")
             var sid = "JB_"
             for _ in 0..<14 { sid.append(letters[Int.random(in: 0..<letters.count, using: &state.random)]) }
@@ -150,8 +150,12 @@ public final class OfflineJobs: Sendable {
         guard let job else {
             throw RoomError(.overloaded, "as many jobs wait as may (recording.job_queue)", retryAfter: .seconds(60))
         }
-        guard books.add(job) else { throw RoomError(.recordingNotFound, "there is no such recording") }
-        state.withLock { $0.queue.add(job) }
+        let isThere = books.add(job)
+        state.withLock { state in
+            state.queue.release()
+            if isThere { state.queue.add(job) }
+        }
+        guard isThere else { throw RoomError(.recordingNotFound, "there is no such recording") }
         for thread in threads { thread.signal() }
         return job
     }
