@@ -18,7 +18,8 @@ private final class Shelf {
     private let recorder: Recorder
     private let jobs: OfflineJobs
 
-    init(recordings: Int = 2, program: String = "/bin/true", queued: Int = 2) throws {
+    /// `former` are jobs on the first one that an earlier life of the server has left.
+    init(recordings: Int = 2, program: String = "/bin/true", queued: Int = 2, former: [String] = []) throws {
         for number in 0..<recordings {
             let folder = root.appending(path: "RM_1/RC_\(number)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -33,7 +34,8 @@ private final class Shelf {
             }
             let summary = """
                 {"version":1,"sid":"RC_\(number)","state":"ready","room":"\(room)","roomSid":"RM_1","startedAt":\(number + 1),
-                 "endedAt":\(number + 2),"ended":"stopped","tracks":[\(try track("TR_1", "video")),\(try track("TR_2", "audio"))]}
+                 "endedAt":\(number + 2),"ended":"stopped","tracks":[\(try track("TR_1", "video")),\(try track("TR_2", "audio"))],
+                 "jobs":[\(number == 0 ? former.joined(separator: ",") : "")]}
                 """
             try Data(summary.utf8).write(to: folder.appending(path: "recording.json"))
         }
@@ -161,6 +163,25 @@ struct JobTests {
         #expect(try await code(Self.jobs, #"{"kind":"composition"}"#, room: "attic") == "recording_not_found")
         #expect(try await code(Self.jobs, #"{"kind":"composition"}"#, room: "studio") == nil)
         #expect(try await shelf.ask(.get, "/v1/jobs", room: "attic").list("jobs").isEmpty)
+    }
+
+    @Test("What the end of the server interrupted waits again at the next start; after three times it has failed")
+    func restart() async throws {
+        func job(_ sid: String, _ state: String, tries: Int) -> String {
+            """
+            {"sid":"\(sid)","recording":"RC_0","kind":"composition","layout":"grid","codec":"h264","width":640,"height":360,
+             "frameRate":30,"bitrate":500000,"createdAt":1,"state":"\(state)","progress":0.5,"tries":\(tries)}
+            """
+        }
+        let shelf = try Shelf(former: [
+            job("JB_a", "running", tries: 1), job("JB_b", "running", tries: 3), job("JB_c", "queued", tries: 0),
+            job("JB_d", "failed", tries: 1),
+        ])
+        let found = try await shelf.ask(.get, "/v1/jobs").list("jobs")
+        #expect(found.map { $0["state"] as? String } == ["queued", "failed", "queued", "failed"])
+        #expect(found[0]["progress"] as? Double == 0 && found[1]["fault"] as? String == "interrupted")
+        // Those that wait again count.
+        #expect(try await shelf.ask(.post, Self.jobs, #"{"kind":"composition"}"#).code == "overloaded")
     }
 
     @Test("Without ffmpeg a job is refused as not available")
