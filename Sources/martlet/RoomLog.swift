@@ -67,11 +67,7 @@ extension RoomLogEvent {
             return ["room": room, "participant": .text(participant ?? "none")]
         case .qualityChanged(let participant, let quality):
             return ["room": room, "participant": .text(participant), "quality": .number(quality)]
-        case .recording(let event):
-            return [
-                "room": room, "recording": .text(event.recording), "track": .text(event.track ?? "all"),
-                "reason": .text(event.reason ?? "none"),
-            ]
+        case .recording(let event): return event.fields(room: room)
         case .playback(let event):
             return [
                 "room": room, "playback": .text(event.playback), "identity": .text(event.identity),
@@ -132,6 +128,20 @@ extension RecordingEvent {
         case .gap: "a part of a recording is missing"
         case .ready: "recording ready"
         case .failed: "recording failed"
+        case .jobStarted: "job on a recording started"
+        case .jobFinished: "job on a recording finished"
+        case .jobFailed: "job on a recording failed"
         }
+    }
+
+    /// To which recording, and which track or job of it.
+    fileprivate func fields(room: LogValue) -> LogFields {
+        guard let job else {
+            return [
+                "room": room, "recording": .text(recording), "track": .text(track ?? "all"),
+                "reason": .text(reason ?? "none"),
+            ]
+        }
+        return ["room": room, "recording": .text(recording), "job": .text(job), "reason": .text(reason ?? "none")]
     }
 }

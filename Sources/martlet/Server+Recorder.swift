@@ -2,6 +2,7 @@ import EdgeSupport
 import Logging
 import MediaWorkers
 import NetworkIO
+import OfflineJobs
 import Recorder
 
 extension Server {
@@ -30,6 +31,20 @@ extension Server {
                 message:
                     "martlet: recordings cannot be written: \(error). Set recording.directory to a folder that the server may write.",
                 exitCode: 1)
+        }
+    }
+
+    /// What makes files of finished recordings; nil where there are no recordings.
+    static func openJobs(
+        _ configuration: Configuration, _ recorder: Recorder?, _ logger: Logger
+    ) throws(CommandError) -> OfflineJobs? {
+        guard let recorder else { return nil }
+        var generator = SystemRandomNumberGenerator()
+        do throws(SystemError) {
+            return try OfflineJobs(
+                configuration.recording.jobs.configuration, recorder.jobs, seed: generator.next(), logger: logger.named("jobs"))
+        } catch {
+            throw CommandError(message: "martlet: jobs on recordings cannot be done: \(error)", exitCode: 1)
         }
     }
 }

@@ -4,6 +4,7 @@ import EdgeTestSupport
 import Foundation
 import HTTPServing
 import Logging
+import OfflineJobs
 import Recorder
 import RoomService
 import Rooms
@@ -20,15 +21,15 @@ struct House {
     let rooms: TestRooms
     let router: Router
 
-    init(callsPerSecond: Int = 1_000, recorder: Recorder? = nil) {
+    init(callsPerSecond: Int = 1_000, recorder: Recorder? = nil, jobs: OfflineJobs? = nil) {
         rooms = TestRooms()
         var router = Router(refuse: { Problem($0).response })
-        Self.edge(rooms, callsPerSecond: callsPerSecond, recorder: recorder).register(on: &router)
+        Self.edge(rooms, callsPerSecond: callsPerSecond, recorder: recorder, jobs: jobs).register(on: &router)
         self.router = router
     }
 
     static func edge(
-        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: Recorder? = nil
+        _ rooms: TestRooms, callsPerSecond: Int = 1_000, recorder: Recorder? = nil, jobs: OfflineJobs? = nil
     ) -> ControlAPIEdge {
         guard let database = try? Database(path: nil, schema: Webhooks.schema + SessionStore.schema) else {
             preconditionFailure("no memory for a database")
@@ -39,7 +40,7 @@ struct House {
         let sessions = SessionStore(
             database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })
         return ControlAPIEdge(
-            context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder,
+            context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs,
             callsPerSecond: callsPerSecond
         ) {
             NodeReport(

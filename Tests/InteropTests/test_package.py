@@ -150,7 +150,7 @@ def test_K5_the_images_program_serves_as_nobody_on_a_read_only_root(root, packag
     stages = container_file()
     assert list(stages) == ["runtime", "build", "image"] and stages["image"][0] == ("FROM", "runtime")
     # The root file system was made by this script.
-    assert stages["runtime"][1:] == [("RUN", "--mount=type=bind,source=Packaging,target=/packaging /packaging/install-runtime.sh")]
+    assert stages["runtime"][1:] == [("ARG", "JOBS="), ("RUN", "--mount=type=bind,source=Packaging,target=/packaging /packaging/install-runtime.sh ${JOBS}")]
     assert ("RUN", "Packaging/build.sh image /image /runtime-status") in stages["build"]
     final = dict(stages["image"])
     assert final["USER"] == "10001:10001" and final["COPY"] == "--from=build /image/ /" and final["STOPSIGNAL"] == "SIGTERM"
@@ -184,7 +184,7 @@ def test_the_list_of_packages_is_the_same_everywhere(package):
     depends = {word.split()[0] for word in fields["Depends"].split(", ")}
     # The last two are what the package's scripts use.
     assert depends == listed("linked", "needed").keys() | {"adduser", "init-system-helpers"}
-    assert set(fields["Recommends"].split(", ")) == listed("optional").keys()
+    assert set(fields["Recommends"].split(", ")) == listed("optional", "jobs").keys()
     document = json.loads(next(package.parent.glob("*.spdx.json")).read_text())
     assert listed("linked", "needed", "static").keys() <= names(document)
     licences = {one["name"]: one["licenseDeclared"] for one in document["packages"]}
@@ -193,7 +193,7 @@ def test_the_list_of_packages_is_the_same_everywhere(package):
     for kind, name, licence, purpose in listed().values():
         licence = licence.replace("_", " ")
         assert f"| {name} | {licence} | {purpose} |" in table, f"SECURITY.md does not list {name} as runtime-packages does"
-        if kind != "optional":
+        if kind not in ("optional", "jobs"):
             assert licences[name] == licence
             assert ("CONTAINS" if kind == "static" else "DEPENDS_ON", "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name)) in relations
     rows = re.findall(r"^\| (\S+) \| .* \| .* \|$", table.partition("## Dependencies")[2], re.M)

@@ -13,7 +13,7 @@ build_packages=(libssl-dev libsrtp2-dev libnice-dev libjwt-dev libjansson-dev li
 load_packages=(libsoup-3.0-dev libvpx-dev libopus-dev libopenh264-dev)
 compare_packages=(janus iproute2 jq)
 package_packages=(dpkg-dev binutils python3)
-test_packages=(protobuf-c-compiler debootstrap curl tshark chromium coturn firefox-esr gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+test_packages=(protobuf-c-compiler debootstrap curl tshark chromium coturn firefox-esr ffmpeg gstreamer1.0-nice gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     gstreamer1.0-plugins-bad gstreamer1.0-plugins-ugly gstreamer1.0-libav python3-venv python3-gi python3-gst-1.0
     gir1.2-gst-plugins-bad-1.0 gir1.2-gst-plugins-base-1.0 iproute2 nftables gcc libc6-dev)
 

@@ -39,7 +39,7 @@ scenarios() { make --no-print-directory scenarios; }
 interop() { server && .venv/bin/python -m pytest "$@" -q -ra --color=no -p no:cacheprovider; }
 churn() { CHURN_JOINS=${CHURN_JOINS:-100000} TEST_SECONDS=7200 interop Tests/InteropTests/test_churn.py; }
 livekit() { interop Tests/InteropTests/nightly_livekit.py Tests/InteropTests/nightly_livekit_js.py; }
-recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_upload.py; }
+recording() { interop Tests/InteropTests/nightly_recording.py Tests/InteropTests/nightly_readers.py Tests/InteropTests/nightly_upload.py Tests/InteropTests/nightly_jobs.py; }
 deploying() { TEST_SECONDS=300 interop Tests/InteropTests/nightly_deploying.py; }
 load() { server && swift build -q "${strict[@]}" -c release --product loadtest && .venv/bin/python Tests/Support/soak.py "$1"; }
 storm() { load storm; }

@@ -1,6 +1,7 @@
 internal import CEmbeddedFiles
 public import EdgeSupport
 public import HTTPServing
+public import OfflineJobs
 public import Player
 public import Recorder
 public import Rooms
@@ -14,12 +15,12 @@ public struct ControlAPIEdge: Sendable {
     private let events: EventsResource
     private let resources: [any Resource]
 
-    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings and `player` plays files (nil: there are
-    /// none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
+    /// An API over `context`, of which each API key may make `callsPerSecond` calls; `recorder` writes recordings, `jobs` makes others of them and `player` plays files (nil: there
+    /// are none), `node` reports on the process, `drain` begins a drain or (nil) ends it;
     /// false: the process ends, which nobody can undo.
     public init(
         context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
-        player: Player? = nil,
+        jobs: OfflineJobs? = nil, player: Player? = nil,
         callsPerSecond: Int = 1_000,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
@@ -33,6 +34,7 @@ public struct ControlAPIEdge: Sendable {
             PoliciesResource(access: access),
             PresetsResource(access: access), ParticipantsResource(access: access), TracksResource(access: access),
             GuestsResource(access: access), events, RecordingsResource(access: access, recorder: recorder),
+            JobsResource(access: access, recorder: recorder, jobs: jobs),
             PlaybacksResource(access: access, player: player, recorder: recorder), CapturesResource(access: access),
             SessionsResource(access: access, sessions: sessions), RevocationsResource(access: access),
             WebhooksResource(access: access, webhooks: webhooks), client,

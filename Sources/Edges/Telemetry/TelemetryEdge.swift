@@ -1,6 +1,7 @@
 public import HTTPServing
 import MediaControl
 public import MediaWorkers
+public import OfflineJobs
 public import Player
 import Primitives
 public import Recorder
@@ -15,6 +16,7 @@ public struct TelemetryEdge: Sendable {
     private let traces: TraceExporter?
     private let workers: MediaWorkerPool
     private let recorder: Recorder?
+    private let jobs: OfflineJobs?
     private let player: Player?
     private let listener: HTTPServer
     private let health: Health
@@ -23,7 +25,7 @@ public struct TelemetryEdge: Sendable {
     /// Reports on these parts; `listener` is the public one.
     public init(
         rooms: RoomService, webhooks: Webhooks, traces: TraceExporter?, workers: MediaWorkerPool,
-        recorder: Recorder? = nil, player: Player? = nil, listener: HTTPServer,
+        recorder: Recorder? = nil, jobs: OfflineJobs? = nil, player: Player? = nil, listener: HTTPServer,
         health: Health, version: String
     ) {
         self.rooms = rooms
@@ -31,6 +33,7 @@ public struct TelemetryEdge: Sendable {
         self.traces = traces
         self.workers = workers
         self.recorder = recorder
+        self.jobs = jobs
         self.player = player
         self.listener = listener
         self.health = health
@@ -79,6 +82,7 @@ public struct TelemetryEdge: Sendable {
         // A database that fails takes its own figures with it and no others.
         page.add(webhooks: (try? await webhooks.list()) ?? [])
         if let recorder { page.add(recorder: recorder.statistics) }
+        if let jobs { page.add(jobs: jobs.statistics) }
         if let player { page.add(player: player.statistics) }
         if let traces { page.add(traces: traces.statistics) }
         page.add(process: .now())

@@ -226,7 +226,7 @@ final class RecordingBooks: Sendable {
             $0.statistics.bytesUploaded += UInt64(bytes)
         }
         guard !configuration.keepsUploaded, let summary = self[recording.sid], summary.isUploaded else { return }
-        let media = Set(summary.storedFiles.map(\.name))
+        let media = Set(summary.readableFiles.map(\.name))
         for upload in summary.uploads ?? [] where media.contains(upload.name) && upload.state == .done {
             place.remove("\(folder(of: summary))/\(upload.name)")
             change(upload.name, of: recording) { $0.isRemoved = true }
@@ -267,6 +267,29 @@ final class RecordingBooks: Sendable {
         try? place.replace(path, with: Array(progress.utf8))
     }
 
+    // MARK: - Jobs
+
+    /// Changes a recording, in memory and, where it `isKept`, on the disk. False: it was deleted meanwhile, and so is what came into its folder since.
+    func change(_ sid: String, isKept: Bool, _ body: (inout RecordingSummary) -> Void) -> Bool {
+        let room = state.withLock { state -> String? in
+            guard var summary = state.summaries[sid] else { return nil }
+            body(&summary)
+            state.summaries[sid] = summary
+            return summary.roomSid
+        }
+        if isKept, room != nil { write(sid) }
+        return room != nil
+    }
+
+    /// Removes the files of a job, but for the one that it has made.
+    func clear(_ job: RecordingJob, of recording: RecordingSummary) {
+        let folder = folder(of: recording)
+        for name in place.names(in: folder) where name.hasPrefix(job.sid) && name != job.file?.name {
+            place.remove("\(folder)/\(name)")
+        }
+        _ = stays(recording)
+    }
+
     // MARK: - After a crash
 
     /// Finishes what an earlier life of the server left unfinished.
@@ -288,6 +311,13 @@ final class RecordingBooks: Sendable {
             // Files that were joined when the process ended, and are there twice.
             for file in summary.tracks.flatMap(\.files) where file.joined != nil && RecordingFolder.isSafe(file.name) {
                 place.remove("\(folder)/\(file.name)")
+            }
+            // What jobs were writing: those that were at work begin again.
+            let made = Set((summary.jobs ?? []).compactMap(\.file?.name))
+            for job in summary.jobs ?? [] {
+                for name in place.names(in: folder) where name.hasPrefix(job.sid) && !made.contains(name) {
+                    place.remove("\(folder)/\(name)")
+                }
             }
             found[recording] = summary
         }

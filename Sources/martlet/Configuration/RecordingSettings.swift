@@ -23,6 +23,7 @@ struct RecordingSettings: Sendable {
     var files = RecordingOptions.Files.tracks
     var fileName = FileNameTemplate.usual
     var upload = UploadSettings()
+    var jobs = JobSettings()
     /// Megabytes of each worker's records that wait for the disk.
     var buffer = 64
 

@@ -10,7 +10,7 @@ import Rooms
 extension Setting {
     /// Every setting, in the order in which people look for them. Where a section has a type of its own, its settings are beside it.
     static let all: [Setting] =
-        http + media + admission + rooms + sessions + storage + recording + playback + telemetry + log
+        http + media + admission + rooms + sessions + storage + recording + jobs + playback + telemetry + log
 
     private static let http: [Setting] = [
         address(

@@ -91,6 +91,9 @@ export function describe(event, who) {
         case "recordingGap": return `A recording misses ${event.milliseconds} ms (${event.reason}).`;
         case "recordingReady": return "The files of a recording are ready.";
         case "recordingFailed": return `A track cannot be recorded (${event.reason}).`;
+        case "jobStarted": return "A file is being made of a recording.";
+        case "jobFinished": return "A file was made of a recording.";
+        case "jobFailed": return `No file was made of a recording (${event.reason}).`;
         case "playbackStarted": return `${who} is a file that is played.`;
         case "playbackEnded": return `The file ${who} is no longer played (${event.reason}).`;
         case "policyChanged": return "The room's policy was changed.";

@@ -55,6 +55,8 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var recording: String?
     /// `TR_…`, the track of the recording that it is about.
     public var recordedTrack: String?
+    /// `JB_…`, the job on a recording that it is about.
+    public var job: String?
     /// `PB_…`, the playback that it is about.
     public var playback: String?
     /// Length of what is missing in a recording.
@@ -70,7 +72,8 @@ public struct EventModel: Codable, Sendable, Hashable {
         "trackUnpublished", "trackMuted", "trackUnmuted", "connectionChanged", "iceFailed", "noCommonCodec",
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
         "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
-        "recordingGap", "recordingReady", "recordingFailed", "playbackStarted", "playbackEnded",
+        "recordingGap", "recordingReady", "recordingFailed", "jobStarted", "jobFinished", "jobFailed",
+        "playbackStarted", "playbackEnded",
     ]
 
     /// The model of `entry`.
@@ -147,6 +150,7 @@ public struct EventModel: Codable, Sendable, Hashable {
     private mutating func set(_ event: RecordingEvent) {
         recording = event.recording
         recordedTrack = event.track
+        job = event.job
         reason = event.reason
         milliseconds = event.milliseconds
     }

@@ -104,7 +104,7 @@ struct WebhookRoom: Sendable {
         case .stopped: return [(.egressUpdated, .recording(event.recording))]
         case .failed where event.track != nil: return [(.egressUpdated, .recording(event.recording))]
         case .ready, .failed: return [(.egressEnded, .recording(event.recording))]
-        case .gap: return []
+        case .gap, .jobStarted, .jobFinished, .jobFailed: return []
         }
     }
 }

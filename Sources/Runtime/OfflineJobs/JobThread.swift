@@ -1,0 +1,31 @@
+import NetworkIO
+import Primitives
+import Recorder
+import Synchronization
+
+/// A thread that does jobs, one after the other. Their processes end with it.
+final class JobThread: Sendable {
+    private let wake: WakeSignal
+    /// Made up for then if a wake-up was lost.
+    private static let longestWait = TimeInterval.seconds(60)
+
+    init() throws(SystemError) { wake = try WakeSignal() }
+
+    /// There is something to do, or it is to stop.
+    func signal() { wake.signal() }
+
+    /// Calls `work`, which does one job and returns whether there was any, until `mustStop`.
+    func run(mustStop: () -> Bool, work: () -> Bool) {
+        Scheduling.idleCurrentThread()
+        guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
+            preconditionFailure("a thread of jobs cannot wait for what it is told")
+        }
+        while !mustStop() {
+            if work() { continue }
+            let now = MonotonicClock.now()
+            if poller.isReady(wake.descriptor, of: poller.wait(until: now + Self.longestWait, now: now)) {
+                wake.clear()
+            }
+        }
+    }
+}
