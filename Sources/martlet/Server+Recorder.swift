@@ -10,10 +10,12 @@ extension Server {
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
     ) throws(CommandError) -> Recorder? {
         guard var settings = configuration.recorder else { return nil }
-        do throws(FileError) {
+        do throws(ConfigurationError) {
             settings.storage = try configuration.recordingStorage()
         } catch {
-            throw CommandError(message: "martlet: recordings cannot be uploaded: \(error.problem)", exitCode: 1)
+            // The file was good when the configuration was checked.
+            let problems = error.faults.map { "\($0)" }.joined(separator: "; ")
+            throw CommandError(message: "martlet: \(problems)", exitCode: 1)
         }
         do throws(SystemError) {
             return try Recorder(
