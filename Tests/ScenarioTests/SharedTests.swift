@@ -128,8 +128,9 @@ struct SharedTests {
         scenario.run(15)
         let back = scenario.timeToLayer(2, view: 1)
         print("camera back in its largest layer after \(back ?? -1) s")
-        // 2.3 of the 2.5 Mbit/s are asked for: within 8 s with seven seeds of twelve, 8.4 and 12.4 s with two, and with three, this one among them, the
-        // camera stays one size below for the 15 s: a large frame of the screen passes for a lack of bandwidth, and the size counts as failed.
+        // 2.3 of the 2.5 Mbit/s are asked for: 0.8 to 6.3 s with seven seeds of eight, and with this one 14.9 s, because 2.37 Mbit/s are estimated and a rise
+        // needs a tenth more than the size. Later a frame of the screen, 30 kB that wait for 60 ms and arrive whole, passes for a lack of bandwidth: the estimate
+        // falls to 2.0 Mbit/s, and the camera by a size, 2 to 8 s after each return.
         withKnownIssue("the camera stays one size below", isIntermittent: true) { #expect((back ?? .infinity) <= 8) }
         #expect(scenario.settled(from: 5).allSatisfy { $0.layers[0] == 0 }, "the screen is never left out")
         var limits = Thresholds.screen
