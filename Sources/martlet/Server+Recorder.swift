@@ -11,10 +11,11 @@ extension Server {
         _ configuration: Configuration, _ workers: MediaWorkerPool, _ logger: Logger
     ) throws(CommandError) -> Recorder? {
         let settings: RecorderConfiguration?
-        do throws(FileError) {
+        do throws(SettingProblem) {
             settings = try configuration.recording.recorder()
         } catch {
-            throw CommandError(message: "martlet: recordings cannot be uploaded: \(error.problem)", exitCode: 1)
+            // The file was good when the configuration was checked.
+            throw CommandError(message: "martlet: \(configuration.fault(error.path, error.problem))", exitCode: 1)
         }
         guard let settings else { return nil }
         do throws(SystemError) {

@@ -109,17 +109,30 @@ struct LimitTests {
         var bench = RoomBench()
         let caster = try bench.join("caster", isSignalled: false) { $0.profile = .publishOnly }
         try bench.offer(caster, "main", [.video("0")])
+        try expectEnd(of: caster, in: &bench)
+    }
+
+    @Test("A WHEP session whose connection does not come up ends, and its room after it; ICE restarts prolong it")
+    func viewerNeverConnected() throws {
+        var bench = RoomBench()
+        let viewer = try bench.join("viewer", isSignalled: false, follow: .dominantSpeaker) { $0.profile = .viewer }
+        try bench.offer(viewer, "main", [.audio("0", "recvonly"), .video("1", "recvonly")])
+        try expectEnd(of: viewer, in: &bench)
+    }
+
+    /// Forty seconds, an ICE restart, and 45 s more without a connection.
+    private func expectEnd(of session: SessionID, in bench: inout RoomBench) throws {
         bench.advance(by: .seconds(40))
         try bench.step { (room, turn) throws(RoomError) in
             _ = try room.fragment(
-                caster, connection: "main", text: "a=ice-ufrag:newu\r\na=ice-pwd:0123456789012345678901\r\n",
+                session, connection: "main", text: "a=ice-ufrag:newu\r\na=ice-pwd:0123456789012345678901\r\n",
                 turn: &turn)
         }
         bench.advance(by: .seconds(44))
-        #expect(bench.room.has(caster))
+        #expect(bench.room.has(session))
         #expect(bench.room.nextDeadline == bench.now + .seconds(1))
         bench.advance(by: .seconds(1))
-        #expect(bench.ended == [caster: .connectionLost])
+        #expect(bench.ended == [session: .connectionLost])
         let peers = bench.commands.filter { if case .removePeer = $0 { true } else { false } }
         #expect(peers.count == 1)
         bench.advance(by: bench.room.policy.departureTimeout)

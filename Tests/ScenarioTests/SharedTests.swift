@@ -130,8 +130,9 @@ struct SharedTests {
         scenario.run(15)
         let back = scenario.timeToLayer(2, view: 1)
         print("camera back in its largest layer after \(back.map { "\($0)" } ?? "never") s")
-        // Not met: 2.3 of the 2.5 Mbit/s are asked for. With eight seeds it took 0.8 to 14.9 s, 5.2 s in the middle: a large frame of the screen passes for a lack
-        // of bandwidth, and the size counts as failed.
+        // Not met: 2.3 of the 2.5 Mbit/s are asked for. With eight seeds it took 0.8 to 14.9 s, 5.2 s in the middle: 2.37 Mbit/s are estimated and a rise needs a
+        // tenth more than the size. Later a frame of the screen, 30 kB that wait for 60 ms and arrive whole, passes for a lack of bandwidth: the estimate falls
+        // to 2.0 Mbit/s, and the camera by a size, 2 to 8 s after each return.
         withKnownIssue("the camera stays one size below", isIntermittent: true) { #expect((back ?? .infinity) <= 5) }
         #expect(scenario.settled(from: 35).allSatisfy { $0.layers[1] >= 1 }, "the camera is one size below at most")
         #expect(scenario.settled(from: 5).allSatisfy { $0.layers[0] == 0 }, "the screen is never left out")

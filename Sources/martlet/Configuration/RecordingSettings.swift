@@ -28,7 +28,7 @@ struct RecordingSettings: Sendable {
     var buffer = 64
 
     /// What the recorder is told; nil: nothing can be recorded. Throws what is wrong with the storage that finished files are uploaded to.
-    func recorder() throws(FileError) -> RecorderConfiguration? {
+    func recorder() throws(SettingProblem) -> RecorderConfiguration? {
         guard let directory else { return nil }
         var recorder = RecorderConfiguration(directory: directory)
         recorder.maximumTracks = tracks
@@ -64,24 +64,28 @@ struct UploadSettings: Sendable {
     private static let longestCredentials = 4_096
 
     /// Where finished files are uploaded to, with what the file of credentials says; nil: nowhere.
-    func storage() throws(FileError) -> ObjectStore.Configuration? {
+    func storage() throws(SettingProblem) -> ObjectStore.Configuration? {
         guard let endpoint else { return nil }
-        guard let bucket else { throw FileError(problem: "recording.upload_endpoint needs recording.upload_bucket") }
+        guard let bucket else {
+            throw SettingProblem(
+                "recording.upload_endpoint", "a storage needs a bucket; also set recording.upload_bucket")
+        }
         guard let credentials else {
-            throw FileError(problem: "recording.upload_endpoint needs recording.upload_credentials")
+            throw SettingProblem(
+                "recording.upload_endpoint", "a storage needs keys; also set recording.upload_credentials")
         }
         let bytes: [UInt8]
         do throws(FileError) {
             bytes = try FileContents.read(credentials, atMost: Self.longestCredentials)
         } catch {
-            throw FileError(problem: "the file of recording.upload_credentials \(error.problem)")
+            throw SettingProblem("recording.upload_credentials", "'\(credentials)' \(error.problem)")
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
         // A colon would end the access key where libcurl is given both.
         guard lines.count == 2, !lines[0].contains(":") else {
-            throw FileError(
-                problem:
-                    "the file of recording.upload_credentials must have two lines: the access key, and the secret key")
+            throw SettingProblem(
+                "recording.upload_credentials",
+                "'\(credentials)' must have two lines: the access key, without a colon, and the secret key")
         }
         return ObjectStore.Configuration(
             endpoint: endpoint, bucket: bucket, region: region,

@@ -58,7 +58,8 @@ extension Room {
         state.outdated.insert(session)
         makeOffers(&turn)
         return ConnectionAnswer(
-            sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag)
+            sdp: answer.text, tracks: state.shown(on: name, of: session), iceTag: connection.ice.ufrag,
+            tracksBeyondLimit: beyondLimit.count)
     }
 
     /// Which sections of an offer may publish, and which may not because the participant has as many tracks as it may.

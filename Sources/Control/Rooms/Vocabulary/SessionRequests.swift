@@ -211,12 +211,15 @@ public struct ConnectionAnswer: Sendable, Hashable {
     public var tracks: [String: String]
     /// Changes with each ICE restart: the ETag of WHIP.
     public var iceTag: String
+    /// Tracks of the offer that are not published because the participant has as many as it may.
+    public var tracksBeyondLimit: Int
 
     /// An answer.
-    public init(sdp: String, tracks: [String: String], iceTag: String) {
+    public init(sdp: String, tracks: [String: String], iceTag: String, tracksBeyondLimit: Int = 0) {
         self.sdp = sdp
         self.tracks = tracks
         self.iceTag = iceTag
+        self.tracksBeyondLimit = tracksBeyondLimit
     }
 }
 

@@ -1,0 +1,26 @@
+/// Where the server writes to, looked at before anything is opened or made.
+extension Configuration {
+    /// Folders, files and credentials without which the server does not start.
+    func storageFaults(_ machine: Machine) -> [ConfigurationFault] {
+        var faults: [ConfigurationFault] = []
+        if let databasePath, let reason = machine.databaseRefusal(databasePath) {
+            faults.append(
+                fault(
+                    "storage.path",
+                    "cannot keep the database in '\(databasePath)': \(reason); name a file that the server may write"))
+        }
+        guard let directory = recording.directory else { return faults }
+        if let reason = machine.folderRefusal(directory) {
+            faults.append(
+                fault(
+                    "recording.directory",
+                    "cannot record into '\(directory)': \(reason); name a folder that the server may write"))
+        }
+        do throws(SettingProblem) {
+            _ = try recording.upload.storage()
+        } catch {
+            faults.append(fault(error.path, error.problem))
+        }
+        return faults
+    }
+}
