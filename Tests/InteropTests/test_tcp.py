@@ -33,6 +33,11 @@ def block_udp(namespace):
         subprocess.run(["ip", "netns", "exec", namespace, "tc", *command], check=True, timeout=10)
 
 
+def permit_udp(namespace):
+    """Takes `block_udp` back."""
+    subprocess.run(["ip", "netns", "exec", namespace, "tc", "qdisc", "del", "dev", "e0", "clsact"], check=True, timeout=10)
+
+
 @pytest.fixture
 def walled():
     """A server, and two clients' networks without UDP."""
@@ -88,7 +93,7 @@ def test_F9_a_slow_TCP_reader_loses_video_and_nobody_else_does(walled):
 
     async def run():
         # The first client's network is open again.
-        subprocess.run(["ip", "netns", "exec", lab.client(1), "tc", "qdisc", "del", "dev", "e0", "clsact"], check=True, timeout=10)
+        permit_udp(lab.client(1))
         async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as near, chromium(executable=lab.wrapper(2, EXECUTABLE)) as far:
             await open_room(near, server, "slow", "ada", codec="VP8", simulcast=0, token=token("ada", "slow"))
             eve = await open_room(near, server, "slow", "eve", send="nothing", token=token("eve", "slow"))
