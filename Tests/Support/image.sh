@@ -4,10 +4,10 @@
 #   image.sh build            the image localhost/martlet, and what it is made of; the release build in it takes several minutes
 #   image.sh run NAME [-e SETTING=VALUE]…
 #                             runs it as README.md says, but in the machine's own network, until SIGTERM, which it hands on
-# Images are kept in .build/image.
+# Images are kept in .build/image, or in the folder IMAGE_STORE.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-store=$PWD/.build/image
+store=${IMAGE_STORE:-$PWD/.build/image}
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 # What the toolchain needs of Debian, as the image docker.io/library/swift has it.
 swift_needs=binutils,ca-certificates,git,libc6-dev,libcurl4-openssl-dev,libedit2,libgcc-12-dev,libncurses6,libpython3-dev,libsqlite3-0,libstdc++-12-dev,libxml2-dev,libz3-dev,pkg-config,tzdata,zlib1g-dev

@@ -106,6 +106,8 @@ async def pages(servers, proxy):
             await wait_for_video(page)
         after = servers[1].metric("martlet_participants")
         problems = [problem for page in pair for problem in page.problems]
+        for page in pair:
+            await page.click("#leave")
     return [
         ("two pages on the first server before, on the second after, their errors", [before, after, problems], before == after == 2 and not problems),
         ("seconds that the first server drained with them, exit status", [drained, code], code == 0 and drained < DRAIN_S + 5),
