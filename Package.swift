@@ -178,7 +178,7 @@ let martlet: [Target] = [
     .executableTarget(
         name: "martlet",
         dependencies: [
-            "Primitives", "CYAML", "Cryptography", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
+            "Primitives", "CYAML", "Cryptography", "ICE", "AccessTokens", "MediaControl", "MediaEngine", "MediaWorkers",
             "NetworkIO", "Rooms",
             "RoomService",
             "Storage", "SessionStore", "RuleStore", "Recorder", "OfflineJobs", "Player", "ObjectStorage", "HTTPClient",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-runtime.sh [KIND]: makes a bare Debian 12 the system that the server runs in: the packages of runtime-packages and the server's user, nothing else. With
 # the kind `jobs`, those that jobs on recordings need, too: 250 MB, and programs under the GPL.
-# The container file runs this in its last stage. The tests run it in a root of debootstrap's, because they have no container engine.
+# The container file runs this in its last stage. The tests also run it in a root of debootstrap's, without a container engine.
 set -eu
 here=$(dirname "$0")
 export DEBIAN_FRONTEND=noninteractive

@@ -263,7 +263,7 @@ struct Server {
     private func controlAPI(_ context: EdgeContext) -> ControlAPIEdge {
         ControlAPIEdge(
             context: context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs, player: player,
-            callsPerSecond: configuration.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
+            callsPerSecond: live.apiCallsPerSecond, node: nodeReporter(), drain: drainer())
     }
 
     private func publicRoutes(
@@ -274,7 +274,7 @@ struct Server {
         ConsolePage.register(on: &router)
         signalling.register(on: &router)
         liveKit.register(on: &router)
-        TwirpEdge(context: context, recorder: recorder, callsPerSecond: configuration.apiCallsPerSecond)
+        TwirpEdge(context: context, recorder: recorder, callsPerSecond: live.apiCallsPerSecond)
             .register(on: &router)
         WHIPEdge(context: context).register(on: &router)
         if configuration.apiListener == .publicOne {

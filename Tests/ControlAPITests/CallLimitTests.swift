@@ -28,9 +28,20 @@ struct CallLimitTests {
 
     @Test("Each key has its own budget")
     func keys() {
-        let limit = CallLimit(perSecond: 1)
+        let limit = CallLimit(perSecond: Live(1))
         let now = MonotonicTime(milliseconds: 5_000)
         #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
         #expect(limit.take("b", at: now))
+    }
+
+    @Test("A limit that is raised while the server runs holds from the next call on")
+    func raised() {
+        let perSecond = Live(1)
+        let limit = CallLimit(perSecond: perSecond)
+        let (now, later) = (MonotonicTime(milliseconds: 5_000), MonotonicTime(milliseconds: 6_000))
+        #expect(limit.take("a", at: now) && limit.take("a", at: now) && !limit.take("a", at: now))
+        perSecond.value = 10
+        // One second of the two that a key may be ahead is left.
+        #expect((0..<11).map { _ in limit.take("a", at: later) } == Array(repeating: true, count: 10) + [false])
     }
 }

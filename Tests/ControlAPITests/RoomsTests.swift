@@ -41,7 +41,7 @@ struct House {
             database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })
         return ControlAPIEdge(
             context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs,
-            callsPerSecond: callsPerSecond
+            callsPerSecond: Live(callsPerSecond)
         ) {
             NodeReport(
                 server: "martlet/test", uptimeSeconds: 1, isDraining: false, rooms: 0, participants: 0, connections: 0,

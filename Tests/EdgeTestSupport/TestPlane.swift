@@ -69,10 +69,18 @@ public struct TestRooms: Sendable {
 
     /// Rooms with this configuration; `iceServers` are told to clients.
     public init(configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: [ICEServer] = []) {
+        let servers = Live(ICEServers.Settings(iceServers.map { ICEServers.Entry($0) }))
+        self.init(configuration: configuration, iceServers: servers)
+    }
+
+    /// Rooms whose clients are told of servers that may change.
+    public init(
+        configuration: RoomServiceConfiguration = RoomServiceConfiguration(), iceServers: Live<ICEServers.Settings>
+    ) {
         let plane = plane
         rooms = RoomService(configuration: configuration, media: plane)
         context = EdgeContext(
-            rooms: rooms, gate: TestTokens.gate, iceServers: ICEServers(iceServers.map { ICEServers.Entry($0) }),
+            rooms: rooms, gate: TestTokens.gate, iceServers: ICEServers(iceServers, now: { 0 }),
             server: "martlet/test", logger: .quiet,
             now: { plane.now() })
     }

@@ -72,3 +72,21 @@ def test_events_are_followed_until_the_server_ends():
     rest, errors = follower.communicate(timeout=10)
     assert [json.loads(line)["type"] for line in rest.splitlines()] == ["roomEnded"]
     assert follower.returncode == 0, errors
+
+
+def test_every_media_port_is_asked_over_UDP_and_TCP_and_one_that_does_not_answer_is_named():
+    """Two media threads; then one more address is announced, at which nobody is."""
+    with running(workers=2) as server:
+        asked = json.loads(martlet(server, "reach", "--json"))
+        assert {(one["transport"], one["address"], one["port"]) for one in asked} == {
+            (transport, "127.0.0.1", server.udp + worker) for transport in ("udp", "tcp") for worker in (0, 1)}
+        assert all(0 < one["milliseconds"] < 1000 for one in asked)
+        assert json.loads(martlet(server, "events", "--json") or "null") is None, "checks are in no event"
+        assert server.api("GET", "/v1/rooms")[1]["rooms"] == []
+    # TEST-NET-1: no way leads there.
+    with running(media={"announced_addresses": "[127.0.0.1, 192.0.2.1]", "bind": None}) as server:
+        rows = [line.split("  ") for line in martlet(server, "reach").splitlines()[1:]]
+        assert {row[0]: row[-1].strip() == "none" for row in rows} == {
+            f"{transport} {address}:{server.udp}": address != "127.0.0.1" for transport in ("udp", "tcp") for address in ("127.0.0.1", "192.0.2.1")}
+    with running(media={"announced_addresses": "192.0.2.1", "bind": None}) as server:
+        assert "not every media port answers here" in martlet(server, "reach", status=1)

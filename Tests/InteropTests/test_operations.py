@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import tempfile
+import threading
 import time
 
 import aiohttp
@@ -87,6 +88,55 @@ def test_K2_a_draining_server_is_live_but_not_ready_and_lets_calls_end():
     started = time.monotonic()
     assert server.process.wait(10) == 0
     assert time.monotonic() - started < 5, "nobody is left to wait for"
+    server.stop()
+
+
+def test_K2_a_drain_that_nobody_ends_is_over_at_its_deadline_and_the_process_exits_cleanly():
+    server = Server(extra="sessions: {drain: 2}\n").start()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            server.process.terminate()
+            deadline = (await ada.wait_for("migrate"))[1]["deadline"] / 1000
+            assert ada.of("ended") == [], "the call goes on until then"
+            ended = (await ada.wait_for("ended"))[1]
+            assert ended["reason"] == "server_shutdown" and time.time() > deadline - 0.1, (ended, deadline - time.time())
+            await text_until_closed(ada)
+            assert ada._socket.close_code == 1001
+
+    asyncio.run(run())
+    assert server.process.wait(10) == 0, server.log()
+    server.stop()
+
+
+def test_K2_a_second_SIGTERM_ends_a_server_that_drains_at_once():
+    server = Server(extra="sessions: {drain: 600}\n").start()
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            server.process.terminate()
+            await ada.wait_for("migrate")
+            assert server.get_private("/healthz")[0] == 200, "somebody is here, so it serves"
+            server.process.terminate()
+            # The drain would last for ten minutes.
+            assert await asyncio.to_thread(server.process.wait, 10) == -signal_module.SIGTERM, server.log()
+
+    asyncio.run(run())
+    server.stop()
+
+
+def test_K2_a_SIGTERM_while_the_server_starts_ends_it():
+    """It asks a STUN server that does not answer, which takes seconds, and listens nowhere yet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.settimeout(20)
+        server = Server(media={"announced_addresses": "discover", "stun_server": f"127.0.0.1:{silent.getsockname()[1]}"})
+        begun = threading.Thread(target=lambda: pytest.raises(RuntimeError, server.start))
+        begun.start()
+        silent.recv(2048)
+        server.process.terminate()
+        assert server.process.wait(10) == -signal_module.SIGTERM and "ready" not in server.log()
+        begun.join()
     server.stop()
 
 
@@ -269,6 +319,37 @@ def test_a_reload_changes_keys_limits_and_log_level_and_calls_go_on():
     path.write_text(good.replace(f"port: {server.http}", "port: 1"))
     log = hang_up(server, ["was reloaded"])
     assert "http.port: has changed and is read at start only; restart the server for it" in log, log
+    assert server.stop() == 0
+
+
+def test_a_reload_changes_what_clients_are_told_of_relays_where_webhooks_may_go_and_how_many_checks_and_calls_there_may_be():
+    server = Server(extra="ice_servers: [stun:127.0.0.1:9]\n").start()
+    path = pathlib.Path(server.folder.name) / "martlet.yaml"
+    first = path.read_text()
+    hook = {"url": "http://127.0.0.1:9/hook", "secret": "0123456789abcdef0123456789abcdef"}
+
+    def replace(extra, *changed):
+        path.write_text(first.replace("ice_servers: [stun:127.0.0.1:9]\n", extra).replace("http:\n", "http:\n  api_calls_per_second: 2\n" if extra else "http:\n"))
+        log = hang_up(server, ["was reloaded", "was not reloaded"]).replace('"', "")
+        assert f"changed={', '.join(changed)}\n" in log, log
+
+    def check():
+        return server.request("POST", "/v1/checks", headers={"Authorization": f"Bearer {token('ada', 'ops')}"})[0]
+
+    async def run():
+        async with signal(server, token("ada", "ops")) as ada:
+            assert server.api("PUT", "/v1/webhooks/inside", hook)[0] == 403
+            assert check() == 201
+            await asyncio.to_thread(
+                replace, "ice_servers: [{urls: 'turn:127.0.0.1:9', secret: north-south-east-west}]\nwebhooks: {allow_private: true}\nrooms: {max_checks: 0}\n",
+                "http.api_calls_per_second", "ice_servers", "rooms.max_checks", "webhooks.allow_private")
+            told = (await ada.wait_for("iceServers"))[1]["iceServers"]
+            assert [one["urls"] for one in told] == [["turn:127.0.0.1:9"]] and told[0]["credential"], "who is connected is told"
+            assert server.api("PUT", "/v1/webhooks/inside", hook)[0] in (200, 201)
+            assert check() == 403
+            assert 429 in [server.api("GET", "/v1/rooms")[0] for _ in range(30)], "two calls a second are fewer than thirty at once"
+
+    asyncio.run(run())
     assert server.stop() == 0
 
 

@@ -28,9 +28,15 @@ PUBLIC = "198.51.100.7"
 
 
 def block_udp(namespace):
-    """No datagram leaves, and nobody is told: what hotels and offices do that permit the web alone."""
-    for command in (["qdisc", "add", "dev", "e0", "clsact"], ["filter", "add", "dev", "e0", "egress", "bpf", "da", "bytecode", NO_UDP]):
+    """No datagram passes in either direction, and nobody is told: what hotels and offices do that permit the web alone."""
+    filters = [["filter", "add", "dev", "e0", way, "bpf", "da", "bytecode", NO_UDP] for way in ("egress", "ingress")]
+    for command in (["qdisc", "add", "dev", "e0", "clsact"], *filters):
         subprocess.run(["ip", "netns", "exec", namespace, "tc", *command], check=True, timeout=10)
+
+
+def permit_udp(namespace):
+    """Takes `block_udp` back."""
+    subprocess.run(["ip", "netns", "exec", namespace, "tc", "qdisc", "del", "dev", "e0", "clsact"], check=True, timeout=10)
 
 
 @pytest.fixture
@@ -88,7 +94,7 @@ def test_F9_a_slow_TCP_reader_loses_video_and_nobody_else_does(walled):
 
     async def run():
         # The first client's network is open again.
-        subprocess.run(["ip", "netns", "exec", lab.client(1), "tc", "qdisc", "del", "dev", "e0", "clsact"], check=True, timeout=10)
+        permit_udp(lab.client(1))
         async with chromium(executable=lab.wrapper(1, EXECUTABLE)) as near, chromium(executable=lab.wrapper(2, EXECUTABLE)) as far:
             await open_room(near, server, "slow", "ada", codec="VP8", simulcast=0, token=token("ada", "slow"))
             eve = await open_room(near, server, "slow", "eve", send="nothing", token=token("eve", "slow"))

@@ -63,6 +63,29 @@ struct TranslatorTests {
         #expect(String(cString: told.other_participants[0]!.pointee.identity) == "carl")
     }
 
+    @Test(
+        "K2: a server that shuts down tells its clients to join anew, on the wire too; other ends tell them to stay away",
+        arguments: [
+            (LeaveReason.serverShutdown, LIVEKIT__DISCONNECT_REASON__SERVER_SHUTDOWN, true),
+            (.removed, LIVEKIT__DISCONNECT_REASON__PARTICIPANT_REMOVED, false),
+            (.roomDeleted, LIVEKIT__DISCONNECT_REASON__ROOM_DELETED, false),
+            (.duplicateIdentity, LIVEKIT__DISCONNECT_REASON__DUPLICATE_IDENTITY, false),
+        ])
+    func ended(reason: LeaveReason, number: Livekit__DisconnectReason, comesBack: Bool) throws {
+        var translator = EventTranslator(people: [])
+        let signals = translator.signals(for: SequencedEvent(sequence: 1, event: .ended(reason, message: nil)))
+        #expect(signals.count == 1)
+        let frame = try #require(signals.first).frame
+        let response = try #require(livekit__signal_response__unpack(nil, frame.count, frame))
+        defer { livekit__signal_response__free_unpacked(response, nil) }
+        #expect(response.pointee.message_case == LIVEKIT__SIGNAL_RESPONSE__MESSAGE_LEAVE)
+        let leave = try #require(response.pointee.leave).pointee
+        #expect(leave.reason == number)
+        let again = LIVEKIT__LEAVE_REQUEST__ACTION__RECONNECT, never = LIVEKIT__LEAVE_REQUEST__ACTION__DISCONNECT
+        #expect(leave.action == (comesBack ? again : never))
+        #expect(leave.can_reconnect == (comesBack ? 1 : 0))
+    }
+
     @Test("A client whose channel was closed because it read too slowly is told to connect anew")
     func slowReceiver() throws {
         var translator = EventTranslator(people: [])

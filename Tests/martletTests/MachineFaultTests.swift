@@ -48,6 +48,27 @@ struct MachineFaultTests {
             on: machine)
     }
 
+    @Test(
+        "Each other file with secrets that every user can read is refused by the setting that names it, with the command that mends it",
+        arguments: [
+            (
+                "http: {tls: {certificate: /etc/s/c.pem, key: /etc/s/k.pem}}", "http.tls.key",
+                "chmod o-rwx /etc/s/k.pem'"
+            ),
+            (
+                "recording: {directory: /var/r, upload_credentials: /etc/s/s3.keys}", "recording.upload_credentials",
+                "chmod o-rwx /etc/s/s3.keys'"
+            ),
+            ("storage: {path: /etc/s/m.db}", "storage.path", "chmod o-rwx /etc/s/m.db*'"),
+        ])
+    func exposedFiles(text: String, setting: String, command: String) throws {
+        let faults = try load("insecure: true\n" + text) { $0.isExposed = { $0.hasPrefix("/etc/s/") } }.faults
+        let said = try #require(faults.first { $0.contains("every user") }, "\(faults)")
+        #expect(said.contains("m.yaml:2: \(setting): ") && said.contains(command))
+        #expect(faults.count { $0.contains("every user") } == 1)
+        #expect(try load("insecure: true\n" + text) { _ in }.faults.allSatisfy { !$0.contains("every user") })
+    }
+
     @Test("A file is exposed when its mode and those of all folders above let others in")
     func modes() throws {
         let files = FileManager.default

@@ -21,7 +21,7 @@ public struct ControlAPIEdge: Sendable {
     public init(
         context: EdgeContext, webhooks: Webhooks, sessions: SessionStore, recorder: Recorder? = nil,
         jobs: OfflineJobs? = nil, player: Player? = nil,
-        callsPerSecond: Int = 1_000,
+        callsPerSecond: Live<Int>,
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
     ) {

@@ -61,6 +61,8 @@ struct EventTranslator: Sendable {
             return [.moved(snapshot, token: token(snapshot.room.name) ?? "")]
         // A client that said goodbye needs none.
         case .ended(.left, _): return []
+        // The protocol has no word for a drain. The rooms are gone, but the server, or another behind the same name, is there again soon.
+        case .ended(.serverShutdown, _): return [.leave(.serverShutdown, .reconnect)]
         case .ended(let reason, _):
             return [.leave(ServerSignal.DisconnectReason(reason), .disconnect)]
         case .subscriptionUpdated, .subscriptionEnded, .subscriptionsWaiting, .subscriptionStarted, .connectionChanged,

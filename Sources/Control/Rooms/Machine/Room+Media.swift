@@ -81,6 +81,8 @@ extension Room {
         state.roster.notify(
             owner.session, .connectionChanged(connection: owner.connection, state: .closed, reason: reason.rawValue),
             &turn)
+        // What was sent on it is offered on another one. LiveKit's clients join anew, with all of their connections.
+        if member.options.offering == .server { state.outdated.insert(owner.session) }
         if !member.options.isSignalled, state.roster[owner.session]?.connections.isEmpty == true {
             remove(owner.session, reason: reason == .closedByPeer ? .left : .connectionLost, turn: &turn)
         }

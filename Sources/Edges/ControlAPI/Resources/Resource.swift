@@ -43,7 +43,7 @@ struct APIAccess: Sendable {
     private let limit: CallLimit
 
     /// Each API key may make so many calls a second.
-    init(_ context: EdgeContext, callsPerSecond: Int) {
+    init(_ context: EdgeContext, callsPerSecond: Live<Int>) {
         self.context = context
         limit = CallLimit(perSecond: callsPerSecond)
     }

@@ -70,6 +70,8 @@ struct ControlClient {
         grant.roomAdmin = true
         grant.roomList = true
         grant.roomCreate = true
+        // For pre-call checks.
+        grant.roomJoin = true
         let now = MonotonicClock.wallMilliseconds() / 1_000
         let claims = AccessClaims(
             apiKey: key.name, identity: nil, name: nil, metadata: nil, expiresAt: now + tokenSeconds, issuedAt: now,
@@ -144,8 +146,29 @@ struct ControlClient {
         }
     }
 
-    private func request(_ method: String, _ path: String) -> HTTPCall {
-        var call = HTTPCall(method, server + "/v1" + path)
+    /// Publishes into a room by WHIP, with a token of its own; `end` takes it back.
+    func publish(
+        _ offer: String, room: String, token: String
+    ) throws(CommandError) -> (answer: String, end: () -> Void) {
+        var call = request("POST", "/whip" + Self.path(room), token)
+        call.headers.append("Content-Type: application/sdp")
+        call.body = Array(offer.utf8)
+        var location = ""
+        let outcome = call.perform(onHeader: { name, value in if name.lowercased() == "location" { location = value } })
+        switch outcome {
+        case .answered(201, let body):
+            let session = request("DELETE", location, token)
+            return (String(decoding: body, as: UTF8.self), { _ = session.perform() })
+        case .answered(let status, let body): throw refused(status, body)
+        case .failed(let words): throw unreachable(words)
+        case .addressRefused: throw unreachable("its address is not allowed")
+        }
+    }
+
+    private func request(_ method: String, _ path: String) -> HTTPCall { request(method, "/v1" + path, token) }
+
+    private func request(_ method: String, _ path: String, _ token: String) -> HTTPCall {
+        var call = HTTPCall(method, server + path)
         call.headers = ["Authorization: Bearer \(token)"]
         call.certificatesPath = certificatesPath
         return call

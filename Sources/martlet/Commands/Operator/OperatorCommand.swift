@@ -2,11 +2,11 @@ import EdgeSupport
 import Foundation
 import NetworkIO
 
-/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`.
+/// What operators ask of a running server on the command line: `martlet rooms`, `participants`, `kick`, `move`, `policy`, `events`, `sessions`, `reach`.
 struct OperatorCommand {
     private let syntax: CommandSyntax
-    private let given: CommandArguments
-    private let client: ControlClient
+    let given: CommandArguments
+    let client: ControlClient
 
     init(_ syntax: CommandSyntax, _ given: CommandArguments) throws(CommandError) {
         self.syntax = syntax
@@ -24,6 +24,9 @@ struct OperatorCommand {
         case "policy": try policy(output)
         case "events": try events(output)
         case "sessions": try sessions(output)
+        case "reach":
+            _ = try operands()
+            try reach(output)
         default: throw syntax.wrong("there is no such command")
         }
     }
