@@ -248,7 +248,7 @@ public final class DataChannelSession {
 
     /// Lossy messages pass what is held: they are worth little when they are late, and their order among reliable ones is not promised.
     private func overtake(at now: MonotonicTime) {
-        while costInHand < settings.bytesInHand * 2, let (message, index) = association.firstMessage(where: isLossy) {
+        while costInHand / 2 < settings.bytesInHand, let (message, index) = association.firstMessage(where: isLossy) {
             guard isWithinLimits(message, at: now) else {
                 heldUntil = now + Self.holdTime
                 return
