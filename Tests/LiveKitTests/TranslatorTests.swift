@@ -1,4 +1,5 @@
 import CLiveKitProtocol
+import MediaControl
 import Rooms
 import Testing
 
@@ -34,6 +35,69 @@ struct TranslatorTests {
         ])
     func demands(layers: [WantedLayer], enabled: [Bool]) {
         #expect(EventTranslator.demands(layers).map(\.isEnabled) == enabled)
+    }
+
+    @Test("The demand for a track's two codecs is told together, the first codec first, until the track is gone")
+    func codecDemand() throws {
+        var ada = ParticipantInfo(
+            sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 0)
+        var track = TrackInfo(
+            sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0")
+        track.codec = .h264
+        ada.tracks = [track]
+        var translator = EventTranslator(people: [ada])
+
+        func demands(_ event: RoomEvent) throws -> [ServerSignal.CodecDemand] {
+            let signals = translator.signals(for: SequencedEvent(sequence: 1, event: event))
+            guard case .subscribedQuality("TR_1", let demands)? = signals.first, signals.count == 1 else { return [] }
+            return demands
+        }
+        func enabled(_ demands: [ServerSignal.CodecDemand]) -> [[Bool]] {
+            demands.map { $0.qualities.map(\.isEnabled) }
+        }
+
+        let missing = [WantedLayer(rid: nil, isWanted: true)]
+        var told = try demands(.backupWanted(track: "TR_1", codec: .vp8, layers: missing))
+        #expect(told.map(\.codec) == [.h264, .vp8] && enabled(told) == [[true, true, true], [true, true, true]])
+        let main = [WantedLayer(rid: "q", isWanted: true), WantedLayer(rid: "h", isWanted: false)]
+        told = try demands(.layersWanted(track: "TR_1", layers: main))
+        #expect(told.map(\.codec) == [.h264, .vp8] && enabled(told) == [[true, false, false], [true, true, true]])
+        _ = translator.signals(
+            for: SequencedEvent(sequence: 2, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
+        told = try demands(.layersWanted(track: "TR_1", layers: main))
+        #expect(told.count == 1 && told[0].codec == nil)
+    }
+
+    @Test("A track that is not permitted any more is unpublished for its client; one that never was is refused")
+    func ended() throws {
+        var ada = ParticipantInfo(
+            sid: "PA_1", identity: "ada", name: "", metadata: "", profile: .full, permissions: Permissions(),
+            joinedAt: 0)
+        ada.tracks = [
+            TrackInfo(
+                sid: "TR_1", participant: "PA_1", identity: "ada", name: "", kind: .video, source: .camera, mid: "0",
+                clientTrackID: "v")
+        ]
+        var translator = EventTranslator(people: [ada])
+        let refused = RoomEvent.publicationRefused(connection: "c", mid: "0", track: "v", code: .permissionDenied)
+        _ = translator.signals(
+            for: SequencedEvent(sequence: 1, event: .trackUnpublished(participant: "PA_1", track: "TR_1")))
+        guard
+            case .trackUnpublished("TR_1")? = translator.signals(for: SequencedEvent(sequence: 2, event: refused)).first
+        else {
+            Issue.record("not unpublished")
+            return
+        }
+        guard
+            case .trackRefused(let request, .notAllowed, _)? = translator.signals(
+                for: SequencedEvent(sequence: 3, event: refused)
+            ).first
+        else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(request.clientID == "v")
     }
 
     @Test("I8: a move is told with a token for the other room, and people of the room before are not known any more")

@@ -120,7 +120,8 @@ extension RoomService {
                 guard let message else {
                     throw RoomError(.invalidRequest, "the message is not of the form that Protocol.md describes")
                 }
-                try room.send(message, from: sender.session, over: peer, turn: &turn)
+                let isForServer = message.answer.map { self.calls.take($0, from: sender.session) } ?? false
+                if !isForServer { try room.send(message, from: sender.session, over: peer, turn: &turn) }
             } catch {
                 room.refuseMessage(self.counted(error), topic: message?.topic, from: sender.session, turn: &turn)
             }

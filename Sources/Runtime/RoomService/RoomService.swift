@@ -33,6 +33,7 @@ public actor RoomService {
     var rules: StandingRules
     var capacity: Capacity
     var captures = Captures()
+    var calls = MemberCalls()
     private(set) var journal: RoomJournal
     var totals = RoomServiceStatistics()
     /// The server is about to end: no new rooms.
@@ -250,6 +251,7 @@ extension RoomService {
     private func forget(_ session: SessionID, _ reason: LeaveReason) {
         totals.departures[reason.rawValue, default: 0] += 1
         mailboxes.remove(session)
+        calls.end(to: session)
         rooms.forget(session)
     }
 

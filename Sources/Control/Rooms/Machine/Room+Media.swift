@@ -89,7 +89,10 @@ extension Room {
     }
 
     private mutating func setSilent(_ id: TrackID, _ silent: Bool, _ turn: inout RoomTurn) {
-        guard let track = state.routing[id], track.info.silent != silent else { return }
+        // While nobody needs one of two encodings, its publisher may stop it.
+        guard let track = state.routing[id], track.main == nil, track.info.silent != silent,
+            track.backup == nil || !silent
+        else { return }
         state.routing.update(id) { $0.info.silent = silent }
         state.trackChanged(id, &turn)
     }
@@ -98,7 +101,7 @@ extension Room {
     private mutating func setDimensions(
         _ id: TrackID, layer: Int, width: Int, height: Int, _ turn: inout RoomTurn
     ) {
-        guard let track = state.routing[id] else { return }
+        guard let track = state.routing[id], track.main == nil else { return }
         state.routing.update(id) { $0.layerSizes[layer] = RoomTrack.Size(width: width, height: height) }
         guard let largest = state.routing[id]?.layerSizes.values.max(by: { $0.area < $1.area }),
             track.info.width != largest.width || track.info.height != largest.height
@@ -119,7 +122,12 @@ extension Room {
             isScalable
             ? flags.enumerated().map { WantedLayer(rid: encodings[0].rid, spatial: $0, isWanted: $1) }
             : zip(encodings, flags).map { WantedLayer(rid: $0.rid, isWanted: $1) }
-        state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        guard let main = track.main, let codec = track.info.backupCodec else {
+            return state.roster.notify(track.publisher, .layersWanted(track: track.info.sid, layers: layers), &turn)
+        }
+        guard state.routing[main]?.wantsBackup == true else { return }
+        state.roster.notify(
+            track.publisher, .backupWanted(track: track.info.sid, codec: codec, layers: layers), &turn)
     }
 
     /// The member and the log get the reason; a section that stays black says nothing by itself.

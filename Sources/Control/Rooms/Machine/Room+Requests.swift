@@ -194,6 +194,16 @@ extension Room {
             message, to: try state.roster.receivers(of: message, except: nil), source: nil, state.context.limits, &turn)
     }
 
+    /// The member that a call to `name` (identity or sid) reaches; refused where it has no channel of the protocol in which the call is written.
+    public func receiver(ofCallTo name: String, protocol: String) throws(RoomError) -> SessionID {
+        let session = try state.session(named: name)
+        let member = try state.member(session)
+        guard member.options.dataProtocol.name == `protocol`, member.channel(isReliable: true) != nil else {
+            throw RoomError(.connectionNotFound, "the participant has no channel on which it could be called")
+        }
+        return session
+    }
+
     /// A message that came on a data channel was refused: there is no reply on a channel, so its sender gets an event.
     public mutating func refuseMessage(
         _ error: RoomError, topic: String?, from session: SessionID, turn: inout RoomTurn

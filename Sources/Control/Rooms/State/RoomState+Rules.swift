@@ -151,7 +151,7 @@ extension RoomState {
             }
         return LocalSending(
             kind: subscription.kind.sectionKind, ssrc: subscription.ssrc, rtxSSRC: subscription.rtxSSRC,
-            cname: publisher, streamID: streamID, trackID: trackID, formats: track?.formats,
+            cname: publisher, streamID: streamID, trackID: trackID, formats: track.map(formats(of:)),
             packetTime: track?.packetTime)
     }
 

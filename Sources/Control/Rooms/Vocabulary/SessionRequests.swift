@@ -146,6 +146,11 @@ public struct TrackAnnouncement: Sendable, Hashable {
     public var kind: MediaKind?
     /// What subscribers' clients are to know; nil: as before.
     public var details: TrackDetails?
+    /// In which codec it is to be sent, and in which other one its publisher can send it beside, for subscribers that cannot play the first; empty: as the
+    /// offer prefers.
+    public var codecs: [Codec] = []
+    /// It is the encoding of the track with this sid in its backup codec; nil: a track of its own.
+    public var backupOf: String?
 
     /// A track from `source`.
     public init(

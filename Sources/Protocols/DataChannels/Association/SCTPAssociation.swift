@@ -80,7 +80,10 @@ struct SCTPAssociation {
 
     /// The oldest whole message, which stays in the receive window until it is taken.
     var firstMessage: ReceivedMessage? { receiving?.firstMessage }
-    mutating func takeMessage() -> ReceivedMessage? { receiving?.takeMessage() }
+    func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
+        receiving?.reassembly.first(where: isMeant)
+    }
+    mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? { receiving?.takeMessage(at: index) }
 
     /// Queues a message; false when it is reliable and its queue is full, or when there is no association.
     mutating func send(

@@ -234,14 +234,33 @@ public final class DataChannelSession {
     private func deliver(at now: MonotonicTime) {
         heldUntil = .distantFuture
         while let message = association.firstMessage {
-            guard costInHand < settings.bytesInHand || message.identifier == PayloadIdentifier.control else { return }
+            guard costInHand < settings.bytesInHand || message.identifier == PayloadIdentifier.control else {
+                return overtake(at: now)
+            }
             guard isWithinLimits(message, at: now) else {
                 heldUntil = now + Self.holdTime
-                return
+                return overtake(at: now)
             }
             _ = association.takeMessage()
             receive(message, at: now)
         }
+    }
+
+    /// Lossy messages pass what is held: they are worth little when they are late, and their order among reliable ones is not promised.
+    private func overtake(at now: MonotonicTime) {
+        while costInHand / 2 < settings.bytesInHand, let (message, index) = association.firstMessage(where: isLossy) {
+            guard isWithinLimits(message, at: now) else {
+                heldUntil = now + Self.holdTime
+                return
+            }
+            _ = association.takeMessage(at: index)
+            receive(message, at: now)
+        }
+    }
+
+    private func isLossy(_ message: ReceivedMessage) -> Bool {
+        message.identifier != PayloadIdentifier.control
+            && channels.channel(on: message.stream).map { $0.terms.reliability != .reliable } ?? false
     }
 
     private func isWithinLimits(_ message: ReceivedMessage, at now: MonotonicTime) -> Bool {

@@ -140,8 +140,22 @@ struct Reassembly {
     /// The oldest whole message, without taking it.
     var first: ReceivedMessage? { nextWhole < whole.count ? whole[nextWhole] : nil }
 
+    /// The oldest whole message of those that are meant, and how many are before it.
+    func first(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
+        guard let place = whole[nextWhole...].firstIndex(where: isMeant) else { return nil }
+        return (whole[place], place - nextWhole)
+    }
+
+    /// Removes the whole message that has so many before it.
+    mutating func remove(at index: Int) -> ReceivedMessage? {
+        guard index > 0, nextWhole + index < whole.count else { return removeFirst() }
+        let message = whole.remove(at: nextWhole + index)
+        cost -= message.payload.count + Self.overhead
+        return message
+    }
+
     /// Removes the oldest whole message.
-    mutating func removeFirst() -> ReceivedMessage? {
+    private mutating func removeFirst() -> ReceivedMessage? {
         guard nextWhole < whole.count else { return nil }
         let message = whole[nextWhole]
         cost -= message.payload.count + Self.overhead

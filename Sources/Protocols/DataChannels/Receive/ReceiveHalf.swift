@@ -60,10 +60,10 @@ struct ReceiveHalf {
         }
     }
 
-    /// Removes the oldest whole message; the window opens again.
-    mutating func takeMessage() -> ReceivedMessage? {
+    /// Removes the whole message that has so many older ones before it; the window opens again.
+    mutating func takeMessage(at index: Int = 0) -> ReceivedMessage? {
         let before = window
-        guard let message = reassembly.removeFirst() else { return nil }
+        guard let message = reassembly.remove(at: index) else { return nil }
         // RFC 9260 section 6.2 leaves it to the receiver when to announce; a sender that stands still must hear of it.
         if before < windowSize / 2, window >= windowSize / 2 { tracker.requestReport() }
         return message
