@@ -43,7 +43,8 @@ extension Server {
         var generator = SystemRandomNumberGenerator()
         do throws(SystemError) {
             return try OfflineJobs(
-                configuration.recording.jobs.configuration, recorder.jobs, seed: generator.next(), logger: logger.named("jobs"))
+                configuration.recording.jobs.configuration, recorder.jobs, seed: generator.next(),
+                logger: logger.named("jobs"))
         } catch {
             throw CommandError(message: "martlet: jobs on recordings cannot be done: \(error)", exitCode: 1)
         }
