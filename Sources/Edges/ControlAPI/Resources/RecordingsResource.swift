@@ -43,7 +43,9 @@ struct RecordingsResource: Resource {
 
     func listRoomRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let room = try recordedRoom(request)
-        return .json(["recordings": (recorder?.recordings ?? []).filter { $0.room == room }])
+        let all = (recorder?.recordings ?? []).filter { $0.room == room }
+        return try ListPage(of: all, request) { "\(String(newestFirst: $0.startedAt))-\($0.sid)" }
+            .response("recordings") { $0 }
     }
 
     func listRecordings(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
