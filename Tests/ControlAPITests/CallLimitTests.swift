@@ -2,6 +2,7 @@ import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
 import Primitives
+import RoomService
 import Synchronization
 import Testing
 

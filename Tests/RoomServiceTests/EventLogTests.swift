@@ -137,7 +137,7 @@ struct EventLogTests {
         plane.pass(.seconds(1))
         #expect(await publish() == .limitExceeded)
         await service.closeEvents()
-        let refused = await feed.events.reduce(into: []) { events, entry in
+        let refused: [String] = await feed.events.reduce(into: []) { events, entry in
             if case .publicationRefused(_, let identity, let code) = entry.event {
                 events.append("\(identity) \(code)")
             }

@@ -138,8 +138,8 @@ struct StayLogTests {
         downlink.estimates = [
             EstimateRecord(age: .seconds(2), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))
         ]
-        let summary = try #require(
-            departing.finish(sub, EndedPeer(statistics: received, downlink: downlink), at: 4_020))
+        let told = departing.finish(sub, EndedPeer(statistics: received, downlink: downlink), at: 4_020)
+        let summary = try #require(told)
         #expect(summary.bytesReceived == 90_300 && summary.bytesSent == 50_700)
         #expect(summary.history.decisions.map(\.track) == ["TR_5"] && summary.history.decisions.map(\.at) == [2_520])
         #expect(summary.history.estimates.map(\.at) == [2_020])
