@@ -43,6 +43,8 @@ extension RoomLogEvent {
         case .recording(let event): event.words
         case .playback(let event): event.kind == .started ? "playback started" : "playback ended"
         case .joinRefused: "join refused"
+        case .publicationRefused: "publication refused"
+        case .banChanged(_, let until, _): until == nil ? "ban ended" : "ban started"
         case .guestWaiting: "guest waits to be let in"
         case .guestDecided(_, let isLetIn, _): isLetIn ? "guest let in" : "guest turned away"
         }
@@ -92,8 +94,18 @@ extension RoomLogEvent {
             ]
         case .lockChanged(let lock, let by):
             return ["room": room, "lock": .text(lock.rawValue), "by": .text(by ?? "operator")]
-        case .policyChanged(let revision):
-            return ["room": room, "revision": .text("\(revision)")]
+        case .policyChanged(let revision, let by):
+            return ["room": room, "revision": .text("\(revision)"), "by": .text(by ?? "operator")]
+        case .publicationRefused(let participant, let identity, let code):
+            return [
+                "room": room, "participant": .text(participant), "identity": .text(identity),
+                "code": .text(code.rawValue),
+            ]
+        case .banChanged(let identity, let until, let reason):
+            return [
+                "room": room, "identity": .text(identity), "until": .text(until.map { "\($0)" } ?? "now"),
+                "reason": .text(reason),
+            ]
         case .captureChanged(let participant, let notice):
             return [
                 "room": room, "participant": .text(participant), "capture": .text(notice.id), "by": .text(notice.by),

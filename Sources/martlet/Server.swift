@@ -156,7 +156,7 @@ struct Server {
         SessionStore(
             database, keptSeconds: Int64(configuration.sessionsKept.seconds),
             maxSessions: configuration.databasePath == nil ? SessionStore.maxInMemory : SessionStore.maxInFile,
-            encode: { JSONCoding.encode(SessionModel($0)) })
+            encode: { JSONCoding.encode(SessionModel($0)) }, encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
     }
 
     /// Presets, bans and revocations of an earlier life.
@@ -236,7 +236,7 @@ struct Server {
         let publicRouter = publicRoutes(context, signalling, liveKit, api)
         var privateRouter = Router(refuse: { Problem($0).response })
         TelemetryEdge(
-            rooms: rooms, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder, jobs: jobs,
+            context: context, webhooks: webhooks, traces: traces, workers: workers, recorder: recorder, jobs: jobs,
             player: player, listener: publicListener, health: health, version: Martlet.version
         ).register(on: &privateRouter)
         let isPrivate = configuration.apiListener == .privateOne
@@ -346,6 +346,7 @@ struct Server {
             await keeper.value
         }
         await roomsTask.value
+        await rooms.endStays()
         await webhooksTask.value
         traces?.finish()
         tracesTask?.cancel()

@@ -2,6 +2,7 @@ import EdgeSupport
 import EdgeTestSupport
 import HTTPServing
 import Primitives
+import RoomService
 import Synchronization
 import Testing
 
@@ -22,6 +23,10 @@ struct CallLimitTests {
         house.rooms.plane.pass(.seconds(1))
         for _ in 0..<5 { #expect(try await house.ask(.get, "/v1/rooms").status == 200) }
         #expect(try await house.ask(.get, "/v1/rooms").status == 429)
+        let counts = house.rooms.context.calls.counts
+        #expect(counts.refusals["rate_limited"] == 3)
+        #expect(counts.times["GET /v1/rooms"]?.counts.reduce(0, +) == 17)
+        #expect(counts.times["POST /v1/rooms"]?.counts.reduce(0, +) == 1)
         let stranger = try request(.get, "/v1/rooms", token: "wrong")
         #expect(await house.router.handle(stranger).status == 401)
     }

@@ -38,7 +38,8 @@ struct House {
             of: rooms.rooms, database: database, keys: [], allowsPrivate: false, encode: { _, _ in [:] },
             now: { 0 }, logger: .quiet)
         let sessions = SessionStore(
-            database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) })
+            database, keptSeconds: 60, maxSessions: 100, encode: { JSONCoding.encode(SessionModel($0)) },
+            encodeHistory: { JSONCoding.encode(HistoryModel($0)) })
         return ControlAPIEdge(
             context: rooms.context, webhooks: webhooks, sessions: sessions, recorder: recorder, jobs: jobs,
             callsPerSecond: Live(callsPerSecond)
@@ -149,6 +150,29 @@ struct RoomsTests {
 
     private static let webhook =
         #"{"url":"https://hooks.example.org/","secret":"secret-secret-secret-secret-0001"}"#
+
+    @Test("A merge patch changes a preset or a webhook, and leaves what it does not name: a webhook's secret, too")
+    func patches() async throws {
+        #expect(try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":4}"#).status == 404)
+        let preset = #"{"maxParticipants":4,"audioOnly":true}"#
+        #expect(try await house.ask(.put, "/v1/presets/small", preset).status == 201)
+        let changed = try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":9,"audioOnly":null}"#)
+        let policy = try await house.ask(.get, "/v1/presets/small").members["policy"] as? [String: Any]
+        #expect(changed.status == 200 && policy?["maxParticipants"] as? Int == 9 && policy?["audioOnly"] == nil)
+        #expect(try await house.ask(.patch, "/v1/presets/small", #"{"maxParticipants":0}"#).status == 400)
+
+        let hook = #"{"url":"https://a.example.org/","secret":"sixteen bytes or more","events":["roomEnded"]}"#
+        #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/"}"#).status == 404)
+        #expect(try await house.ask(.put, "/v1/webhooks/w", hook).status == 201)
+        let moved = try await house.ask(
+            .patch, "/v1/webhooks/w", #"{"url":"https://b.example.org/","events":null,"rooms":["R"]}"#)
+        #expect(moved.status == 200 && moved.members["url"] as? String == "https://b.example.org/")
+        #expect(moved.members["events"] == nil && moved.members["rooms"] as? [String] == ["R"])
+        #expect(!moved.response.text.contains("sixteen"))
+        let unsigned = try await house.ask(.patch, "/v1/webhooks/w", #"{"secret":null}"#)
+        #expect(unsigned.status == 409 && unsigned.code == "conflict", "the secret was still there")
+        #expect(try await house.ask(.patch, "/v1/webhooks/w", #"{"url":"ftp://b.example.org/"}"#).status == 400)
+    }
 
     @Test("PUT makes a room once, however often it is called, and leaves it as it is")
     func ensured() async throws {

@@ -9,6 +9,7 @@ import Synchronization
 public final class TestPlane: MediaPlane {
     private let statistics = Mutex<[RoomID: MediaReport]>([:])
     private let received = Mutex<[MediaCommand]>([])
+    private let worker = Mutex(WorkerIndex(0))
     private let clock = Mutex(MonotonicTime(milliseconds: 1_000))
     /// Nothing ever happens.
     public let events = AsyncStream<[MediaEvent]> { $0.finish() }
@@ -19,7 +20,9 @@ public final class TestPlane: MediaPlane {
     public func candidates(of worker: WorkerIndex) -> [SocketAddress] {
         [SocketAddress(ipv4: 0xc000_0201, port: 7_900)]
     }
-    public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? { WorkerIndex(0) }
+    public func leastLoadedWorker(except excluded: Set<WorkerIndex>) -> WorkerIndex? { worker.withLock { $0 } }
+    /// Rooms are on this worker from now on.
+    public func setWorker(_ index: Int) { worker.withLock { $0 = WorkerIndex(index) } }
     public nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async {
         received.withLock { $0 += commands }
     }

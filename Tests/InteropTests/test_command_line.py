@@ -25,7 +25,7 @@ def publish(server, room, identity):
     assert server.request("POST", f"/whip/{urllib.parse.quote(room)}", offer(), headers)[0] == 201
 
 
-def test_an_operators_day_on_the_command_line():
+def test_an_operators_day_on_the_command_line(tmp_path):
     with running() as server:
         assert martlet(server, "rooms").splitlines()[0].split() == ["ROOM", "PARTICIPANTS", "PUBLISHERS", "LOCK", "SINCE"]
         assert martlet(server, "rooms", "create", "board room") == "room board room was created\n"
@@ -44,6 +44,15 @@ def test_an_operators_day_on_the_command_line():
         assert json.loads(edited)["maxParticipants"] == 9
         assert "unchanged" in martlet(server, "policy", "edit", "board room", EDITOR="true")
         assert "unchanged" in martlet(server, "policy", "edit", "board room", EDITOR="false", status=1)
+        # Somebody else changes the policy while the editor is open: what was not seen is not overwritten.
+        meanwhile = tmp_path / "editor"
+        meanwhile.write_text(f"""#!/bin/sh
+{BINARY} policy set 'board room' maxParticipants=5 --server {server.url} > /dev/null
+sed -i 's/: 9/: 4/' "$1"
+""")
+        meanwhile.chmod(0o755)
+        assert "revision_mismatch" in martlet(server, "policy", "edit", "board room", EDITOR=str(meanwhile), status=1)
+        assert json.loads(martlet(server, "policy", "get", "board room"))["maxParticipants"] == 5
         assert martlet(server, "kick", "board room", "cam", "--reason", "enough", "--ban", "60") == "cam was removed from board room\n"
         assert "participant_not_found" in martlet(server, "kick", "board room", "cam", status=1)
         end = time.monotonic() + 5

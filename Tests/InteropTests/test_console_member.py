@@ -174,7 +174,7 @@ def test_decisions_that_are_no_longer_kept_are_not_made_up(development_server):
     asyncio.run(run())
 
 
-def test_the_page_of_a_participant_who_leaves_keeps_its_charts_and_leads_to_the_summary(development_server):
+def test_the_page_of_a_participant_who_leaves_keeps_its_charts_over_a_reload_and_leads_to_the_summary(development_server):
     server = development_server
 
     async def run():
@@ -189,6 +189,19 @@ def test_the_page_of_a_participant_who_leaves_keeps_its_charts_and_leads_to_the_
             assert await page.locator("#member-charts .span").count() >= 1
             await page.get_by_role("link", name="The summary of the stay").click()
             await until(page, "document.querySelector('#session-title').textContent === 'bob in call'")
+            # From there, and on a page that was opened afterwards, the charts and the reasons are those of the stay.
+            await page.get_by_role("link", name="Its network and videos over time").click()
+            await until(page, "document.querySelector('#member-title').textContent === 'bob'")
+            await page.goto(f"{server.url}/#/rooms/call/participants/bob")
+            await page.reload()
+            await until(page, "document.querySelector('#member-problem').textContent.includes('kept like the summary')")
+            assert await page.locator("#member-charts .span").count() >= 1
+            answer = await page.evaluate(ANSWER)
+            assert "ada, camera" in answer, answer
+            sid = server.api("GET", "/v1/sessions?room=call&identity=bob")[1]["sessions"][0]["session"]
+            status, kept = server.api("GET", f"/v1/sessions/{sid}/history")
+            assert status == 200 and kept["samples"] and kept["decisions"] and kept["estimates"], kept
+            assert all(decision["track"].startswith("TR_") for decision in kept["decisions"]), kept["decisions"]
             # Of somebody who never was there, nothing is shown.
             await page.goto(f"{server.url}/#/rooms/call/participants/nobody")
             await until(page, "document.querySelector('#member-problem').textContent.includes('no longer in the room')")

@@ -184,7 +184,7 @@ def test_K4_a_real_prometheus_answers_every_panel_and_rule_on_a_server_with_a_ca
                     empty.append((title, expression))
             # What has not happened, and what there is none of, has no series.
             quiet = {"Joins and departures", "Refused requests", "Closed peer connections", "Dropped packets", "HTTP limits reached",
-                     "Webhooks: events that wait", "Webhooks: events"}
+                     "Webhooks: events that wait", "Webhooks: events", "API calls"}
             assert {title for title, _ in empty} <= quiet, empty
             assert any(title == "Joins and departures" for title, expression in panels() if (title, expression) not in empty)
             assert float(prometheus.value("sum(martlet_participants)")[0]["value"][1]) == 2

@@ -398,3 +398,34 @@ def test_a_secret_that_every_user_can_read_is_refused(tmp_path):
         assert status == 1 and f"{path}:2: a secret is in a file that every user" in text and f"chmod o-rwx {path}" in text, text
         path.chmod(0o640)
         assert martlet("check-config", str(path))[0] == 0
+
+
+def test_no_token_is_in_the_log_whether_it_is_good_and_however_it_is_brought():
+    """At the level that writes most: in headers and queries, of WHIP, WebSockets, LiveKit's ways in, and the API."""
+    with running(extra="log:\n  level: debug\n") as server:
+        good, other, wrong = token("ada", "ops"), token("bob", "elsewhere"), token("eve", "ops", secret="x" * 32)
+        admin = admin_token()
+
+        async def join(access):
+            async with aiohttp.ClientSession() as session:
+                for address in (f"/v1/signal?access_token={access}", f"/rtc?access_token={access}&auto_subscribe=1"):
+                    try:
+                        async with session.ws_connect(server.url + address, protocols=["martlet.v1"], timeout=aiohttp.ClientWSTimeout(ws_close=2)) as socket:
+                            await asyncio.wait_for(socket.receive(), 5)
+                    except (aiohttp.ClientError, asyncio.TimeoutError):
+                        pass
+
+        for access in (good, other, wrong):
+            headers = {"Content-Type": "application/sdp", "Authorization": f"Bearer {access}"}
+            server.request("POST", "/whip/ops", offer(), headers)
+            server.request("GET", f"/v1/rooms?access_token={access}")
+            server.request("GET", f"/rtc/validate?access_token={access}")
+            server.request("POST", "/twirp/livekit.RoomService/ListRooms", {}, {"Authorization": f"Bearer {access}", "Content-Type": "application/json"})
+            asyncio.run(join(access))
+        assert server.request("GET", "/v1/rooms", headers={"Authorization": f"Bearer {admin}"})[0] == 200
+        log = server.log()
+        assert "participant joined" in log, "the log is the one that is meant"
+        for access in (good, other, wrong, admin):
+            header, claims, signature = access.split(".")
+            assert claims not in log and signature not in log
+        assert SECRET not in log

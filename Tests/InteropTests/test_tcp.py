@@ -15,6 +15,7 @@ from support.firefox import firefox
 from support.network import SERVER_ADDRESS, Lab, why_no_namespaces
 from support.server import Server
 from support.tokens import token
+from test_console_check import DONE, STEPS, open_check
 
 SEES = "martlet.received().then((all) => all.some((r) => r.kind === 'video' && r.framesDecoded > 15))"
 HEARS = "martlet.received().then((all) => all.some((r) => r.kind === 'audio' && r.totalAudioEnergy > 0))"
@@ -76,6 +77,28 @@ def test_F9_Chromium_and_Firefox_meet_without_UDP(walled, port):
     try:
         asyncio.run(run())
         assert server.metric("martlet_tcp_connections_accepted_total") >= 4
+    finally:
+        assert server.stop() == 0
+
+
+def test_F9_the_check_reports_that_TCP_works_where_UDP_does_not(walled):
+    """What a person behind such a firewall is told before the call."""
+    server = Server(host=SERVER_ADDRESS, namespace=walled.server).start()
+
+    async def run():
+        async with chromium(executable=walled.wrapper(1, EXECUTABLE)) as browser:
+            page = await open_check(browser, server)
+            await page.click("#check-start")
+            await until(page, DONE, 60)
+            steps, verdict = await page.evaluate(STEPS), await page.evaluate("martletCheck.verdict")
+            print(f"figures: {steps['tcp']['measured']}")
+            assert steps["signalling"]["state"] == "good" and steps["udp"]["state"] == "bad", steps
+            assert steps["tcp"]["state"] == "good" and steps["tcp"]["measured"]["returnedBitrate"] > 50_000, steps["tcp"]
+            assert verdict["state"] == "poor" and verdict["text"].startswith("Calls will work from here by TCP, because UDP"), verdict
+            assert page.problems == []
+
+    try:
+        asyncio.run(run())
     finally:
         assert server.stop() == 0
 

@@ -139,6 +139,30 @@ struct LimitTests {
         #expect(bench.isOver)
     }
 
+    @Test("A room that nobody joins ends after the policy's empty timeout, and not before")
+    func nobodyJoins() throws {
+        var policy = RoomPolicy()
+        policy.emptyTimeout = .seconds(7)
+        var bench = RoomBench(policy: policy)
+        #expect(bench.room.nextDeadline == bench.now + .seconds(7))
+        bench.advance(by: .milliseconds(6_999))
+        #expect(!bench.isOver)
+        bench.advance(by: .milliseconds(1))
+        #expect(bench.isOver)
+    }
+
+    @Test("A room that everybody has left ends after the policy's departure timeout, however long its empty timeout is")
+    func everybodyLeaves() throws {
+        var policy = RoomPolicy()
+        (policy.emptyTimeout, policy.departureTimeout) = (.seconds(600), .seconds(3))
+        var bench = RoomBench(policy: policy)
+        bench.leave(try bench.join("ada"))
+        bench.advance(by: .milliseconds(2_999))
+        #expect(!bench.isOver)
+        bench.advance(by: .milliseconds(1))
+        #expect(bench.isOver)
+    }
+
     @Test("A WHEP session that the worker refuses ends at once; a signalled member is told and stays")
     func refusedByWorker() throws {
         var bench = RoomBench()

@@ -3,6 +3,7 @@ public import EdgeSupport
 public import HTTPServing
 public import OfflineJobs
 public import Player
+import Primitives
 public import Recorder
 public import Rooms
 public import SessionStore
@@ -10,7 +11,8 @@ public import Webhooks
 
 /// The operators' API: JSON under `/v1`, described by `/openapi.json`.
 public struct ControlAPIEdge: Sendable {
-    private let gate: TokenGate
+    private let context: EdgeContext
+    private let webhooks: Webhooks
     private let client: ClientResource
     private let events: EventsResource
     private let resources: [any Resource]
@@ -25,7 +27,8 @@ public struct ControlAPIEdge: Sendable {
         node: @escaping @Sendable () async -> NodeReport,
         drain: @escaping @Sendable (DrainNotice?) async -> Bool = { _ in false }
     ) {
-        gate = context.gate
+        self.context = context
+        self.webhooks = webhooks
         let access = APIAccess(context, callsPerSecond: callsPerSecond)
         client = ClientResource(access: access)
         events = EventsResource(access: access)
@@ -52,8 +55,24 @@ public struct ControlAPIEdge: Sendable {
 
     private func add(_ operations: [Operation], to router: inout Router) {
         for operation in operations {
-            router.route(
-                operation.method, operation.pattern, admission: gate.admit, operation.handler)
+            router.route(operation.method, operation.pattern, admission: context.gate.admit, measured(operation))
+        }
+    }
+
+    private func measured(_ operation: Operation) -> ThrowingHandler {
+        let name = "\(operation.method.rawValue) \(operation.pattern)"
+        return { [context, webhooks] (request) async throws(Problem) in
+            let start = context.now()
+            do throws(Problem) {
+                let response = try await operation.handler(request)
+                // What a call has changed is safe for webhooks when it is answered.
+                if operation.method != .get { await webhooks.settle() }
+                context.calls.add(name, context.now() - start, refusal: nil)
+                return response
+            } catch {
+                context.calls.add(name, context.now() - start, refusal: error.code)
+                throw error
+            }
         }
     }
 

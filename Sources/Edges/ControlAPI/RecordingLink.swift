@@ -90,7 +90,7 @@ struct RecordingLinkRequest: Decodable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        file = try fields.decodeIfPresent(String.self, forKey: .file)
+        file = try fields.text(.file, upTo: Bounds.path)
         seconds = try fields.decodeIfPresent(Int64.self, forKey: .seconds)
         guard let seconds, !(1...Self.longestSeconds).contains(seconds) else { return }
         throw JSONFault(fields.codingPath, CodingKeys.seconds, .unexpected(wanted: "1 to \(Self.longestSeconds)"))

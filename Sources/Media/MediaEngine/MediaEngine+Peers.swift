@@ -110,6 +110,7 @@ extension MediaEngine {
         let peer = tables.peers[index]
         let id = peer.pointee.id
         payDebts(of: index, at: clock)
+        emit(.peerMeasured(id, lastReport(of: index)))
         for subscription in tables.subscriptions(ofPeer: index) {
             removeSubscription(tables.subscriptions.index(of: subscription))
         }
@@ -121,6 +122,14 @@ extension MediaEngine {
         deadlines.remove(.peer(index))
         tables.removePeer(index)
         emit(.peerEnded(id, reason))
+    }
+
+    private func lastReport(of index: Int) -> EndedPeer {
+        let collector = RoomReportCollector(room: tables.peers[index].pointee.room, at: clock)
+        return EndedPeer(
+            statistics: collector.peerStatistics(index, in: tables),
+            downlink: tables.peers[index].pointee.downlink?.pointee.report(
+                in: tables.subscriptions.base, withHistory: true, at: clock))
     }
 
     // MARK: - User name fragments

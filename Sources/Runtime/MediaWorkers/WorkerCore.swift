@@ -36,6 +36,7 @@ struct WorkerCore: ~Copyable {
     var handshakesDone = 0
     var turns: UInt64 = 0
     var busy = TimeInterval.zero
+    private(set) var turnTimes = TransitHistogram()
     private var turnStart = MonotonicTime.zero
     var transit = TransitHistogram()
     /// Forwarded packets that are in `transit`.
@@ -197,6 +198,7 @@ struct WorkerCore: ~Copyable {
     /// Adds the time of a turn.
     mutating func addBusy(_ time: TimeInterval) {
         busy = busy + time - waited
+        turnTimes.add(1, time - waited)
         waited = .zero
     }
 }

@@ -35,8 +35,8 @@ extension Room {
         case .speakersChanged(_, let levels): setSpeakers(levels, &turn)
         case .dataChannelOpened(let peer, let terms): channelOpened(peer, terms.label)
         case .dataChannelClosed(let peer, let label, let reason): channelClosed(peer, label, reason, &turn)
-        // Whoever hosts the room decodes it first, and calls `send`.
-        case .dataReceived: break
+        // Whoever hosts the room keeps what a peer carried, and decodes what came before it calls `send`.
+        case .peerMeasured, .dataReceived: break
         case .dominantSpeakerChanged(_, let track):
             distribution.setDominant(track.flatMap { state.routing[$0]?.publisher }, &state, &turn)
         }

@@ -303,6 +303,13 @@ extension Room {
         )
     }
 
+    /// Sessions that were made over HTTP: those of WHIP publish, those of WHEP play.
+    public var httpSessions: (whip: Int, whep: Int) {
+        let all = state.roster.all.filter { !$0.options.isSignalled && $0.playback == nil }
+        let whip = all.count { $0.info.profile == .publishOnly }
+        return (whip, all.count - whip)
+    }
+
     /// Sessions that wait to be resumed.
     public var detachedCount: Int { state.roster.all.count { $0.detachedSince != nil } }
 

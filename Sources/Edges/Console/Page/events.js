@@ -96,7 +96,10 @@ export function describe(event, who) {
         case "jobFailed": return `No file was made of a recording (${event.reason}).`;
         case "playbackStarted": return `${who} is a file that is played.`;
         case "playbackEnded": return `The file ${who} is no longer played (${event.reason}).`;
-        case "policyChanged": return "The room's policy was changed.";
+        case "policyChanged": return `The room's policy was changed${event.by ? `, by ${event.by}` : ""}.`;
+        case "publicationRefused": return `${who} could not publish (${event.code}).`;
+        case "banStarted": return `${event.identity} is banned until ${new Date(event.until).toLocaleTimeString()}.`;
+        case "banEnded": return `${event.identity} is no longer banned.`;
         case "permissionsChanged": return `The permissions of ${who} were changed.`;
         case "captureStarted": return `The packets of ${who} are captured (${event.payload ? "with what is said and shown" : "headers only"}), by ${event.by}.`;
         case "captureEnded": return `The capture of ${who}’s packets ended.`;

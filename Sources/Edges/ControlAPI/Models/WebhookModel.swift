@@ -2,7 +2,7 @@ import EdgeSupport
 import Webhooks
 
 /// A webhook as a body sets it. The path names it.
-struct WebhookSettingModel: Decodable, Sendable {
+struct WebhookSettingModel: Codable, Sendable {
     var url: String
     /// `martlet` or `livekit`; nil: the former.
     var format: String?
@@ -21,9 +21,21 @@ struct WebhookSettingModel: Decodable, Sendable {
         url = try fields.decode(String.self, forKey: .url)
         format = try fields.decodeIfPresent(String.self, forKey: .format)
         secret = try fields.decodeIfPresent(String.self, forKey: .secret)
-        key = try fields.decodeIfPresent(String.self, forKey: .key)
-        events = try fields.decodeIfPresent([String].self, forKey: .events)
+        key = try fields.text(.key, upTo: Bounds.name)
+        events = try fields.texts(.events, upTo: Bounds.words)
         rooms = try fields.decodeIfPresent([String].self, forKey: .rooms)
+    }
+
+    /// As `webhook` was set.
+    init(_ webhook: Webhook) {
+        url = webhook.url
+        format = webhook.format.rawValue
+        switch webhook.signer {
+        case .secret(let secret): self.secret = secret
+        case .key(let key): self.key = key
+        }
+        events = webhook.events?.sorted()
+        rooms = webhook.rooms?.sorted()
     }
 
     func webhook(named name: String) throws(Problem) -> Webhook {

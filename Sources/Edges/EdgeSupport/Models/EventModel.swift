@@ -39,7 +39,7 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var quality: Int?
     /// Who may come in: `open`, `password` or `closed`.
     public var lock: String?
-    /// `PA_…` of who did it; absent: an operator.
+    /// `PA_…` of who did it; absent: an operator. Of a change of the policy: the API key, and the identity in the token where it has one.
     public var by: String?
     /// The revision of the rules in force.
     public var revision: UInt64?
@@ -49,8 +49,10 @@ public struct EventModel: Codable, Sendable, Hashable {
     public var name: String?
     /// Of somebody who waited: whether it was let in.
     public var letIn: Bool?
-    /// Why somebody could not come in.
+    /// Why somebody could not come in, or could not publish.
     public var code: String?
+    /// When a ban ends: milliseconds since 1970.
+    public var until: Int64?
     /// `RC_…`, the recording that it is about.
     public var recording: String?
     /// `TR_…`, the track of the recording that it is about.
@@ -74,6 +76,7 @@ public struct EventModel: Codable, Sendable, Hashable {
         "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
         "recordingGap", "recordingReady", "recordingFailed", "jobStarted", "jobFinished", "jobFailed",
         "playbackStarted", "playbackEnded",
+        "publicationRefused", "banStarted", "banEnded",
     ]
 
     /// The model of `entry`.
@@ -119,7 +122,9 @@ public struct EventModel: Codable, Sendable, Hashable {
         case .lockChanged(let lock, let by):
             self.lock = lock.rawValue
             self.by = by
-        case .policyChanged(let revision): self.revision = revision
+        case .policyChanged(let revision, let by):
+            self.revision = revision
+            self.by = by
         case .permissionsChanged(let participant, let permissions):
             self.participant = participant
             self.permissions = PermissionsModel(permissions)
@@ -135,6 +140,14 @@ public struct EventModel: Codable, Sendable, Hashable {
             self.identity = identity
             letIn = isLetIn
             self.by = by
+        case .publicationRefused(let participant, let identity, let code):
+            self.participant = participant
+            self.identity = identity
+            self.code = code.rawValue
+        case .banChanged(let identity, let until, let reason):
+            self.identity = identity
+            self.until = until
+            self.reason = reason.isEmpty ? nil : reason
         case .joinRefused(let identity, let code):
             self.identity = identity
             self.code = code.rawValue
@@ -186,6 +199,8 @@ extension RoomLogEvent {
         case .playback(let event): event.kind.rawValue
         case .captureChanged(_, let notice): notice.isActive ? "captureStarted" : "captureEnded"
         case .joinRefused: "joinRefused"
+        case .publicationRefused: "publicationRefused"
+        case .banChanged(_, let until, _): until == nil ? "banEnded" : "banStarted"
         case .guestWaiting: "guestWaiting"
         case .guestDecided: "guestDecided"
         }

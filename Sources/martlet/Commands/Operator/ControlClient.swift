@@ -9,6 +9,7 @@ struct ControlClient {
     /// The answer to a call: its body, and the tag that a later edit may name.
     struct Answer {
         var body: [UInt8]
+        var tag: String?
 
         /// The body as a value.
         var value: JSONValue { (try? JSONCoding.decode(JSONValue.self, from: body)) ?? .null }
@@ -96,14 +97,17 @@ struct ControlClient {
 
     /// Calls the API; refusals are errors in the server's words.
     func call(
-        _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json"
+        _ method: String, _ path: String, _ body: [UInt8]? = nil, type: String = "application/json",
+        ifMatch tag: String? = nil
     ) throws(CommandError) -> Answer {
         var call = request(method, path)
         call.body = body
+        if let tag { call.headers.append("If-Match: \(tag)") }
         call.headers.append("Accept: application/json")
         if body != nil { call.headers.append("Content-Type: \(type)") }
-        switch call.perform() {
-        case .answered(200..<300, let body): return Answer(body: body)
+        var found: String?
+        switch call.perform(onHeader: { if $0.lowercased() == "etag" { found = $1 } }) {
+        case .answered(200..<300, let body): return Answer(body: body, tag: found)
         case .answered(let status, let body): throw refused(status, body)
         case .failed(let words): throw unreachable(words)
         case .addressRefused: throw unreachable("its address is not allowed")

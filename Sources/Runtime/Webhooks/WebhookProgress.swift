@@ -1,0 +1,35 @@
+/// How far the event log has been written to the database, and who waits for that.
+struct WebhookProgress {
+    /// Events that may be missing for somebody to wait: some tenths of a second on a slow disk. With more, an answer would come late for the sake of events
+    /// that only the end of the process could lose.
+    static let maxMissing: UInt64 = 1_000
+
+    private var isRunning = false
+    /// The position of the last event that is written, or that no webhook wants.
+    private var reached: UInt64 = 0
+    private var waiting: [(position: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+
+    mutating func begin() { isRunning = true }
+
+    mutating func reach(_ position: UInt64) {
+        reached = position
+        for one in waiting where one.position <= position { one.continuation.resume() }
+        waiting.removeAll { $0.position <= position }
+    }
+
+    /// Nothing further is written: nobody waits.
+    mutating func end() {
+        isRunning = false
+        for one in waiting { one.continuation.resume() }
+        waiting = []
+    }
+
+    /// Whether the event at `position` will be written soon.
+    func isWorthWaiting(for position: UInt64) -> Bool {
+        isRunning && position > reached && position - reached <= Self.maxMissing
+    }
+
+    mutating func wait(for position: UInt64, _ continuation: CheckedContinuation<Void, Never>) {
+        waiting.append((position, continuation))
+    }
+}
