@@ -75,11 +75,6 @@ extension RoomLogEvent {
                 "room": room, "playback": .text(event.playback), "identity": .text(event.identity),
                 "reason": .text(event.reason ?? "none"),
             ]
-        case .joinRefused(let identity, let code):
-            return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
-        case .guestWaiting(let guest): return ["room": room, "identity": .text(guest.identity)]
-        case .guestDecided(let identity, _, let by):
-            return ["room": room, "identity": .text(identity), "by": .text(by ?? "operator")]
         case .connectionChanged(let participant, let connection, _, nil):
             return ["room": room, "participant": .text(participant), "connection": .text(connection)]
         case .connectionChanged(let participant, let connection, _, let reason?):
@@ -92,6 +87,22 @@ extension RoomLogEvent {
                 "room": room, "participant": .text(participant), "connection": .text(connection),
                 "serverCandidates": .text(server.text), "clientCandidates": .text(client.text),
             ]
+        case .noCommonCodec(let participant, let track):
+            return ["room": room, "participant": .text(participant), "track": .text(track ?? "none")]
+        case .joinRefused, .publicationRefused, .guestWaiting, .guestDecided, .lockChanged, .policyChanged,
+            .permissionsChanged, .banChanged, .captureChanged:
+            return ruleFields(room)
+        }
+    }
+
+    /// Those of what rules and operators do.
+    private func ruleFields(_ room: LogValue) -> LogFields {
+        switch self {
+        case .joinRefused(let identity, let code):
+            return ["room": room, "identity": .text(identity ?? "none"), "code": .text(code.rawValue)]
+        case .guestWaiting(let guest): return ["room": room, "identity": .text(guest.identity)]
+        case .guestDecided(let identity, _, let by):
+            return ["room": room, "identity": .text(identity), "by": .text(by ?? "operator")]
         case .lockChanged(let lock, let by):
             return ["room": room, "lock": .text(lock.rawValue), "by": .text(by ?? "operator")]
         case .policyChanged(let revision, let by):
@@ -113,8 +124,7 @@ extension RoomLogEvent {
             ]
         case .permissionsChanged(let participant, let permissions):
             return ["room": room, "participant": .text(participant), "permissions": .text(permissions.words)]
-        case .noCommonCodec(let participant, let track):
-            return ["room": room, "participant": .text(participant), "track": .text(track ?? "none")]
+        default: return ["room": room]
         }
     }
 }

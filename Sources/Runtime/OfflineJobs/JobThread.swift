@@ -18,7 +18,7 @@ final class JobThread: Sendable {
     func run(mustStop: () -> Bool, work: () -> Bool) {
         Scheduling.idleCurrentThread()
         guard let poller = try? Poller(), (try? poller.add(wake.descriptor)) != nil else {
-            preconditionFailure("a thread of jobs cannot wait for what it is told")
+            preconditionFailure("a thread of jobs cannot wait for its signal")
         }
         while !mustStop() {
             if work() { continue }

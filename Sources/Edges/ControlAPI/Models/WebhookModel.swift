@@ -3,7 +3,8 @@ import Webhooks
 
 /// A webhook as a body sets it. The path names it.
 struct WebhookSettingModel: Codable, Sendable {
-    var url: String
+    /// nil: in a patch that leaves it.
+    var url: String?
     /// `martlet` or `livekit`; nil: the former.
     var format: String?
     /// In place of `key`.
@@ -18,7 +19,7 @@ struct WebhookSettingModel: Codable, Sendable {
     init(from decoder: any Decoder) throws {
         try StrictKeys.check(decoder, CodingKeys.self)
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        url = try fields.decode(String.self, forKey: .url)
+        url = try fields.decodeIfPresent(String.self, forKey: .url)
         format = try fields.decodeIfPresent(String.self, forKey: .format)
         secret = try fields.decodeIfPresent(String.self, forKey: .secret)
         key = try fields.text(.key, upTo: Bounds.name)
@@ -39,6 +40,7 @@ struct WebhookSettingModel: Codable, Sendable {
     }
 
     func webhook(named name: String) throws(Problem) -> Webhook {
+        guard let url else { throw Problem(JSONFault(["url"], .missing)) }
         let signer: Webhook.Signer
         switch (secret, key) {
         case (let secret?, nil): signer = .secret(secret)

@@ -75,8 +75,7 @@ public struct EventModel: Codable, Sendable, Hashable {
         "dominantSpeakerChanged", "qualityChanged", "lockChanged", "policyChanged", "permissionsChanged", "joinRefused",
         "guestWaiting", "guestDecided", "captureStarted", "captureEnded", "recordingStarted", "recordingStopped",
         "recordingGap", "recordingReady", "recordingFailed", "jobStarted", "jobFinished", "jobFailed",
-        "playbackStarted", "playbackEnded",
-        "publicationRefused", "banStarted", "banEnded",
+        "playbackStarted", "playbackEnded", "publicationRefused", "banStarted", "banEnded",
     ]
 
     /// The model of `entry`.
@@ -103,28 +102,21 @@ public struct EventModel: Codable, Sendable, Hashable {
             identity = info.identity
             track = TrackModel(info)
         case .connectionChanged(let participant, let connection, let state, let reason):
-            self.participant = participant
-            self.connection = connection
-            self.state = state.rawValue
-            self.reason = reason
+            (self.participant, self.connection) = (participant, connection)
+            (self.state, self.reason) = (state.rawValue, reason)
         case .iceFailed(let participant, let connection, let server, let client):
-            self.participant = participant
-            self.connection = connection
-            serverCandidates = server.text
-            clientCandidates = client.text
+            (self.participant, self.connection) = (participant, connection)
+            (serverCandidates, clientCandidates) = (server.text, client.text)
         case .noCommonCodec(let participant, let track):
             self.participant = participant
             reason = track.map { "track \($0)" }
         case .dominantSpeakerChanged(let participant): self.participant = participant
         case .qualityChanged(let participant, let quality):
-            self.participant = participant
-            self.quality = quality
+            (self.participant, self.quality) = (participant, quality)
         case .lockChanged(let lock, let by):
-            self.lock = lock.rawValue
-            self.by = by
+            (self.lock, self.by) = (lock.rawValue, by)
         case .policyChanged(let revision, let by):
-            self.revision = revision
-            self.by = by
+            (self.revision, self.by) = (revision, by)
         case .permissionsChanged(let participant, let permissions):
             self.participant = participant
             self.permissions = PermissionsModel(permissions)
@@ -134,15 +126,13 @@ public struct EventModel: Codable, Sendable, Hashable {
             payload = notice.keepsPayload
             by = notice.by
         case .guestWaiting(let guest):
-            identity = guest.identity
-            name = guest.name
+            (identity, name) = (guest.identity, guest.name)
         case .guestDecided(let identity, let isLetIn, let by):
             self.identity = identity
             letIn = isLetIn
             self.by = by
         case .publicationRefused(let participant, let identity, let code):
-            self.participant = participant
-            self.identity = identity
+            (self.participant, self.identity) = (participant, identity)
             self.code = code.rawValue
         case .banChanged(let identity, let until, let reason):
             self.identity = identity
