@@ -89,8 +89,9 @@ public actor Webhooks {
     /// What the database must have.
     public static var schema: [SchemaStep] { WebhookQueue.schema }
 
-    /// Takes up the webhooks of the server's life before. Call once, before `run()`.
+    /// Takes up the webhooks of the server's life before. Call once, before `run()`, for which `settle()` waits from now on.
     public func load() async throws(DatabaseError) {
+        progress.begin()
         for (webhook, parked) in try await queue.webhooks() {
             entries[webhook.name] = Entry(
                 webhook: webhook, state: parked == nil ? .active : .parked, lastError: parked)
@@ -100,7 +101,6 @@ public actor Webhooks {
     /// Serves until the events end after `stop()`, or the task is cancelled. Call once.
     public func run() async {
         for name in entries.keys { open(name) }
-        progress.begin()
         var cursor = EventCursor.beginning
         var isOver = false
         while !isOver, !Task.isCancelled {

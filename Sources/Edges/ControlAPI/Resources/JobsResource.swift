@@ -108,7 +108,7 @@ struct JobRequestModel: Decodable {
         request.width = try fields.decodeIfPresent(Int.self, forKey: .width)
         request.height = try fields.decodeIfPresent(Int.self, forKey: .height)
         let layout: RecordingJob.Layout? = try Self.word(.layout, fields)
-        request.source = try fields.decodeIfPresent(String.self, forKey: .file)
+        request.source = try fields.text(.file, upTo: Bounds.path)
         request.codec = try Self.word(.codec, fields) ?? .h264
         switch kind {
         case .composition:

@@ -81,7 +81,7 @@ struct OutputStream: ~Copyable {
     @inline(__always)
     mutating func append(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
-        in section: borrowing SendSection, caps: LayerCaps, announcement: LayerMark?, at now: MonotonicTime,
+        in section: inout SendSection, caps: LayerCaps, announcement: LayerMark?, at now: MonotonicTime,
         into list: inout WorkList<SentPacket>
     ) {
         if !record.pointee.flags.isDisjoint(with: [.discontinuity, .newTimeline]) {
@@ -89,12 +89,12 @@ struct OutputStream: ~Copyable {
         }
         if held.isHolding {
             releaseHeld(
-                endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: section), at: now, into: &list)
+                endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: &section), at: now, into: &list)
         }
         var sent = numbering.number(sequence, record, caps: caps)
         if let announcement {
             sent.mark = announcement
-        } else if record.pointee.summary.hasDescriptor, joinsLayers(in: section) {
+        } else if record.pointee.summary.hasDescriptor, joinsLayers(in: &section) {
             joinToBefore(&sent, sequence, record, of: layer)
         }
         let codec = numbering.tail.codec
@@ -144,10 +144,10 @@ struct OutputStream: ~Copyable {
 
     /// Releases the held packet of `layer`, which the next packet or the end of its patience settles.
     mutating func releaseHeld(
-        of layer: UnsafeMutablePointer<ReceiveLayer>, in section: borrowing SendSection, at now: MonotonicTime,
+        of layer: UnsafeMutablePointer<ReceiveLayer>, in section: inout SendSection, at now: MonotonicTime,
         into list: inout WorkList<SentPacket>
     ) {
-        releaseHeld(endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: section), at: now, into: &list)
+        releaseHeld(endsPicture: heldEndsPicture(in: layer), isJoined: joinsLayers(in: &section), at: now, into: &list)
     }
 
     /// Releases the packet that is held, if one is, as the end of its picture: another layer follows.
@@ -185,7 +185,7 @@ struct OutputStream: ~Copyable {
     /// Appends a late packet under the number that `range` reserved for it, once. `caps` applied to its picture.
     mutating func appendLate(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
-        in section: borrowing SendSection, range: UnsafeMutablePointer<NumberRange>, caps: LayerCaps,
+        in section: inout SendSection, range: UnsafeMutablePointer<NumberRange>, caps: LayerCaps,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         if wasLeftOut(sequence, record, of: layer, caps: caps) {
@@ -194,7 +194,7 @@ struct OutputStream: ~Copyable {
         var sent = numbering.packet(sequence, in: range)
         guard log.place(sent.sequence) == nil, !held.isHolding(sent.sequence), section[record.pointee.format].isMapped
         else { return }
-        endLayer(in: &sent, sequence, record, of: layer, caps: caps, isJoined: joinsLayers(in: section))
+        endLayer(in: &sent, sequence, record, of: layer, caps: caps, isJoined: joinsLayers(in: &section))
         // The subscriber has seen the gap: this also answers its requests in transit.
         sent.lastRepeat = SentPacket.moment(of: now)
         append(sent, at: now, into: &list)
@@ -267,7 +267,7 @@ struct OutputStream: ~Copyable {
     // AV1's spatial layers for a subscriber that negotiated no dependency descriptor: one frame per picture, see `AV1Joining`.
 
     /// The subscriber cannot distinguish AV1's layers.
-    @inline(__always) private func joinsLayers(in section: borrowing SendSection) -> Bool {
+    @inline(__always) private func joinsLayers(in section: inout SendSection) -> Bool {
         numbering.tail.codec == .av1 && !section.hasDependencyDescriptor
     }
 

@@ -94,26 +94,26 @@ struct PacketPlanner: ~Copyable {
     /// Decides about the packets of this turn and appends those to write to `list`.
     @inline(__always)
     mutating func plan(
-        _ track: PublishedTrack, in section: borrowing SendSection, to output: inout OutputStream,
+        _ track: PublishedTrack, in section: inout SendSection, to output: inout OutputStream,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Subscription.Signals {
         var signals: Subscription.Signals = []
         guard kind == .video else {
             for arrival in track.arrivals {
-                signals.formUnion(planAudio(arrival, of: track, in: section, to: &output, at: now, into: &list))
+                signals.formUnion(planAudio(arrival, of: track, in: &section, to: &output, at: now, into: &list))
             }
             return signals
         }
         selector.look(at: track, now: now)
         if selector.consumeFoundLayer() { signals.insert(.foundLayer) }
         if output.isHeldDue(at: now), let active = activeLayer(of: track) {
-            output.releaseHeld(of: active, in: section, at: now, into: &list)
+            output.releaseHeld(of: active, in: &section, at: now, into: &list)
         }
         if let target = selector.consumeReplay() {
-            replay(target, of: track, in: section, to: &output, at: now, into: &list)
+            replay(target, of: track, in: &section, to: &output, at: now, into: &list)
         }
         for arrival in track.arrivals {
-            signals.formUnion(planVideo(arrival, of: track, in: section, to: &output, at: now, into: &list))
+            signals.formUnion(planVideo(arrival, of: track, in: &section, to: &output, at: now, into: &list))
         }
         if selector.target != nil, selector.needsKeyframe, formatMatch != .refused { signals.insert(.wantsKeyframe) }
         return signals
@@ -121,12 +121,12 @@ struct PacketPlanner: ~Copyable {
 
     /// Forwards the rest of the current frame, and nothing after it.
     mutating func finishFrame(
-        _ track: PublishedTrack, in section: borrowing SendSection, to output: inout OutputStream,
+        _ track: PublishedTrack, in section: inout SendSection, to output: inout OutputStream,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         guard let active = selector.active else { return }
         for arrival in track.arrivals where arrival.layer == active && !output.numbering.tail.isFrameComplete {
-            forward(arrival, of: track.layer(Int(active)), in: section, to: &output, at: now, into: &list)
+            forward(arrival, of: track.layer(Int(active)), in: &section, to: &output, at: now, into: &list)
         }
         if output.numbering.tail.isFrameComplete || now - output.numbering.tail.arrival >= LayerSelector.patience {
             stop(track, in: &output)
@@ -137,21 +137,21 @@ struct PacketPlanner: ~Copyable {
 
     @inline(__always)
     private mutating func planAudio(
-        _ arrival: Arrival, of track: PublishedTrack, in section: borrowing SendSection,
+        _ arrival: Arrival, of track: PublishedTrack, in section: inout SendSection,
         to output: inout OutputStream, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Subscription.Signals {
         let layer = track.layer(Int(arrival.layer))
         if selector.active != nil {
-            forward(arrival, of: layer, in: section, to: &output, at: now, into: &list)
+            forward(arrival, of: layer, in: &section, to: &output, at: now, into: &list)
             return []
         }
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
         guard section[record.pointee.format].takes(record.pointee.flags) else { return refuse() }
         let start = firstAudible(before: arrival.sequence, of: track, in: output)
-        begin(layer, from: start, in: section, to: &output, at: now, into: &list)
+        begin(layer, from: start, in: &section, to: &output, at: now, into: &list)
         for sequence in start...arrival.sequence where layer.pointee.history.record(sequence) != nil {
             let stored = Arrival(sequence: sequence, layer: arrival.layer, isGap: false)
-            forward(stored, of: layer, in: section, to: &output, at: now, into: &list)
+            forward(stored, of: layer, in: &section, to: &output, at: now, into: &list)
         }
         return []
     }
@@ -175,20 +175,20 @@ struct PacketPlanner: ~Copyable {
 
     @inline(__always)
     private mutating func planVideo(
-        _ arrival: Arrival, of track: PublishedTrack, in section: borrowing SendSection,
+        _ arrival: Arrival, of track: PublishedTrack, in section: inout SendSection,
         to output: inout OutputStream, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Subscription.Signals {
         let layer = track.layer(Int(arrival.layer))
         if arrival.layer == selector.active {
             if let pending = selector.pending, endsPatience(of: pending, arrival, of: layer, in: output, at: now),
-                completeSwitch(of: track, in: section, to: &output, at: now, into: &list)
+                completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
             {
                 return []
             }
-            forward(arrival, of: layer, in: section, to: &output, at: now, into: &list)
+            forward(arrival, of: layer, in: &section, to: &output, at: now, into: &list)
             guard output.numbering.tail.isFrameComplete else { return [] }
             if selector.pending != nil {
-                completeSwitch(of: track, in: section, to: &output, at: now, into: &list)
+                completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
             } else if abandonedVideo.isEnding {
                 if selector.target == selector.active {
                     abandonedVideo.cancelEnding()
@@ -201,42 +201,42 @@ struct PacketPlanner: ~Copyable {
         guard !arrival.isGap, let record = layer.pointee.history.record(arrival.sequence) else { return [] }
         guard arrival.layer == selector.target else {
             // A repaired packet of the former layer still has its number.
-            forwardLate(arrival.sequence, record, of: layer, in: section, to: &output, at: now, into: &list)
+            forwardLate(arrival.sequence, record, of: layer, in: &section, to: &output, at: now, into: &list)
             return []
         }
         guard section[record.pointee.format].isMapped else { return refuse() }
         if formatMatch == .refused { formatMatch = .acceptedAgain }
         if let pending = selector.pending, pending.layer == selector.target {
             if now - pending.since >= LayerSelector.patience {
-                completeSwitch(of: track, in: section, to: &output, at: now, into: &list)
+                completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
             }
             return []
         }
-        guard let start = keyframeStart(of: layer, arrival.sequence, record, in: section, output, at: now) else {
-            forwardLate(arrival.sequence, record, of: layer, in: section, to: &output, at: now, into: &list)
+        guard let start = keyframeStart(of: layer, arrival.sequence, record, in: &section, output, at: now) else {
+            forwardLate(arrival.sequence, record, of: layer, in: &section, to: &output, at: now, into: &list)
             return []
         }
-        prepare(start, of: track, in: section, to: &output, at: now, into: &list)
+        prepare(start, of: track, in: &section, to: &output, at: now, into: &list)
         return []
     }
 
     /// Starts with a recent keyframe of `target` from the history, if there is one.
     private mutating func replay(
-        _ target: UInt8, of track: PublishedTrack, in section: borrowing SendSection,
+        _ target: UInt8, of track: PublishedTrack, in section: inout SendSection,
         to output: inout OutputStream, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         let layer = track.layer(Int(target))
         let newest = layer.pointee.history.highest
         guard let record = layer.pointee.history.record(newest),
-            let start = keyframeStart(of: layer, newest, record, in: section, output, at: now)
+            let start = keyframeStart(of: layer, newest, record, in: &section, output, at: now)
         else { return }
-        prepare(start, of: track, in: section, to: &output, at: now, into: &list)
+        prepare(start, of: track, in: &section, to: &output, at: now, into: &list)
     }
 
     /// Where forwarding of an awaited layer can start, whose packet `newest` has arrived; nil while it cannot.
     private func keyframeStart(
         of layer: UnsafeMutablePointer<ReceiveLayer>, _ newest: Int64, _ record: UnsafePointer<PacketRecord>,
-        in section: borrowing SendSection, _ output: borrowing OutputStream, at now: MonotonicTime
+        in section: inout SendSection, _ output: borrowing OutputStream, at now: MonotonicTime
     ) -> Int64? {
         guard let keyframe = layer.pointee.lastKeyframe, keyframe.timestamp <= record.pointee.timestamp,
             now - keyframe.arrival <= selector.replayLimit,
@@ -256,12 +256,12 @@ struct PacketPlanner: ~Copyable {
 
     /// Switches to the keyframe of the target at `start`, or prepares to where the active layer is in the middle of a frame.
     private mutating func prepare(
-        _ start: Int64, of track: PublishedTrack, in section: borrowing SendSection, to output: inout OutputStream,
+        _ start: Int64, of track: PublishedTrack, in section: inout SendSection, to output: inout OutputStream,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         selector.prepare(start, at: now)
         guard selector.active == nil || output.numbering.tail.isFrameComplete else { return }
-        completeSwitch(of: track, in: section, to: &output, at: now, into: &list)
+        completeSwitch(of: track, in: &section, to: &output, at: now, into: &list)
     }
 
     /// Whether the active layer's frame has ended, or is no longer waited for, when `arrival` is processed.
@@ -279,7 +279,7 @@ struct PacketPlanner: ~Copyable {
     /// another one is needed.
     @discardableResult
     private mutating func completeSwitch(
-        of track: PublishedTrack, in section: borrowing SendSection, to output: inout OutputStream,
+        of track: PublishedTrack, in section: inout SendSection, to output: inout OutputStream,
         at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) -> Bool {
         guard let pending = selector.consumePending() else { return false }
@@ -295,7 +295,7 @@ struct PacketPlanner: ~Copyable {
             abandonedVideo.abandon(at: output.numbering.highest + 1)
         }
         output.remember(activeLayer(of: track))
-        begin(layer, from: start, in: section, to: &output, at: now, into: &list)
+        begin(layer, from: start, in: &section, to: &output, at: now, into: &list)
         for sequence in start...layer.pointee.history.highest {
             // Numbers used for padding are not stored; the next stored packet closes up.
             guard layer.pointee.history.record(sequence) != nil else {
@@ -303,14 +303,14 @@ struct PacketPlanner: ~Copyable {
                 continue
             }
             let arrival = Arrival(sequence: sequence, layer: UInt8(layer.pointee.index), isGap: false)
-            forward(arrival, of: layer, in: section, to: &output, at: now, into: &list)
+            forward(arrival, of: layer, in: &section, to: &output, at: now, into: &list)
         }
         return true
     }
 
     /// Forwards `layer` from the packet at `start` on.
     private mutating func begin(
-        _ layer: UnsafeMutablePointer<ReceiveLayer>, from start: Int64, in section: borrowing SendSection,
+        _ layer: UnsafeMutablePointer<ReceiveLayer>, from start: Int64, in section: inout SendSection,
         to output: inout OutputStream, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         guard let record = layer.pointee.history.record(start) else { return }
@@ -323,7 +323,7 @@ struct PacketPlanner: ~Copyable {
     /// Plans one packet of the active layer.
     @inline(__always)
     private mutating func forward(
-        _ arrival: Arrival, of layer: UnsafeMutablePointer<ReceiveLayer>, in section: borrowing SendSection,
+        _ arrival: Arrival, of layer: UnsafeMutablePointer<ReceiveLayer>, in section: inout SendSection,
         to output: inout OutputStream, at now: MonotonicTime, into list: inout WorkList<SentPacket>
     ) {
         let sequence = arrival.sequence
@@ -334,7 +334,7 @@ struct PacketPlanner: ~Copyable {
         }
         guard let record = layer.pointee.history.record(sequence) else { return }
         if isLate {
-            return forwardLate(sequence, record, of: layer, in: section, to: &output, at: now, into: &list)
+            return forwardLate(sequence, record, of: layer, in: &section, to: &output, at: now, into: &list)
         }
         let mapping = section[record.pointee.format]
         let codec = output.numbering.tail.codec
@@ -351,16 +351,16 @@ struct PacketPlanner: ~Copyable {
             case .aboveTemporalCap(let isFirst): return output.omit(sequence, isFirst: isFirst)
             }
         }
-        let announcement = self.announcement(with: record, codec: codec, in: section)
+        let announcement = self.announcement(with: record, codec: codec, in: &section)
         output.append(
-            sequence, record, of: layer, in: section, caps: selector.caps, announcement: announcement, at: now,
+            sequence, record, of: layer, in: &section, caps: selector.caps, announcement: announcement, at: now,
             into: &list)
     }
 
     /// What the first packet of a frame of the lowest layers announces about the available decode targets; nil: nothing.
     @inline(__always)
     private mutating func announcement(
-        with record: UnsafePointer<PacketRecord>, codec: Codec, in section: borrowing SendSection
+        with record: UnsafePointer<PacketRecord>, codec: Codec, in section: inout SendSection
     ) -> LayerMark? {
         guard record.pointee.summary.hasDescriptor, section.hasDependencyDescriptor, codec != .vp8,
             record.pointee.summary.startsFrame, record.pointee.summary.spatialLayer == 0,
@@ -372,7 +372,7 @@ struct PacketPlanner: ~Copyable {
     /// Forwards a late packet under the number reserved for it, once.
     private mutating func forwardLate(
         _ sequence: Int64, _ record: UnsafePointer<PacketRecord>, of layer: UnsafeMutablePointer<ReceiveLayer>,
-        in section: borrowing SendSection, to output: inout OutputStream, at now: MonotonicTime,
+        in section: inout SendSection, to output: inout OutputStream, at now: MonotonicTime,
         into list: inout WorkList<SentPacket>
     ) {
         guard let range = output.numbering.range(layer: layer.pointee.index, source: sequence) else { return }
@@ -382,7 +382,7 @@ struct PacketPlanner: ~Copyable {
             caps = selector.caps(at: record.pointee.timestamp, else: caps)
         }
         output.appendLate(
-            sequence, record, of: layer, in: section, range: range, caps: caps, at: now, into: &list)
+            sequence, record, of: layer, in: &section, range: range, caps: caps, at: now, into: &list)
     }
 }
 

@@ -166,14 +166,14 @@ public struct Subscription: ~Copyable {
     {
         guard isBound, !isPaused else { return [] }
         if isHeldBack {
-            planner.finishFrame(track, in: section, to: &output, at: now, into: &list)
+            planner.finishFrame(track, in: &section, to: &output, at: now, into: &list)
             guard hold == .untilPackets, track.arrivals.contains(where: { !$0.isGap }) else { return [] }
             // Only once: if this leads to no decision, the next regular one does.
             hold = .byBandwidth
             return .wantsDecision
         }
         let before = list.count
-        var signals = planner.plan(track, in: section, to: &output, at: now, into: &list)
+        var signals = planner.plan(track, in: &section, to: &output, at: now, into: &list)
         if list.count > before, !hasStarted {
             hasStarted = true
             signals.insert(.started)
