@@ -336,11 +336,12 @@ struct Server {
         await publicListener.stop()
         roomsTask.cancel()
         player?.stop()
+        jobs?.beginStop()
         // Stopping waits for each worker until it is known to hang.
         await workers.stop()
-        jobs?.stop()
-        // No further records come: what is in the rings is written and every file finished.
+        // No further records come: what is in the rings is written and every file finished. Jobs can wait, recordings cannot.
         recorder?.stop()
+        jobs?.stop()
         for keeper in keepers {
             keeper.cancel()
             await keeper.value

@@ -13,7 +13,7 @@ struct JobQueueTests {
 
     /// The next jobs, as often as it is asked.
     private func next(_ queue: inout JobQueue, _ count: Int = 1) -> [String?] {
-        (0..<count).map { _ in queue.next()?.sid }
+        (0..<count).map { _ in queue.next { _ in true }?.sid }
     }
 
     @Test("As many run as may, in the order in which they came, and as many wait")
@@ -55,6 +55,25 @@ struct JobQueueTests {
         let isTaken = queue.cancel("JB_1")
         #expect(!isTaken && !queue.isCancelled("JB_1"))
         #expect(next(&queue) == ["JB_3"])
+    }
+
+    @Test(
+        "One whose files are being replaced lets others pass; one that is cancelled while it is written down never waits"
+    )
+    func files() {
+        var queue = JobQueue(maximumRunning: 2, maximumQueued: 3)
+        for number in 1...2 { queue.add(job(number)) }
+        let first = queue.next { $0.sid != "JB_1" }?.sid
+        let none = queue.next { $0.sid != "JB_1" }?.sid
+        #expect(first == "JB_2" && none == nil)
+        #expect(next(&queue) == ["JB_1"])
+        let isKept = queue.reserve()
+        let isTaken = queue.cancel("JB_3")
+        let isAdded = queue.add(job(3))
+        queue.release()
+        #expect(isKept && !isTaken && !isAdded)
+        let isAddedLater = queue.add(job(3))
+        #expect(isAddedLater, "the name is not remembered")
     }
 
     @Test("A program is found by its path or where the system keeps programs, and none is none")

@@ -111,7 +111,7 @@ struct SpeakerFinderTests {
         for (name, energy) in levels {
             for step in 0..<steps { finder.add(energy(step), of: name, at: Int64(step) * SpeakerFinder.step) }
         }
-        return finder.turns.map { "\($0.participant) \($0.start / 1_000_000)" }
+        return finder.turns().map { "\($0.participant) \($0.start / 1_000_000)" }
     }
 
     @Test("Whoever is louder by 6 dB takes over, not before 2 s, and noise is nobody")

@@ -145,6 +145,23 @@ struct EventLogTests {
         #expect(refused == ["ada limitExceeded", "ada limitExceeded"])
     }
 
+    @Test("What is set aside takes bounded memory, however long many rooms are busy alike")
+    func spareOrder() {
+        var spare = SpareEvents(maxEntries: 5_000)
+        for position in 1...100_000 {
+            let room = "\(position % 250)"
+            _ = spare.add(
+                RoomLogEntry(
+                    cursor: EventCursor(epoch: "e", position: UInt64(position)), room: room, roomSID: "RM_\(room)",
+                    sequence: UInt64(position), at: 0, event: .roomStarted))
+            _ = spare.trim(room, keeping: 10)
+        }
+        #expect(spare.orderLength <= 3 * 2_500 + 1_025, "\(spare.orderLength)")
+        #expect(spare.events(of: "7").map(\.cursor.position) == (0..<10).map { UInt64(97_507 + 250 * $0) })
+        let oldest = spare.forgetOldest()?.cursor.position
+        #expect(oldest == 97_501, "the order is still that of the events")
+    }
+
     @Test(
         "I4, B16, C14: what happens in a room is told in order with gap-free numbers, and each life of a room begins at 1"
     )

@@ -16,6 +16,11 @@ struct ChildProgram {
         /// The last that it has said.
         var words: String
         var processorTime: TimeInterval
+
+        /// It could not begin, for the system's reason `code`; what a shell says then.
+        static func notBegun(_ code: Int32) -> End {
+            End(code: 127, words: "cannot begin: \(String(cString: strerror(code)))", processorTime: .zero)
+        }
     }
 
     private static let lookInterval: Int32 = 200
@@ -34,10 +39,11 @@ struct ChildProgram {
     func run(
         _ arguments: [String], fault: () -> JobFault?, output: (ArraySlice<UInt8>) -> Void
     ) throws(JobFault) -> End {
-        guard let (out, outEnd) = Self.pipe() else { throw .programFailed }
+        guard let (out, outEnd) = Self.pipe() else { return .notBegun(errno) }
         guard let (err, errEnd) = Self.pipe() else {
+            let code = errno
             for end in [out, outEnd] { close(end) }
-            throw .programFailed
+            return .notBegun(code)
         }
         defer { for end in [out, err] { close(end) } }
         let child = Self.withStrings([path] + arguments) { arguments in
@@ -45,8 +51,9 @@ struct ChildProgram {
                 clinux_spawn_idle(path, arguments, environment, folder, outEnd, errEnd, memoryBytes)
             }
         }
+        let code = errno
         for end in [outEnd, errEnd] { close(end) }
-        guard child > 0 else { throw .programFailed }
+        guard child > 0 else { return .notBegun(code) }
         var words: [UInt8] = []
         let found = watch(child, out, err, fault, output) { bytes in
             words += bytes

@@ -25,26 +25,33 @@ struct JobQueue {
     }
 
     /// Gives up a place that was kept.
-    mutating func release() { reserved -= 1 }
+    mutating func release() {
+        reserved -= 1
+        if reserved == 0 { cancelled = cancelled.filter { running[$0] != nil } }
+    }
 
-    /// Adds a job behind the others. Those of an earlier life of the server come in whatever the limit.
-    mutating func add(_ job: RecordingJob) { waiting.append(job) }
+    /// Adds a job behind the others. Those of an earlier life of the server come in whatever the limit. False: it was cancelled while it was written down.
+    @discardableResult mutating func add(_ job: RecordingJob) -> Bool {
+        guard cancelled.remove(job.sid) == nil else { return false }
+        waiting.append(job)
+        return true
+    }
 
-    /// The next job that is to be done; nil: none, or as many run as may.
-    mutating func next() -> RecordingJob? {
-        guard running.count < maximumRunning, !waiting.isEmpty else { return nil }
-        let job = waiting.removeFirst()
+    /// The next job that is to be done, of those that `isReady`; nil: none, or as many run as may.
+    mutating func next(_ isReady: (RecordingJob) -> Bool) -> RecordingJob? {
+        guard running.count < maximumRunning, let index = waiting.firstIndex(where: isReady) else { return nil }
+        let job = waiting.remove(at: index)
         running[job.sid] = job
         return job
     }
 
-    /// Takes a job out. True: it waited, and is no more; false: whoever works on it is told, if anybody does.
+    /// Takes a job out. True: it waited, and is no more; false: whoever works on it, or is about to add it, learns of it.
     mutating func cancel(_ sid: String) -> Bool {
         if let index = waiting.firstIndex(where: { $0.sid == sid }) {
             waiting.remove(at: index)
             return true
         }
-        if running[sid] != nil { cancelled.insert(sid) }
+        if running[sid] != nil || reserved > 0 { cancelled.insert(sid) }
         return false
     }
 

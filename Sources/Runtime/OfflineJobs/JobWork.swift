@@ -89,7 +89,7 @@ struct JobWork {
             }
             done += part.length
         }
-        return finder.turns
+        return finder.turns { fault() != nil }
     }
 
     // MARK: - Transcoding

@@ -77,7 +77,9 @@ public final class OfflineJobs: Sendable {
         resume()
         for thread in threads {
             let loop = try LoopThread(name: "recording-job", cpu: nil) { [self] in
-                thread.run(mustStop: { isStopping }, work: { workOff() })
+                thread.run(
+                    mustStop: { isStopping }, isAsked: { state.withLock { $0.queue.counts.queued > 0 } },
+                    work: { workOff() })
             }
             state.withLock { $0.loops.append(loop) }
         }
@@ -106,7 +108,7 @@ public final class OfflineJobs: Sendable {
                 }
             }
             guard !isHopeless else { continue }
-            state.withLock { $0.queue.add(job) }
+            _ = state.withLock { $0.queue.add(job) }
         }
     }
 
@@ -151,10 +153,11 @@ public final class OfflineJobs: Sendable {
             throw RoomError(.overloaded, "as many jobs wait as may (recording.job_queue)", retryAfter: .seconds(60))
         }
         let isThere = books.add(job)
-        state.withLock { state in
-            state.queue.release()
-            if isThere { state.queue.add(job) }
+        let isWaiting = state.withLock { state in
+            defer { state.queue.release() }
+            return isThere && state.queue.add(job)
         }
+        if isThere, !isWaiting { close(job, .cancelled) }
         guard isThere else { throw RoomError(.recordingNotFound, "there is no such recording") }
         for thread in threads { thread.signal() }
         return job
@@ -192,14 +195,19 @@ public final class OfflineJobs: Sendable {
         }
     }
 
-    /// Ends the processes, which takes a moment. What is not done begins again with the next start.
+    /// Begins to end the processes. What is not done begins again with the next start.
+    public func beginStop() {
+        state.withLock { $0.isStopping = true }
+        for thread in threads { thread.signal() }
+    }
+
+    /// Ends the processes, which takes a moment.
     public func stop() {
+        beginStop()
         let loops = state.withLock { state in
-            state.isStopping = true
             defer { state.loops = [] }
             return state.loops
         }
-        for thread in threads { thread.signal() }
         for loop in loops { loop.join() }
         tell.finish()
     }
@@ -210,7 +218,9 @@ public final class OfflineJobs: Sendable {
 
     /// Does the next job, if there is one.
     private func workOff() -> Bool {
-        guard let program, let job = state.withLock({ $0.queue.next() }) else { return false }
+        guard let program,
+            let job = state.withLock({ $0.queue.next { books[recording: $0.recording]?.awaitsWork != true } })
+        else { return false }
         if let recording = books[recording: job.recording] { work(on: job, of: recording, program) }
         state.withLock { $0.queue.end(job.sid) }
         // Threads that found as many at work as may look again.

@@ -19,8 +19,13 @@ struct SpeakerFinder {
     /// Somebody speaks, in decibels below full scale; who takes over is louder by so much.
     private static let (quietest, lead) = (-45.0, 6.0)
 
-    /// Energy per step, for each participant.
-    private var energies: [String: [Double]] = [:]
+    /// Energy per step from a participant's first one on.
+    private struct Levels {
+        var first: Int
+        var energies: [Float]
+    }
+
+    private var levels: [String: Levels] = [:]
     /// In the order in which they came.
     private var participants: [String] = []
 
@@ -28,30 +33,39 @@ struct SpeakerFinder {
     mutating func add(_ energy: Double, of participant: String, at moment: Int64) {
         let index = Int(moment / Self.step)
         guard index >= 0, index < Self.mostSteps else { return }
-        if energies[participant] == nil {
-            energies[participant] = []
+        if levels[participant] == nil {
+            levels[participant] = Levels(first: index, energies: [])
             participants.append(participant)
         }
-        let missing = index + 1 - (energies[participant]?.count ?? 0)
-        if missing > 0 { energies[participant]?.append(contentsOf: repeatElement(0, count: missing)) }
-        energies[participant]?[index] += energy
+        // Moved, not copied.
+        guard var own = levels.removeValue(forKey: participant) else { return }
+        defer { levels[participant] = own }
+        if index < own.first {
+            own.energies.insert(contentsOf: repeatElement(0, count: own.first - index), at: 0)
+            own.first = index
+        }
+        let missing = index - own.first + 1 - own.energies.count
+        if missing > 0 { own.energies.append(contentsOf: repeatElement(0, count: missing)) }
+        own.energies[index - own.first] += Float(energy)
     }
 
     /// A week.
     private static let mostSteps = 3_024_000
 
-    /// Who speaks, from the first moment at which anybody does.
-    var turns: [Turn] {
-        let count = energies.values.map(\.count).max() ?? 0
+    /// Who speaks, from the first moment at which anybody does. Those found so far where `isOver`, which is asked now and then.
+    func turns(isOver: () -> Bool = { false }) -> [Turn] {
+        let all = participants.compactMap { levels[$0] }
+        let count = all.map { $0.first + $0.energies.count }.max() ?? 0
         var sums = [Double](repeating: 0, count: participants.count)
         var found: [Turn] = []
         var (current, since) = (-1, 0)
         for step in 0..<count {
+            if step % 1_000 == 999, isOver() { break }
             var loudest = -1
-            for (index, participant) in participants.enumerated() {
-                let levels = energies[participant] ?? []
-                if step < levels.count { sums[index] += levels[step] }
-                if step >= Self.window, step - Self.window < levels.count { sums[index] -= levels[step - Self.window] }
+            for index in all.indices {
+                let own = all[index].energies, place = step - all[index].first
+                if own.indices.contains(place) { sums[index] += Double(own[place]) }
+                if own.indices.contains(place - Self.window) { sums[index] -= Double(own[place - Self.window]) }
                 if loudest < 0 || sums[index] > sums[loudest] { loudest = index }
             }
             guard loudest >= 0, loudest != current, sums[loudest] > Self.threshold else { continue }

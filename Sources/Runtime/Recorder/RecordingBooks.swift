@@ -211,6 +211,7 @@ final class RecordingBooks: Sendable {
             $0.summaries[sid]?.addUploads(names) { key("\(summary.roomSid)/\(sid)/\($0)") } ?? false
         }
         if isNew { write(sid) }
+        removeUploaded(sid)
     }
 
     /// A storage has proved that it has a file.
@@ -225,11 +226,19 @@ final class RecordingBooks: Sendable {
             $0.statistics.filesUploaded += 1
             $0.statistics.bytesUploaded += UInt64(bytes)
         }
-        guard !configuration.keepsUploaded, let summary = self[recording.sid], summary.isUploaded else { return }
+        removeUploaded(recording.sid)
+    }
+
+    /// What the storage has, once it has the whole recording and no job reads it, is not kept here where the configuration says so.
+    private func removeUploaded(_ sid: String) {
+        guard !configuration.keepsUploaded, let summary = self[sid], summary.isUploaded,
+            !(summary.jobs ?? []).contains(where: \.state.isOpen)
+        else { return }
         let media = Set(summary.readableFiles.map(\.name))
-        for upload in summary.uploads ?? [] where media.contains(upload.name) && upload.state == .done {
+        for upload in summary.uploads ?? []
+        where media.contains(upload.name) && upload.state == .done && upload.isRemoved != true {
             place.remove("\(folder(of: summary))/\(upload.name)")
-            change(upload.name, of: recording) { $0.isRemoved = true }
+            change(upload.name, of: summary) { $0.isRemoved = true }
         }
     }
 

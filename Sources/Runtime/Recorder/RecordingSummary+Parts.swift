@@ -92,8 +92,8 @@ extension RecordingSummary {
         tracks.indices.flatMap { track in tracks[track].files.indices.map { (track, $0) } }
     }
 
-    /// Whether something is to be done to its finished files.
-    var awaitsWork: Bool {
+    /// Whether something is to be done to its finished files, which others replace then.
+    public var awaitsWork: Bool {
         (joined ?? []).contains { $0.state == .pending }
             || tracks.contains { $0.files.contains { $0.index == .pending } }
     }

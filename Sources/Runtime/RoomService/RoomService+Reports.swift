@@ -110,12 +110,17 @@ extension RoomService {
     /// Looks at every room with somebody in it, keeps what it sees for an hour, and tells whose network changed.
     func measureQuality() async {
         var streamsLeft = StreamLog.maxStreams
+        for case let hosted? in rooms.names.map({ rooms[$0] }) {
+            if hosted.room.counts.participants == 0 { hosted.streams.endStreams() }
+            streamsLeft -= hosted.streams.count
+        }
         for name in rooms.names {
             guard let hosted = rooms[name], hosted.room.counts.participants > 0 else { continue }
             journal.trace(hosted, at: media.wallClockMilliseconds())
             guard let statistics = try? await media.report(.room(hosted.room.id), on: hosted.worker) else { continue }
             let report = RoomReport(hosted.room, statistics), at = media.wallClockMilliseconds()
-            streamsLeft -= hosted.streams.measure(report, at: at, upTo: streamsLeft)
+            let held = hosted.streams.count
+            streamsLeft += held - hosted.streams.measure(report, at: at, upTo: held + max(0, streamsLeft))
             let changed = hosted.quality.look(at: report) { participant, conditions, downlinkLoss in
                 hosted.stays.measure(participant, conditions, at: at)
                 let estimate = participant.connections.compactMap(\.statistics.estimate).min()

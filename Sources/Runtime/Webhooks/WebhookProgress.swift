@@ -7,7 +7,8 @@ struct WebhookProgress {
     private var isRunning = false
     /// The position of the last event that is written, or that no webhook wants.
     private var reached: UInt64 = 0
-    private var waiting: [(position: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+    private var waiting: [(position: UInt64, ticket: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
+    private var lastTicket: UInt64 = 0
 
     mutating func begin() { isRunning = true }
 
@@ -29,7 +30,19 @@ struct WebhookProgress {
         isRunning && position > reached && position - reached <= Self.maxMissing
     }
 
-    mutating func wait(for position: UInt64, _ continuation: CheckedContinuation<Void, Never>) {
-        waiting.append((position, continuation))
+    /// By what `giveUp` knows somebody who is about to wait.
+    mutating func ticket() -> UInt64 {
+        lastTicket += 1
+        return lastTicket
+    }
+
+    mutating func wait(for position: UInt64, _ ticket: UInt64, _ continuation: CheckedContinuation<Void, Never>) {
+        waiting.append((position, ticket, continuation))
+    }
+
+    /// Somebody has waited long enough.
+    mutating func giveUp(_ ticket: UInt64) {
+        guard let index = waiting.firstIndex(where: { $0.ticket == ticket }) else { return }
+        waiting.remove(at: index).continuation.resume()
     }
 }

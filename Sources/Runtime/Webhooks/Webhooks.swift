@@ -124,13 +124,21 @@ public actor Webhooks {
     public func stop() { isStopping = true }
 
     /// Returns when what has happened by now is in the database, where a webhook wants it: the end of the process does not lose it any more. Waits for
-    /// nothing where the database is far behind.
+    /// nothing where the database is far behind, and for a second at most: a disk that hangs must not keep an operator's call from its answer.
     public func settle() async {
         guard !entries.isEmpty else { return }
         let last = await rooms.lastEvent
         guard progress.isWorthWaiting(for: last) else { return }
-        await withCheckedContinuation { progress.wait(for: last, $0) }
+        let ticket = progress.ticket()
+        let limit = Task {
+            try? await Task.sleep(for: Self.longestSettling)
+            if !Task.isCancelled { progress.giveUp(ticket) }
+        }
+        await withCheckedContinuation { progress.wait(for: last, ticket, $0) }
+        limit.cancel()
     }
+
+    private static let longestSettling = Duration.seconds(1)
 
     private func add(_ event: RoomLogEntry) async {
         let formats = Set(entries.values.map(\.webhook.format))

@@ -43,7 +43,7 @@ extension Room {
         info.hint = announced?.hint
         info.priority = announced?.priority ?? .standard
         info.details = announced?.details ?? TrackDetails()
-        info.backupCodec = announced?.backupCodec
+        info.backupCodec = kind == .video ? announced?.backupCodec : nil
         info.simulcast = sending.encodings.count > 1
         let description = TrackDescription(
             id, peer: connection.peer, info, sending,

@@ -77,8 +77,13 @@ extension RoomSubscription {
 }
 
 extension TrackAnnouncement {
-    /// The second codec, where it is another one.
-    var backupCodec: Codec? { codecs.dropFirst().first.flatMap { $0 == codecs[0] ? nil : $0 } }
+    /// The second codec of a video, where it is another one.
+    var backupCodec: Codec? {
+        guard codecs.count > 1, codecs[1] != codecs[0], codecs[0].kind == .video, codecs[1].kind == .video else {
+            return nil
+        }
+        return codecs[1]
+    }
 }
 
 extension NegotiatedFormat {

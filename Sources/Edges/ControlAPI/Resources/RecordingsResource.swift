@@ -53,12 +53,9 @@ struct RecordingsResource: Resource {
 
     /// The newest come first.
     private func page(_ all: [RecordingSummary], _ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        try ListPage(of: all, request) { String(sortableMoment: Self.lastMoment - $0.startedAt) + "-" + $0.sid }
+        try ListPage(of: all, request) { "\(String(newestFirst: $0.startedAt))-\($0.sid)" }
             .response("recordings") { $0 }
     }
-
-    /// Some 30,000 years after 1970.
-    private static let lastMoment: Int64 = 999_999_999_999_999
 
     func showRecording(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         .json(try recording(request))

@@ -15,6 +15,8 @@ struct SpareEvents {
     /// The position of the last event of a room that is no longer kept.
     private var forgotten: [String: UInt64] = [:]
     private var forgottenOfOthers: UInt64 = 0
+    /// With so many rooms in `forgotten` those of which nothing is kept go. Twice what was left the last time, so that each event pays for few of them.
+    private var sweepsAt = Self.maxRooms + 1
 
     init(maxEntries: Int) { self.maxEntries = maxEntries }
 
@@ -28,6 +30,7 @@ struct SpareEvents {
         rooms[entry.room, default: []].append(entry)
         order.append((entry.cursor.position, entry.room))
         count += 1
+        compact()
         // What is forgotten of other rooms from now on is not missing in this one.
         if forgotten[entry.room] == nil { set(forgottenOfOthers, for: entry.room) }
         var gone: [RoomLogEntry] = []
@@ -55,6 +58,17 @@ struct SpareEvents {
         return nil
     }
 
+    /// Events that were trimmed leave their places in the order behind; these go once they are the most.
+    private mutating func compact() {
+        guard order.count - head > 2 * count + 1_024 else { return }
+        order = rooms.values.joined().map { (position: $0.cursor.position, room: $0.room) }
+            .sorted { $0.position < $1.position }
+        head = 0
+    }
+
+    /// Places in the order of events, for tests of its bound.
+    var orderLength: Int { order.count }
+
     /// An event of the log was forgotten without having been here.
     mutating func note(forgotten entry: RoomLogEntry) { set(entry.cursor.position, for: entry.room) }
 
@@ -68,11 +82,12 @@ struct SpareEvents {
 
     private mutating func set(_ position: UInt64, for room: String) {
         forgotten[room] = position
-        guard forgotten.count > Self.maxRooms else { return }
+        guard forgotten.count >= sweepsAt else { return }
         // Rooms of which nothing is kept here; their readers may be told of a gap that they do not have, and never the reverse.
         for (name, position) in forgotten where rooms[name] == nil {
             forgottenOfOthers = max(forgottenOfOthers, position)
             forgotten[name] = nil
         }
+        sweepsAt = max(Self.maxRooms, 2 * forgotten.count) + 1
     }
 }

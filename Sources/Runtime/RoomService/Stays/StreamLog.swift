@@ -43,7 +43,7 @@ struct StreamLog {
 
     /// 16 bytes.
     fileprivate struct Packed {
-        /// Milliseconds since the log began.
+        /// Tenths of a second since the log began: enough for 13 years.
         var at: UInt32
         var bitsPerSecond: UInt32
         var loss: Float
@@ -73,18 +73,21 @@ struct StreamLog {
         self.beginning = beginning
         // Each is moved, not copied.
         var former = streams
+        // Those that are known keep their places.
+        var newcomers = max(0, most - 1 - former.count)
         streams = [:]
         guard most > 0 else { return 0 }
         var sum = RoomSample(
             at: at, participants: report.participants.count, tracks: 0, subscriptions: 0, uplink: .zero,
             downlink: .zero)
         func add(_ sid: String, _ bitrate: Bitrate, layer: Int?, loss: (inout Stream) -> Double) {
-            guard streams.count + 1 < most else { return }
+            guard streams.count + 1 < most, former[sid] != nil || newcomers > 0 else { return }
+            if former[sid] == nil { newcomers -= 1 }
             var stream = former.removeValue(forKey: sid) ?? Stream()
             let share = loss(&stream)
             stream.samples.append(
                 Packed(
-                    at: UInt32(clamping: at - beginning), bitsPerSecond: UInt32(clamping: bitrate.bitsPerSecond),
+                    at: Self.packed(at - beginning), bitsPerSecond: UInt32(clamping: bitrate.bitsPerSecond),
                     loss: Float(share), layer: layer.map { Int32(clamping: $0) } ?? -1))
             streams[sid] = stream
         }
@@ -112,18 +115,28 @@ struct StreamLog {
         func kilobits(_ bitrate: Bitrate) -> UInt32 { UInt32(clamping: bitrate.bitsPerSecond / 1_000) }
         room.append(
             PackedRoom(
-                at: UInt32(clamping: at - beginning), participants: UInt32(clamping: sum.participants),
+                at: Self.packed(at - beginning), participants: UInt32(clamping: sum.participants),
                 tracks: UInt32(clamping: sum.tracks), subscriptions: UInt32(clamping: sum.subscriptions),
                 uplink: kilobits(sum.uplink), downlink: kilobits(sum.downlink)))
         return streams.count + 1
     }
+
+    private static func packed(_ milliseconds: Int64) -> UInt32 { UInt32(clamping: milliseconds / 100) }
+    private static func unpacked(_ tenths: UInt32) -> Int64 { Int64(tenths) * 100 }
+
+    /// How many histories there are, the room's among them.
+    var count: Int { beginning == nil ? 0 : streams.count + 1 }
+
+    /// Nobody is in the room any more.
+    mutating func endStreams() { streams = [:] }
 
     /// The samples of a track or a subscription, oldest first.
     func samples(of sid: String) -> [StreamSample] {
         guard let beginning, let stream = streams[sid] else { return [] }
         return stream.samples.all.map {
             StreamSample(
-                at: beginning + Int64($0.at), bitrate: .bitsPerSecond(Int64($0.bitsPerSecond)), loss: Double($0.loss),
+                at: beginning + Self.unpacked($0.at), bitrate: .bitsPerSecond(Int64($0.bitsPerSecond)),
+                loss: Double($0.loss),
                 layer: $0.layer >= 0 ? Int($0.layer) : nil)
         }
     }
