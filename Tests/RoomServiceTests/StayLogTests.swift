@@ -40,10 +40,14 @@ struct StayLogTests {
         return (peer, statistics)
     }
 
+    private static func ended(_ statistics: PeerStatistics) -> EndedPeer {
+        EndedPeer(bytesReceived: statistics.bytesReceived, bytesSent: statistics.bytesSent)
+    }
+
     @discardableResult
     private func finish(_ log: inout StayLog, _ connection: String, _ received: UInt64, _ sent: UInt64) -> Bool {
         let (peer, statistics) = Self.last(connection, received, sent)
-        return log.finish(peer, EndedPeer(statistics: statistics), at: 0, names: TrackNames())
+        return log.finish(peer, Self.ended(statistics), at: 0, names: TrackNames())
     }
 
     private func conditions(loss: Double = 0) -> NetworkConditions {
@@ -126,19 +130,19 @@ struct StayLogTests {
         }
         stay.names.note(TrackID(5), "TR_5")
         #expect(departing.add(stay, at: 4_000) == nil, "it waits for its connections")
-        #expect(departing.finish(pub, EndedPeer(statistics: published), at: 4_010) == nil)
-        #expect(departing.finish(pub, EndedPeer(statistics: published), at: 4_010) == nil, "told twice")
-        var downlink = DownlinkReport()
-        downlink.decisions = [
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil)
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil, "told twice")
+        var last = Self.ended(received)
+        last.decisions = [
             DecisionRecord(
                 time: .zero, subscription: SubscriptionID(1), track: TrackID(5), layer: nil, estimate: nil,
                 reason: .best)
         ]
-        downlink.decisions[0].age = .milliseconds(1_500)
-        downlink.estimates = [
+        last.decisions[0].age = .milliseconds(1_500)
+        last.estimates = [
             EstimateRecord(age: .seconds(2), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))
         ]
-        let told = departing.finish(sub, EndedPeer(statistics: received, downlink: downlink), at: 4_020)
+        let told = departing.finish(sub, last, at: 4_020)
         let summary = try #require(told)
         #expect(summary.bytesReceived == 90_300 && summary.bytesSent == 50_700)
         #expect(summary.history.decisions.map(\.track) == ["TR_5"] && summary.history.decisions.map(\.at) == [2_520])
@@ -162,7 +166,7 @@ struct StayLogTests {
         #expect(departing.takeOverdue(at: 8_999).isEmpty)
         #expect(departing.takeOverdue(at: 9_000).map(\.bytesReceived) == [1_000])
         let (peer, last) = Self.last("pub", 9_000, 9_000)
-        #expect(departing.finish(peer, EndedPeer(statistics: last), at: 9_100) == nil)
+        #expect(departing.finish(peer, Self.ended(last), at: 9_100) == nil)
     }
 
     @Test(
@@ -178,9 +182,8 @@ struct StayLogTests {
         let peer = try #require(peers.first)
         if roomEnds { try await service.deleteRoom(named: "R") } else { await service.leave(ada) }
         #expect(summaries.withLock { $0.isEmpty })
-        var last = PeerStatistics(peer: peer)
-        (last.bytesReceived, last.bytesSent) = (123_456, 789)
-        await service.receive([.peerMeasured(peer, EndedPeer(statistics: last)), .peerEnded(peer, .removed)])
+        let last = EndedPeer(bytesReceived: 123_456, bytesSent: 789)
+        await service.receive([.peerMeasured(peer, last), .peerEnded(peer, .removed)])
         let summary = try #require(summaries.withLock { $0.first })
         #expect(summary.bytesReceived == 123_456 && summary.bytesSent == 789 && summary.info.identity == "ada")
         // Who had no connection has nothing to wait for.
