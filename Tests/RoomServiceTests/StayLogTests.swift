@@ -150,6 +150,37 @@ struct StayLogTests {
         #expect(departing.takeOverdue(at: nil).isEmpty)
     }
 
+    @Test("I6: of connections that overlap a stay keeps the latest decisions and estimates, in order")
+    func overlappingConnections() throws {
+        func measured(ages: [Int64]) -> EndedPeer {
+            var last = EndedPeer()
+            for age in ages {
+                var record = DecisionRecord(
+                    time: .zero, subscription: SubscriptionID(1), track: nil, layer: nil, estimate: nil, reason: .best)
+                record.age = .seconds(age)
+                last.decisions.append(record)
+                last.estimates.append(
+                    EstimateRecord(
+                        age: .seconds(age), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900)))
+            }
+            return last
+        }
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        let first = PeerID(1), second = PeerID(2)
+        for peer in [first, second] { log.add(peer, of: "PA_1") }
+        // The second ends later, and all but two of its decisions are older than that of the first.
+        let ages = (1...200).reversed().map { Int64($0) }
+        for (peer, last, at) in [(first, measured(ages: [2]), 1_000_000), (second, measured(ages: ages), 1_001_000)] {
+            let isKnown = log.finish(peer, last, at: Int64(at), names: TrackNames())
+            #expect(isKnown)
+        }
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 1_002_000))
+        let expected = (ages.map { 1_001_000 - $0 * 1_000 } + [998_000]).sorted()
+        #expect(summary.history.decisions.map(\.at) == Array(expected.suffix(StayLog.maxDecisions)))
+        #expect(summary.history.estimates.map(\.at) == Array(expected.suffix(StayLog.maxEstimates)))
+    }
+
     @Test("A summary whose worker tells nothing is told after two seconds with what is known, and once")
     func hangingWorker() throws {
         var log = StayLog()

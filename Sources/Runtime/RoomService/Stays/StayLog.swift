@@ -112,8 +112,11 @@ struct StayLog {
         else { return false }
         stay.carried[peer] = nil
         stay.ended += CarriedBytes(last)
-        stay.decisions = Self.latest(stay.decisions + last.decisionReports(at: at, names), Self.maxDecisions)
-        stay.estimates = Self.latest(stay.estimates + last.estimateReports(at: at), Self.maxEstimates)
+        // Connections overlap: one that ends later may have the older ones.
+        stay.decisions = Self.latest(
+            (stay.decisions + last.decisionReports(at: at, names)).sorted { $0.at < $1.at }, Self.maxDecisions)
+        stay.estimates = Self.latest(
+            (stay.estimates + last.estimateReports(at: at)).sorted { $0.at < $1.at }, Self.maxEstimates)
         stays[participant] = stay
         return true
     }
