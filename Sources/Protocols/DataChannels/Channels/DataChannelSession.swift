@@ -247,7 +247,8 @@ public final class DataChannelSession {
         }
     }
 
-    /// Lossy messages pass what is held: they are worth little when they are late, and their order among reliable ones is not promised.
+    /// Lossy messages pass what is held: they are worth little when they are late, and their order among reliable ones is not promised. They wait only
+    /// while the application has twice as much in hand as reliable ones may fill, and as the rate demands.
     private func overtake(at now: MonotonicTime) {
         guard channels.hasLossy else { return }
         while costInHand / 2 < settings.bytesInHand, let (message, index) = association.firstMessage(where: isLossy) {
