@@ -40,10 +40,14 @@ struct StayLogTests {
         return (peer, statistics)
     }
 
+    private static func ended(_ statistics: PeerStatistics) -> EndedPeer {
+        EndedPeer(bytesReceived: statistics.bytesReceived, bytesSent: statistics.bytesSent)
+    }
+
     @discardableResult
     private func finish(_ log: inout StayLog, _ connection: String, _ received: UInt64, _ sent: UInt64) -> Bool {
         let (peer, statistics) = Self.last(connection, received, sent)
-        return log.finish(peer, EndedPeer(statistics: statistics), at: 0, names: TrackNames())
+        return log.finish(peer, Self.ended(statistics), at: 0, names: TrackNames())
     }
 
     private func conditions(loss: Double = 0) -> NetworkConditions {
@@ -126,24 +130,55 @@ struct StayLogTests {
         }
         stay.names.note(TrackID(5), "TR_5")
         #expect(departing.add(stay, at: 4_000) == nil, "it waits for its connections")
-        #expect(departing.finish(pub, EndedPeer(statistics: published), at: 4_010) == nil)
-        #expect(departing.finish(pub, EndedPeer(statistics: published), at: 4_010) == nil, "told twice")
-        var downlink = DownlinkReport()
-        downlink.decisions = [
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil)
+        #expect(departing.finish(pub, Self.ended(published), at: 4_010) == nil, "told twice")
+        var last = Self.ended(received)
+        last.decisions = [
             DecisionRecord(
                 time: .zero, subscription: SubscriptionID(1), track: TrackID(5), layer: nil, estimate: nil,
                 reason: .best)
         ]
-        downlink.decisions[0].age = .milliseconds(1_500)
-        downlink.estimates = [
+        last.decisions[0].age = .milliseconds(1_500)
+        last.estimates = [
             EstimateRecord(age: .seconds(2), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900))
         ]
-        let told = departing.finish(sub, EndedPeer(statistics: received, downlink: downlink), at: 4_020)
+        let told = departing.finish(sub, last, at: 4_020)
         let summary = try #require(told)
         #expect(summary.bytesReceived == 90_300 && summary.bytesSent == 50_700)
         #expect(summary.history.decisions.map(\.track) == ["TR_5"] && summary.history.decisions.map(\.at) == [2_520])
         #expect(summary.history.estimates.map(\.at) == [2_020])
         #expect(departing.takeOverdue(at: nil).isEmpty)
+    }
+
+    @Test("I6: of connections that overlap a stay keeps the latest decisions and estimates, in order")
+    func overlappingConnections() throws {
+        func measured(ages: [Int64]) -> EndedPeer {
+            var last = EndedPeer()
+            for age in ages {
+                var record = DecisionRecord(
+                    time: .zero, subscription: SubscriptionID(1), track: nil, layer: nil, estimate: nil, reason: .best)
+                record.age = .seconds(age)
+                last.decisions.append(record)
+                last.estimates.append(
+                    EstimateRecord(
+                        age: .seconds(age), least: .kilobitsPerSecond(400), most: .kilobitsPerSecond(900)))
+            }
+            return last
+        }
+        var log = StayLog()
+        note(&log, .participantJoined(ada), at: 1_000)
+        let first = PeerID(1), second = PeerID(2)
+        for peer in [first, second] { log.add(peer, of: "PA_1") }
+        // The second ends later, and all but two of its decisions are older than that of the first.
+        let ages = (1...200).reversed().map { Int64($0) }
+        for (peer, last, at) in [(first, measured(ages: [2]), 1_000_000), (second, measured(ages: ages), 1_001_000)] {
+            let isKnown = log.finish(peer, last, at: Int64(at), names: TrackNames())
+            #expect(isKnown)
+        }
+        let summary = try #require(note(&log, .participantLeft(ada, reason: .left, hasConnected: true), at: 1_002_000))
+        let expected = (ages.map { 1_001_000 - $0 * 1_000 } + [998_000]).sorted()
+        #expect(summary.history.decisions.map(\.at) == Array(expected.suffix(StayLog.maxDecisions)))
+        #expect(summary.history.estimates.map(\.at) == Array(expected.suffix(StayLog.maxEstimates)))
     }
 
     @Test("A summary whose worker tells nothing is told after two seconds with what is known, and once")
@@ -162,7 +197,7 @@ struct StayLogTests {
         #expect(departing.takeOverdue(at: 8_999).isEmpty)
         #expect(departing.takeOverdue(at: 9_000).map(\.bytesReceived) == [1_000])
         let (peer, last) = Self.last("pub", 9_000, 9_000)
-        #expect(departing.finish(peer, EndedPeer(statistics: last), at: 9_100) == nil)
+        #expect(departing.finish(peer, Self.ended(last), at: 9_100) == nil)
     }
 
     @Test(
@@ -178,9 +213,8 @@ struct StayLogTests {
         let peer = try #require(peers.first)
         if roomEnds { try await service.deleteRoom(named: "R") } else { await service.leave(ada) }
         #expect(summaries.withLock { $0.isEmpty })
-        var last = PeerStatistics(peer: peer)
-        (last.bytesReceived, last.bytesSent) = (123_456, 789)
-        await service.receive([.peerMeasured(peer, EndedPeer(statistics: last)), .peerEnded(peer, .removed)])
+        let last = EndedPeer(bytesReceived: 123_456, bytesSent: 789)
+        await service.receive([.peerMeasured(peer, last), .peerEnded(peer, .removed)])
         let summary = try #require(summaries.withLock { $0.first })
         #expect(summary.bytesReceived == 123_456 && summary.bytesSent == 789 && summary.info.identity == "ada")
         // Who had no connection has nothing to wait for.

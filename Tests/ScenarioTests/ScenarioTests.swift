@@ -181,7 +181,7 @@ struct ScenarioTests {
     }
 
     @Test(
-        "All participants of a large room join at once behind one link; every video is shown, its layer changes twice in 5 s at most"
+        "All participants of a large room join at once behind one link; every video is shown, and from 15 s on its layer changes twice in 5 s at most"
     )
     func bigRoom() throws {
         let scenario = try Scenario("Join of a big room", seed: 22, link: Scenario.link(4_000))

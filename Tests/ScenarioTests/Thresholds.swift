@@ -47,8 +47,8 @@ enum Thresholds {
     static let modest = Limits(utilisation: 0.5, loss: 0.01, freeze: 500, rightLayer: 3, switches: 1 + modestChanges)
     /// Beside the first size, which is no change.
     static let modestChanges = 1
-    /// 0.3 to 0.5 s were seen with eight seeds.
-    static let stall = Limits(utilisation: 0.8, loss: 0.10, freeze: 7_000, rightLayer: 4, switches: 1)
+    /// The freeze is what follows the standstill itself. The right layer came after 0.3 to 0.5 s with eight seeds.
+    static let stall = Limits(utilisation: 0.8, loss: 0.10, freeze: 2_000, rightLayer: 4, switches: 1)
     static let outage = Limits(utilisation: 0.3, loss: 0.02, freeze: 5_000, rightLayer: 8)
     static let farther = Limits(utilisation: 0.8, loss: 0.02, freeze: 3_500, rightLayer: 8)
     // The queue is the TCP flow's: 1.1 to 2.1 % lost with CUBIC, 0.3 to 0.6 % with NewReno, 2.4 s frozen at most and two changes in 5 s with eight seeds.

@@ -13,7 +13,8 @@ extension MediaEngine {
             return false
         }
         guard tables.peers.count < configuration.maximumPeers else {
-            // The event informs whoever waits for the connection that it will not be established.
+            // The events inform whoever waits for the connection that it will not be established, and has carried nothing.
+            emit(.peerMeasured(description.id, EndedPeer()))
             emit(.peerEnded(description.id, .overloaded))
             return true
         }
@@ -125,11 +126,13 @@ extension MediaEngine {
     }
 
     private func lastReport(of index: Int) -> EndedPeer {
-        let collector = RoomReportCollector(room: tables.peers[index].pointee.room, at: clock)
-        return EndedPeer(
-            statistics: collector.peerStatistics(index, in: tables),
-            downlink: tables.peers[index].pointee.downlink?.pointee.report(
-                in: tables.subscriptions.base, withHistory: true, at: clock))
+        let peer = tables.peers[index]
+        var last = EndedPeer(bytesReceived: peer.pointee.bytesReceived, bytesSent: peer.pointee.bytesSent)
+        guard let downlink = peer.pointee.downlink else { return last }
+        last.bytesSent &+= downlink.pointee.bytesSent
+        let history = downlink.pointee.allocator.history(at: clock)
+        (last.decisions, last.estimates) = (history.decisions, history.estimates)
+        return last
     }
 
     // MARK: - User name fragments

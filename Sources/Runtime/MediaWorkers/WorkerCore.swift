@@ -122,10 +122,12 @@ struct WorkerCore: ~Copyable {
     /// Audio alone never waits; a frame whose packets arrive further apart than `gatherStep` is forwarded packet by packet.
     private mutating func gather(since start: MonotonicTime) -> MonotonicTime {
         var now = start
-        while engine.hasOpenPicture, now - start < gatherLimit, socket.waitForDatagrams(Self.gatherStep) {
-            let woken = MonotonicClock.now()
-            waited = waited + (woken - now)
-            now = woken
+        while engine.hasOpenPicture, now - start < gatherLimit {
+            let asleep = MonotonicClock.now()
+            let isReady = socket.waitForDatagrams(Self.gatherStep)
+            now = MonotonicClock.now()
+            waited = waited + (now - asleep)
+            guard isReady else { break }
             receive(isFeedback: false, isLate: false, at: now)
         }
         return now
@@ -195,7 +197,7 @@ struct WorkerCore: ~Copyable {
     /// For the poller; nil without TCP.
     var tcpDescriptor: Int32? { tcp?.descriptor }
 
-    /// Adds the time of a turn.
+    /// Adds the time of a turn, and of the jobs before it.
     mutating func addBusy(_ time: TimeInterval) {
         busy = busy + time - waited
         turnTimes.add(1, time - waited)

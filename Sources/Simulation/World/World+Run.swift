@@ -46,7 +46,7 @@ extension World {
             node.finishTurn(at: now) { carryDown($0, $1) }
             for event in node.engine.takeEvents() {
                 events.append((now, event))
-                // Statistics hold dictionaries, whose order is another one in each run.
+                // Its history is long, and follows from what is added besides.
                 if case .peerMeasured(let peer, _) = event {
                     digest.add("measured \(peer)", at: now)
                 } else {

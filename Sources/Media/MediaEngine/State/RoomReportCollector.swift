@@ -47,7 +47,7 @@ struct RoomReportCollector {
         return count
     }
 
-    func peerStatistics(_ index: Int, in tables: borrowing Tables) -> PeerStatistics {
+    private func peerStatistics(_ index: Int, in tables: borrowing Tables) -> PeerStatistics {
         let peer = tables.peers[index]
         let transport = peer.pointee.transport
         var statistics = PeerStatistics(peer: peer.pointee.id)

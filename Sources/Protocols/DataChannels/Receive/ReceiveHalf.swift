@@ -24,6 +24,12 @@ struct ReceiveHalf {
     var cumulative: Int64 { tracker.cumulative }
     /// The oldest whole message.
     var firstMessage: ReceivedMessage? { reassembly.first }
+    /// The oldest whole message of those that are meant, and how many are before it.
+    mutating func firstMessage(where isMeant: (ReceivedMessage) -> Bool) -> (message: ReceivedMessage, index: Int)? {
+        reassembly.first(where: isMeant)
+    }
+    /// Other messages are meant from now on.
+    mutating func searchAgain() { reassembly.searchAgain() }
 
     /// Processes a DATA chunk.
     mutating func receive(_ chunk: DataChunk) -> Result {

@@ -11,6 +11,8 @@ struct CarriedBytes: Sendable, Hashable {
 
     init(_ statistics: PeerStatistics) { (received, sent) = (statistics.bytesReceived, statistics.bytesSent) }
 
+    init(_ last: EndedPeer) { (received, sent) = (last.bytesReceived, last.bytesSent) }
+
     static func + (a: Self, b: Self) -> Self {
         var sum = a
         sum += b
@@ -47,21 +49,21 @@ struct EndedStay: Sendable, Hashable {
     /// A connection has told its last.
     mutating func finish(_ peer: PeerID, _ last: EndedPeer, at: Int64) {
         guard let before = missing.removeValue(forKey: peer) else { return }
-        let more = CarriedBytes(last.statistics).beyond(before)
+        let more = CarriedBytes(last).beyond(before)
         summary.bytesReceived += more.received
         summary.bytesSent += more.sent
         let history = summary.history
         summary.history.decisions = StayLog.latest(
-            (history.decisions + last.decisions(at: at, names)).sorted { $0.at < $1.at }, StayLog.maxDecisions)
+            (history.decisions + last.decisionReports(at: at, names)).sorted { $0.at < $1.at }, StayLog.maxDecisions)
         summary.history.estimates = StayLog.latest(
-            (history.estimates + last.estimates(at: at)).sorted { $0.at < $1.at }, StayLog.maxEstimates)
+            (history.estimates + last.estimateReports(at: at)).sorted { $0.at < $1.at }, StayLog.maxEstimates)
     }
 }
 
 extension EndedPeer {
     /// The decisions about what it was sent, with the tracks' names; `at` is when they were read.
-    func decisions(at: Int64, _ names: TrackNames) -> [DecisionReport] {
-        (downlink?.decisions ?? []).map { record in
+    func decisionReports(at: Int64, _ names: TrackNames) -> [DecisionReport] {
+        decisions.map { record in
             DecisionReport(
                 at: at - record.age.milliseconds, subscription: nil, track: record.track.flatMap { names[$0] },
                 record: record)
@@ -69,8 +71,8 @@ extension EndedPeer {
     }
 
     /// What its path was believed to carry.
-    func estimates(at: Int64) -> [EstimateReport] {
-        (downlink?.estimates ?? []).map {
+    func estimateReports(at: Int64) -> [EstimateReport] {
+        estimates.map {
             EstimateReport(at: at - $0.age.milliseconds, least: $0.least, most: $0.most)
         }
     }

@@ -111,9 +111,12 @@ struct StayLog {
         guard let participant = owners.removeValue(forKey: peer), var stay = stays.removeValue(forKey: participant)
         else { return false }
         stay.carried[peer] = nil
-        stay.ended += CarriedBytes(last.statistics)
-        stay.decisions = Self.latest(stay.decisions + last.decisions(at: at, names), Self.maxDecisions)
-        stay.estimates = Self.latest(stay.estimates + last.estimates(at: at), Self.maxEstimates)
+        stay.ended += CarriedBytes(last)
+        // Connections overlap: one that ends later may have the older ones.
+        stay.decisions = Self.latest(
+            (stay.decisions + last.decisionReports(at: at, names)).sorted { $0.at < $1.at }, Self.maxDecisions)
+        stay.estimates = Self.latest(
+            (stay.estimates + last.estimateReports(at: at)).sorted { $0.at < $1.at }, Self.maxEstimates)
         stays[participant] = stay
         return true
     }
