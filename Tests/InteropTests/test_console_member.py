@@ -50,7 +50,7 @@ def test_a_limit_that_held_a_video_down_for_a_while_is_found_by_the_time_of_day(
             await choose_time(page, await page.evaluate(f"new Date({blurry}).toTimeString().slice(0, 8)"))
             answer = await page.evaluate(ANSWER)
             assert "A limit of the room's policy, of the access token or of bob's own settings held the videos down." in answer, answer
-            assert "Ada Lovelace, camera" in answer and "needed for" in answer and "The room's policy was changed." in answer
+            assert "Ada Lovelace, camera" in answer and "needed for" in answer and "The room's policy was changed, by " in answer
             assert await page.get_attribute("#member-now", "aria-pressed") == "false"
             assert await page.locator("#member-charts .span.less").count() >= 1
             # To the one who sent the video, at the same moment.

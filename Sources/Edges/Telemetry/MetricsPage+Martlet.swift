@@ -157,7 +157,7 @@ extension MetricsPage {
             "sessions_detached", .gauge, "Sessions without a signalling connection that can be resumed.",
             rooms.detachedSessions)
         add(
-            "http_sessions", .gauge, "Sessions of encoders (WHIP) and players (WHEP).",
+            "http_sessions", .gauge, "Sessions of WHIP and WHEP.",
             [
                 ([("protocol", "whip")], Double(rooms.whipSessions)),
                 ([("protocol", "whep")], Double(rooms.whepSessions)),

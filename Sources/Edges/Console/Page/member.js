@@ -90,6 +90,8 @@ export class MemberPage {
             if (stay) {
                 this.detail = { sid: stay.session, name: stay.name, identity: stay.identity, joinedAt: stay.joinedAt };
                 Object.assign(this.data, history);
+                // All subscriptions are over; videos are told apart by their tracks.
+                for (const decision of this.data.decisions) decision.subscription ??= decision.track;
                 // Names only help: the room may be gone, too.
                 await this.readNames(run).catch(() => {});
                 if (run !== this.run) return;
