@@ -184,6 +184,9 @@ def test_the_page_of_a_participant_who_leaves_keeps_its_charts_over_a_reload_and
             await wait_for_video(bob)
             page = await open_member(browser, server, "call", "bob")
             await page.wait_for_selector("#member-charts .span")
+            # Looked at every five seconds; the time limit of the test ends the wait.
+            while not server.api("GET", "/v1/rooms/call/participants/bob/history")[1]["samples"]:
+                await asyncio.sleep(0.2)
             await bob.click("#leave")
             await until(page, "document.querySelector('#member-problem').textContent.includes('no longer in the room')")
             assert await page.locator("#member-charts .span").count() >= 1
