@@ -132,8 +132,9 @@ struct ChildProgramTests {
         #expect(throws: JobFault.cancelled) { try run("/bin/sleep", ["1000"], fault: { .cancelled }) }
     }
 
-    @Test("A program that is not there is a fault, and leaves nothing behind")
-    func missing() {
-        #expect(throws: JobFault.programFailed) { try run("/no/such/program", []) }
+    @Test("A program that is not there ends as shells say it, with the system's reason")
+    func missing() throws {
+        let end = try run("/no/such/program", []).end
+        #expect(end.code == 127 && end.words == "cannot begin: No such file or directory")
     }
 }

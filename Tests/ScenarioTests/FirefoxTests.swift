@@ -123,6 +123,6 @@ struct FirefoxTests {
         scenario.run(8)
         var limits = Thresholds.stall
         limits.freeze += Double(stall.seconds) * 1_000
-        scenario.judge(limits, from: scenario.lastChange, wanted: ScenarioTests.all, layer: 2)
+        scenario.judge(limits, wanted: ScenarioTests.all, layer: 2)
     }
 }

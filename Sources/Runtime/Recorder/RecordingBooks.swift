@@ -235,8 +235,7 @@ final class RecordingBooks: Sendable {
             !(summary.jobs ?? []).contains(where: \.state.isOpen)
         else { return }
         let media = Set(summary.readableFiles.map(\.name))
-        for upload in summary.uploads ?? []
-        where media.contains(upload.name) && upload.state == .done && upload.isRemoved != true {
+        for upload in summary.uploads ?? [] where media.contains(upload.name) && upload.state == .done {
             place.remove("\(folder(of: summary))/\(upload.name)")
             change(upload.name, of: summary) { $0.isRemoved = true }
         }
@@ -280,14 +279,14 @@ final class RecordingBooks: Sendable {
 
     /// Changes a recording, in memory and, where it `isKept`, on the disk. False: it was deleted meanwhile, and so is what came into its folder since.
     func change(_ sid: String, isKept: Bool, _ body: (inout RecordingSummary) -> Void) -> Bool {
-        let room = state.withLock { state -> String? in
-            guard var summary = state.summaries[sid] else { return nil }
+        let isThere = state.withLock { state in
+            guard var summary = state.summaries[sid] else { return false }
             body(&summary)
             state.summaries[sid] = summary
-            return summary.roomSid
+            return true
         }
-        if isKept, room != nil { write(sid) }
-        return room != nil
+        if isKept, isThere { write(sid) }
+        return isThere
     }
 
     /// Removes the files of a job, but for the one that it has made.

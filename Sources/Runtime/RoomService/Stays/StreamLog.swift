@@ -145,7 +145,7 @@ struct StreamLog {
     var roomSamples: [RoomSample] {
         room.all.map {
             RoomSample(
-                at: (beginning ?? 0) + Int64($0.at), participants: Int($0.participants), tracks: Int($0.tracks),
+                at: (beginning ?? 0) + Self.unpacked($0.at), participants: Int($0.participants), tracks: Int($0.tracks),
                 subscriptions: Int($0.subscriptions), uplink: .kilobitsPerSecond(Int64($0.uplink)),
                 downlink: .kilobitsPerSecond(Int64($0.downlink)))
         }
