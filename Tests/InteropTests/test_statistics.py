@@ -107,7 +107,7 @@ async def mean(samples, sample):
 
 
 def test_I6_round_trips_and_jitter_match_the_browsers():
-    """I6: over links of 50 ms there and back the server's round trips are the browsers', within 10 ms; and with 20 ms of jitter on the publisher's uplink its
+    """I6: over links of 50 ms there and back the server's least round trips are the browsers', within 10 ms; and with 20 ms of jitter on the publisher's uplink its
     jitter is what it reports to the publisher, and what the subscriber measures of the audio behind it."""
     with Lab("mtrip", 2, "both", "delay", 25) as lab:
         server = Server(host=SERVER_ADDRESS, namespace=lab.server).start()
@@ -134,7 +134,13 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                     sent, received = await ada.evaluate(REPORTS, "pub"), await bob.evaluate(REPORTS, "sub")
                     return ours()[1], sent["remote-inbound-rtp audio"]["jitter"] * 1_000, received["inbound-rtp audio"]["jitter"] * 1_000
 
-                published, of_audio, of_video, subscribed, pair = await mean(5, trips)
+                # The least of some: a busy browser answers late now and then, which one of both round trips has on top and the other has not.
+                looks = []
+                for _ in range(8):
+                    looks.append(await trips())
+                    await asyncio.sleep(1)
+                # 0: not measured yet.
+                published, of_audio, of_video, subscribed, pair = (min(trip for trip in column if trip) for column in zip(*looks))
                 calm = await mean(1, jitter)
                 lab.set(1, "ba jitter 20")
                 await asyncio.sleep(5)
