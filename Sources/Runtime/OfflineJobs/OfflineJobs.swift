@@ -33,7 +33,7 @@ public final class OfflineJobs: Sendable {
         var random: RandomSource
         var statistics = JobStatistics()
         var isStopping = false
-        var loops: [LoopThread] = []
+        var threads: [LoopThread] = []
     }
 
     private struct News: Sendable {
@@ -46,7 +46,8 @@ public final class OfflineJobs: Sendable {
     private let books: JobBooks
     private let logger: Logger
     private let state: Mutex<State>
-    private let threads: [JobThread]
+    /// One for each job that may run at once.
+    private let loops: [IdleLoop]
     /// Where ffmpeg lies; nil: there are no jobs.
     private let program: String?
     private let news: AsyncStream<News>
@@ -69,19 +70,22 @@ public final class OfflineJobs: Sendable {
                     maximumRunning: configuration.maximumRunning, maximumQueued: configuration.maximumQueued),
                 random: RandomSource(seed: seed)))
         (news, tell) = AsyncStream<News>.makeStream(bufferingPolicy: .bufferingOldest(10_000))
-        var threads: [JobThread] = []
+        var loops: [IdleLoop] = []
         if program != nil {
-            for _ in 0..<configuration.maximumRunning { threads.append(try JobThread()) }
+            for _ in 0..<configuration.maximumRunning { loops.append(try IdleLoop()) }
         }
-        self.threads = threads
+        self.loops = loops
         resume()
-        for thread in threads {
-            let loop = try LoopThread(name: "recording-job", cpu: nil) { [self] in
-                thread.run(
-                    mustStop: { isStopping }, isAsked: { state.withLock { $0.queue.counts.queued > 0 } },
-                    work: { workOff() })
+        for loop in loops {
+            let thread = try LoopThread(name: "recording-job", cpu: nil) { [self] in
+                loop.run {
+                    if workOff() { return MonotonicClock.now() }
+                    // Files that jobs wait for are finished by another thread, which says so to nobody.
+                    return state.withLock { $0.queue.counts.queued > 0 } ? MonotonicClock.now() + .seconds(1) : nil
+                }
             }
-            state.withLock { $0.loops.append(loop) }
+            state.withLock { $0.threads.append(thread) }
+            loop.wake.signal()
         }
         report()
     }
@@ -141,11 +145,9 @@ public final class OfflineJobs: Sendable {
         try check(request, on: recording)
         let job = state.withLock { state -> RecordingJob? in
             guard !state.isStopping, state.queue.reserve() else { return nil }
-            let letters = Array("abcdefghijklmnopqrstuvwxyz0123456789")
-            var sid = "JB_"
-            for _ in 0..<14 { sid.append(letters[Int.random(in: 0..<letters.count, using: &state.random)]) }
             return RecordingJob(
-                sid: sid, recording: recording.sid, kind: request.kind, layout: request.layout, source: request.source,
+                sid: "JB_" + RandomText.text(12, using: &state.random), recording: recording.sid, kind: request.kind,
+                layout: request.layout, source: request.source,
                 codec: request.codec, width: request.width, height: request.height, frameRate: request.frameRate,
                 bitrate: request.bitrate, createdAt: MonotonicClock.wallMilliseconds())
         }
@@ -159,7 +161,7 @@ public final class OfflineJobs: Sendable {
         }
         if isThere, !isWaiting { close(job, .cancelled) }
         guard isThere else { throw RoomError(.recordingNotFound, "there is no such recording") }
-        for thread in threads { thread.signal() }
+        for loop in loops { loop.wake.signal() }
         return job
     }
 
@@ -198,23 +200,21 @@ public final class OfflineJobs: Sendable {
     /// Begins to end the processes. What is not done begins again with the next start.
     public func beginStop() {
         state.withLock { $0.isStopping = true }
-        for thread in threads { thread.signal() }
+        for loop in loops { loop.stop() }
     }
 
     /// Ends the processes, which takes a moment.
     public func stop() {
         beginStop()
-        let loops = state.withLock { state in
-            defer { state.loops = [] }
-            return state.loops
+        let threads = state.withLock { state in
+            defer { state.threads = [] }
+            return state.threads
         }
-        for loop in loops { loop.join() }
+        for thread in threads { thread.join() }
         tell.finish()
     }
 
     // MARK: - On the threads of jobs
-
-    private var isStopping: Bool { state.withLock { $0.isStopping } }
 
     /// Does the next job, if there is one.
     private func workOff() -> Bool {
@@ -224,7 +224,7 @@ public final class OfflineJobs: Sendable {
         if let recording = books[recording: job.recording] { work(on: job, of: recording, program) }
         state.withLock { $0.queue.end(job.sid) }
         // Threads that found as many at work as may look again.
-        for thread in threads { thread.signal() }
+        for loop in loops { loop.wake.signal() }
         return true
     }
 

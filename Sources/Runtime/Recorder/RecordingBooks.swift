@@ -291,11 +291,14 @@ final class RecordingBooks: Sendable {
 
     /// Removes the files of a job, but for the one that it has made.
     func clear(_ job: RecordingJob, of recording: RecordingSummary) {
-        let folder = folder(of: recording)
+        removeLeftovers(of: job, in: folder(of: recording))
+        _ = stays(recording)
+    }
+
+    private func removeLeftovers(of job: RecordingJob, in folder: String) {
         for name in place.names(in: folder) where name.hasPrefix(job.sid) && name != job.file?.name {
             place.remove("\(folder)/\(name)")
         }
-        _ = stays(recording)
     }
 
     // MARK: - After a crash
@@ -321,12 +324,7 @@ final class RecordingBooks: Sendable {
                 place.remove("\(folder)/\(file.name)")
             }
             // What jobs were writing: those that were at work begin again.
-            let made = Set((summary.jobs ?? []).compactMap(\.file?.name))
-            for job in summary.jobs ?? [] {
-                for name in place.names(in: folder) where name.hasPrefix(job.sid) && !made.contains(name) {
-                    place.remove("\(folder)/\(name)")
-                }
-            }
+            for job in summary.jobs ?? [] { removeLeftovers(of: job, in: folder) }
             found[recording] = summary
         }
         return found

@@ -1,4 +1,3 @@
-import MediaControl
 import MediaEngine
 public import Primitives
 
@@ -46,12 +45,7 @@ extension World {
             node.finishTurn(at: now) { carryDown($0, $1) }
             for event in node.engine.takeEvents() {
                 events.append((now, event))
-                // Its history is long, and follows from what is added besides.
-                if case .peerMeasured(let peer, _) = event {
-                    digest.add("measured \(peer)", at: now)
-                } else {
-                    digest.add("\(event)", at: now)
-                }
+                digest.add("\(event)", at: now)
             }
         }
     }

@@ -48,8 +48,7 @@ struct WebhookSettingModel: Codable, Sendable {
         default: throw Problem(400, "invalid_request", "A webhook needs either a secret or the name of an API key.")
         }
         guard let format = Webhook.Format(rawValue: format ?? Webhook.Format.martlet.rawValue) else {
-            let known = Webhook.Format.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Problem(400, "invalid_request", "The format of a webhook is one of: \(known).")
+            throw Problem(400, "invalid_request", "The format of a webhook is one of: \(Webhook.Format.allWords).")
         }
         let types = Self.types(in: format)
         if let unknown = events?.first(where: { !types.contains($0) }) {

@@ -136,8 +136,7 @@ struct JobRequestModel: Decodable {
     ) throws -> Word? {
         guard let text = try fields.decodeIfPresent(String.self, forKey: key) else { return nil }
         guard let word = Word(rawValue: text) else {
-            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
-            throw JSONFault(fields.codingPath, key, .unexpected(wanted: words))
+            throw JSONFault(fields.codingPath, key, .unexpected(wanted: Word.allWords))
         }
         return word
     }

@@ -187,8 +187,7 @@ extension HTTPRequest {
     func word<Word: RawRepresentable<String> & CaseIterable>(_ name: String) throws(Problem) -> Word? {
         guard let text = query[name] else { return nil }
         guard let word = Word(rawValue: text) else {
-            let known = Word.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Problem(400, "invalid_request", "The query's \(name) must be one of: \(known).")
+            throw Problem(400, "invalid_request", "The query's \(name) must be one of: \(Word.allWords).")
         }
         return word
     }

@@ -35,9 +35,7 @@ struct StayLog {
         /// Of connections that have ended.
         var decisions: [DecisionReport] = []
         var estimates: [EstimateReport] = []
-        /// Oldest first, from `head` on.
-        var samples: [StaySample] = []
-        var head = 0
+        var samples = RecentValues<StaySample>(capacity: StayLog.maxSamples)
         var lastSample: Int64
         var measured = 0
         var qualitySum = 0
@@ -167,7 +165,7 @@ struct StayLog {
             bytesReceived: carried.received, bytesSent: carried.sent,
             averageQuality: stay.measured > 0 ? Double(stay.qualitySum) / Double(stay.measured) : nil,
             worstQuality: stay.worstQuality, freezes: stay.freezes, tokenVerification: stay.origin?.verification)
-        summary.history.samples = Array(stay.samples[stay.head...])
+        summary.history.samples = stay.samples.all
         (summary.history.decisions, summary.history.estimates) = (stay.decisions, stay.estimates)
         return summary
     }
@@ -194,11 +192,6 @@ struct StayLog {
             StaySample(
                 at: at, uplink: uplink, downlink: downlink, loss: conditions.loss, roundTripMilliseconds: roundTrip,
                 quality: quality))
-        if stay.samples.count - stay.head > Self.maxSamples { stay.head += 1 }
-        if stay.head > Self.maxSamples {
-            stay.samples.removeFirst(stay.head)
-            stay.head = 0
-        }
         stay.lastSample = at
         stay.measured += 1
         stay.qualitySum += quality
@@ -208,6 +201,6 @@ struct StayLog {
 
     /// The samples of a participant, oldest first.
     func samples(of participant: String) -> [StaySample] {
-        stays[participant].map { Array($0.samples[$0.head...]) } ?? []
+        stays[participant]?.samples.all ?? []
     }
 }

@@ -35,7 +35,7 @@ struct StreamLog {
     static let maxStreams = 5_000
 
     fileprivate struct Stream {
-        var samples = Ring<Packed>()
+        var samples = RecentValues<Packed>(capacity: StreamLog.maxSamples)
         /// Of a track: counters of the look before, for its rate of loss.
         var lost: UInt64 = 0
         var received: UInt64 = 0
@@ -63,7 +63,7 @@ struct StreamLog {
     }
 
     private var beginning: Int64?
-    private var room = Ring<PackedRoom>()
+    private var room = RecentValues<PackedRoom>(capacity: Self.maxSamples)
     /// By sid.
     private var streams: [String: Stream] = [:]
 
@@ -160,23 +160,5 @@ extension StreamLog.Stream {
         guard samples.count > 0, lost >= self.lost, received >= self.received else { return 0 }
         let (gone, all) = (lost - self.lost, (lost - self.lost) + (received - self.received))
         return all > 20 ? Double(gone) / Double(all) : 0
-    }
-}
-
-/// The newest values of a series.
-private struct Ring<Value> {
-    private var values: [Value] = []
-    /// Of the oldest, once there are as many as there may be.
-    private var head = 0
-
-    var count: Int { values.count }
-
-    /// Oldest first.
-    var all: [Value] { Array(values[head...]) + values[..<head] }
-
-    mutating func append(_ value: Value) {
-        guard values.count == StreamLog.maxSamples else { return values.append(value) }
-        values[head] = value
-        head = (head + 1) % StreamLog.maxSamples
     }
 }
