@@ -149,7 +149,7 @@ def test_I6_round_trips_and_jitter_match_the_browsers():
                       f"jitter {measured} of {reported} and {behind} ms, before {calm}")
                 for own, theirs in ((published, of_audio), (published, of_video), (subscribed, pair), (measured, reported), (measured, behind)):
                     assert abs(own - theirs) <= CLOSE_MS, (own, theirs)
-                assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= 5, "what the links make"
+                assert of_audio >= 45 and pair >= 45 and measured >= 8 and calm[0] <= measured / 2, "what the links make"
                 assert not ada.problems and not bob.problems
 
         try:
