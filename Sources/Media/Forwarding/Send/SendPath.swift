@@ -230,12 +230,14 @@ public struct SendPath: ~Copyable {
 
     // MARK: - Prefetching
 
+    // `mutating`: in place, see `BandwidthEstimator`.
+
     /// The pacer and the beginning of the estimator: what `refill` and `sent` use.
     public static let hotBytes = 384
 
     /// Prefetches the entry that `sent` will fill.
-    @inline(__always) public func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
+    @inline(__always) public mutating func prefetch(next sequence: UInt16) { estimator.prefetch(next: sequence) }
 
     /// Prefetches the log entries of the packets in the next report.
-    @inline(__always) public func prefetchReported() { estimator.prefetchReported() }
+    @inline(__always) public mutating func prefetchReported() { estimator.prefetchReported() }
 }

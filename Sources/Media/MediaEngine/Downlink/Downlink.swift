@@ -393,8 +393,8 @@ struct Downlink: ~Copyable {
     // MARK: - Prefetching
 
     /// Prefetches the log entry that the next packet will fill.
-    @inline(__always) func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }
+    @inline(__always) mutating func prefetchNext() { path.prefetch(next: transportSequence &+ 1) }
 
     /// Prefetches the log entries of the packets in the next report.
-    @inline(__always) func prefetchReported() { path.prefetchReported() }
+    @inline(__always) mutating func prefetchReported() { path.prefetchReported() }
 }
