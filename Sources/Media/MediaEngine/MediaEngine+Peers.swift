@@ -189,7 +189,7 @@ extension MediaEngine {
     }
 
     private func resumeVideo(of index: Int, at now: MonotonicTime) {
-        guard let downlink = tables.peers[index].pointee.downlink, downlink.pointee.way.release() else { return }
+        guard let downlink = tables.peers[index].pointee.downlink, downlink.pointee.release() else { return }
         if tables.peers[index].pointee.transport.mayReceive { startSubscriptions(of: index, at: now) }
         touch(index)
     }
