@@ -50,7 +50,7 @@ extension MediaEngine {
     /// Replaced streams make room for others in the transport; resumed ones keep theirs.
     func tellSourceChanges(of peer: Int) {
         let transport = tables.peers[peer].pointee.transport
-        for change in tables.peers[peer].pointee.uplink.takeSourceChanges() {
+        for change in tables.peers[peer].pointee.uplink.consumeSourceChanges() {
             if change.isReceived {
                 transport.retainReceivingStream(ssrc: change.ssrc)
             } else {

@@ -270,7 +270,7 @@ public final class MediaEngine {
 
     /// Counts a probe that has finished.
     func countProbe(of downlink: UnsafeMutablePointer<Downlink>) {
-        if let outcome = downlink.pointee.takeProbeOutcome() { counters.probes.count(outcome) }
+        if let outcome = downlink.pointee.consumeProbeOutcome() { counters.probes.count(outcome) }
     }
 
     private func nextDeadline(of index: Int, at now: MonotonicTime) -> MonotonicTime {

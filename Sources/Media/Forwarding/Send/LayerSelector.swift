@@ -163,7 +163,7 @@ struct LayerSelector {
     mutating func noteMissing(_ wire: UInt16) { spatial.noteMissing(wire) }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    mutating func takeRefresh() -> Bool { spatial.takeRefresh() }
+    mutating func consumeRefresh() -> Bool { spatial.consumeRefresh() }
 
     // MARK: - Choosing
 

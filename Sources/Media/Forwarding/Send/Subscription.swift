@@ -271,7 +271,7 @@ public struct Subscription: ~Copyable {
     }
 
     /// Whether a keyframe repairs better than retransmissions, reported once; see `SpatialFilter`.
-    public mutating func takeRefresh() -> Bool { planner.takeRefresh() }
+    public mutating func consumeRefresh() -> Bool { planner.consumeRefresh() }
 
     /// Writes the retransmission that `requestRepeat` allowed; returns its length, or nil when the history has lost the packet.
     public mutating func writeRepeat(

@@ -219,7 +219,7 @@ struct Downlink: ~Copyable {
     ) -> Bool {
         guard batch.hasRoom(for: Self.slotLength) else { return false }
         path.refill(at: route.now)
-        guard path.isOpenForRepeats, repeats.take(1, sent: packetsSent &- repeatsSent) else {
+        guard path.isOpenForRepeats, repeats.consume(1, sent: packetsSent &- repeatsSent) else {
             // The receiver requests it again.
             counters.drops.count(.retransmissionThrottled)
             return true
@@ -301,7 +301,7 @@ struct Downlink: ~Copyable {
     mutating func receive(_ feedback: TransportFeedback, in datagram: RawSpan, at now: MonotonicTime) -> DropReason? {
         // An audio receiver sends feedback for each packet: a feedback packet costs some lookups besides those of its packets.
         guard mayLookUp(feedback.packetCount + 4) else { return .rtcpUnexpected }
-        return path.take(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
+        return path.receive(feedback, in: datagram, at: now) ? nil : .rtcpMalformed
     }
 
     /// Applies the receiver's own estimate (REMB).
@@ -320,7 +320,7 @@ struct Downlink: ~Copyable {
     mutating func spendOnData(_ byteCount: Int) { path.spent(byteCount) }
 
     /// The outcome of the last finished probe; nil if none finished since the last call.
-    mutating func takeProbeOutcome() -> ProbeOutcome? { path.takeProbeOutcome() }
+    mutating func consumeProbeOutcome() -> ProbeOutcome? { path.consumeProbeOutcome() }
 
     var roundTrip: TimeInterval? { reportedRoundTrip.smoothed }
 
@@ -328,7 +328,7 @@ struct Downlink: ~Copyable {
     mutating func measured(_ sample: TimeInterval) { reportedRoundTrip.measured(sample) }
 
     /// Whether feedback may cause `count` lookups.
-    mutating func mayLookUp(_ count: Int) -> Bool { lookups.take(count, sent: packetsSent) }
+    mutating func mayLookUp(_ count: Int) -> Bool { lookups.consume(count, sent: packetsSent) }
 
     /// Whether video waits for a slow reader.
     var isHeld: Bool { way.isHeld }
