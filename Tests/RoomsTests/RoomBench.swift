@@ -25,8 +25,9 @@ struct RoomBench {
     /// By participant sid.
     var freezes: [String: Freezes] = [:]
     var isOver = false
-    /// Why the server can record nothing.
+    /// Why the server can record nothing further, and otherwise how many tracks.
     var recordingRefusal: RecordingRefusal?
+    var recordedTracksLeft = Int.max
     static let wallClock: Int64 = 1_700_000_000_000
 
     init(
@@ -48,7 +49,8 @@ struct RoomBench {
         _ body: (inout Room, inout RoomTurn) throws(RoomError) -> Reply
     ) throws(RoomError) -> Reply {
         var turn = RoomTurn(
-            at: now, wallClock: Self.wallClock, random: random, recordingRefusal: recordingRefusal)
+            at: now, wallClock: Self.wallClock, random: random,
+            recordingAdmission: RecordingAdmission(tracksLeft: recordedTracksLeft, obstacle: recordingRefusal))
         do throws(RoomError) {
             let reply = try body(&room, &turn)
             take(turn)

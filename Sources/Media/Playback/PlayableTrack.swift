@@ -103,6 +103,17 @@ public struct PlayableTrack: Sendable {
         }
     }
 
+    /// The longest time between two keyframes of a video, or from the last to the end: a viewer who joins waits at most so long. Nil for audio.
+    public var longestKeyframeInterval: TimeInterval? {
+        guard kind == .video, let last = samples.last else { return nil }
+        var (keyframe, longest) = (samples[0].time, Int64(0))
+        for sample in samples where sample.isSync {
+            longest = max(longest, sample.time - keyframe)
+            keyframe = sample.time
+        }
+        return .units(max(longest, last.time + Int64(max(last.duration, 1)) - keyframe), per: timescale)
+    }
+
     /// When sample `index` is shown, from the file's zero.
     public func time(of index: Int) -> TimeInterval { .units(samples[index].time, per: timescale) }
 

@@ -48,6 +48,8 @@ public final class OfflineJobs: Sendable {
     private let state: Mutex<State>
     /// One for each job that may run at once.
     private let loops: [IdleLoop]
+    /// Writes down what requests change: they wait for the disk, and hold up no others.
+    private let calls: BlockingCalls
     /// Where ffmpeg lies; nil: there are no jobs.
     private let program: String?
     private let news: AsyncStream<News>
@@ -55,6 +57,8 @@ public final class OfflineJobs: Sendable {
 
     /// A job that a restart of the server has interrupted so often is not what the server should begin again.
     private static let mostTries = 3
+    /// Requests whose change waits for the disk.
+    private static let mostWriting = 100
 
     /// Jobs of the recordings of `books`. Those of an earlier life of the server go on.
     public init(
@@ -75,6 +79,7 @@ public final class OfflineJobs: Sendable {
             for _ in 0..<configuration.maximumRunning { loops.append(try IdleLoop()) }
         }
         self.loops = loops
+        calls = try BlockingCalls(thread: "recording-list", mostWaiting: Self.mostWriting)
         resume()
         for loop in loops {
             let thread = try LoopThread(name: "recording-job", cpu: nil) { [self] in
@@ -136,8 +141,8 @@ public final class OfflineJobs: Sendable {
         }
     }
 
-    /// Adds a job on a recording that has ended.
-    public func add(_ request: Request, on recording: RecordingSummary) throws(RoomError) -> RecordingJob {
+    /// Adds a job on a recording that has ended, and returns once it is on the disk.
+    public func add(_ request: Request, on recording: RecordingSummary) async throws(RoomError) -> RecordingJob {
         guard isAvailable else {
             throw RoomError(
                 .notAvailable, "the server has no ffmpeg: install it, or set recording.ffmpeg to where it is")
@@ -154,16 +159,26 @@ public final class OfflineJobs: Sendable {
         guard let job else {
             throw RoomError(.overloaded, "as many jobs wait as may (recording.job_queue)", retryAfter: .seconds(60))
         }
-        let isThere = books.add(job)
-        let isWaiting = state.withLock { state in
-            defer { state.queue.release() }
-            return isThere && state.queue.add(job)
+        let added = await calls.run { [self] in
+            let isThere = books.add(job)
+            let isWaiting = state.withLock { state in
+                defer { state.queue.release() }
+                return isThere && state.queue.add(job)
+            }
+            if isThere, !isWaiting { close(job, .cancelled) }
+            return isThere
         }
-        if isThere, !isWaiting { close(job, .cancelled) }
+        guard let isThere = added else {
+            state.withLock { $0.queue.release() }
+            throw Self.slowDisk
+        }
         guard isThere else { throw RoomError(.recordingNotFound, "there is no such recording") }
         for loop in loops { loop.wake.signal() }
         return job
     }
+
+    private static let slowDisk = RoomError(
+        .overloaded, "the disk does not keep up with what is written about jobs", retryAfter: .seconds(10))
 
     private func check(_ request: Request, on recording: RecordingSummary) throws(RoomError) {
         guard recording.state != .recording else {
@@ -184,10 +199,12 @@ public final class OfflineJobs: Sendable {
     }
 
     /// Cancels a job that is open; removes one that is not, with its file.
-    public func remove(_ job: RecordingJob) {
-        guard job.state.isOpen else { return books.remove(job) }
-        guard state.withLock({ $0.queue.cancel(job.sid) }) else { return }
-        close(job, .cancelled)
+    public func remove(_ job: RecordingJob) async throws(RoomError) {
+        let isDone: Void? = await calls.run { [self] in
+            guard job.state.isOpen else { return books.remove(job) }
+            if state.withLock({ $0.queue.cancel(job.sid) }) { close(job, .cancelled) }
+        }
+        guard isDone != nil else { throw Self.slowDisk }
     }
 
     /// Tells `rooms` what happens, until the server stops.
@@ -211,6 +228,7 @@ public final class OfflineJobs: Sendable {
             return state.threads
         }
         for thread in threads { thread.join() }
+        calls.stop()
         tell.finish()
     }
 
@@ -244,11 +262,11 @@ public final class OfflineJobs: Sendable {
             threads: max(1, Processors.usable.count / max(1, configuration.maximumRunning)),
             fault: { [self] in
                 let (isStopping, isCancelled) = state.withLock { ($0.isStopping, $0.queue.isCancelled(job.sid)) }
-                if isCancelled { return .cancelled }
-                if isStopping { return .stopped }
-                if books[recording: recording.sid] == nil { return .deleted }
-                if MonotonicClock.now() - began > longest { return .timeLimit }
-                return books.hasRoom(beside: 0) ? nil : .diskFull
+                return JobCircumstances(
+                    isCancelled: isCancelled, isStopping: isStopping,
+                    isDeleted: books[recording: recording.sid] == nil, age: MonotonicClock.now() - began,
+                    longest: longest, hasRoom: books.hasRoom(beside: 0)
+                ).fault
             },
             progress: { [books] done in _ = books.change(job, isKept: false) { $0.progress = min(1, max(0, done)) } },
             used: { [self] time in

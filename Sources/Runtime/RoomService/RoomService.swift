@@ -88,7 +88,7 @@ public actor RoomService {
         RoomTurn(
             at: media.now(), wallClock: media.wallClockMilliseconds(), random: SystemRandomNumberGenerator(),
             connectionsLeft: configuration.maxConnections - capacity.reservedConnections,
-            recordingRefusal: recordingRefusal)
+            recordingAdmission: recordingAdmission)
     }
 
     /// Makes a room that does not exist yet; its first command goes out with the caller's. `check`: the rules of a pre-call check's room; `beside`: the room

@@ -333,7 +333,7 @@ extension Room {
     public var nextDeadline: MonotonicTime {
         if occupancy.hasEnded { return .distantFuture }
         if hasNews { return MonotonicTime(milliseconds: 0) }
-        var next = min(roomDeadline, waitingRoom.nextDeadline)
+        var next = min(roomDeadline, waitingRoom.nextDeadline, recordings.nextTry)
         if let empty = occupancy.deadline(policy) { return min(next, empty) }
         let policy = policy, limits = state.context.limits
         for member in state.roster.all { next = min(next, member.deadline(policy, limits)) }
@@ -341,7 +341,7 @@ extension Room {
     }
 
     /// Ends sessions without a sign of life, WHIP and WHEP sessions that do not connect, and a room that has been empty for long; announces how many
-    /// are in the room.
+    /// are in the room; tries again to record what could not be recorded.
     public mutating func advance(turn: inout RoomTurn) {
         guard !occupancy.hasEnded else { return }
         let overdue = state.roster.sessions.filter { session in
@@ -355,6 +355,7 @@ extension Room {
         if waitingRoom.expire(at: turn.now) { waitingRoom.tellModerators(&state.roster, &turn) }
         if roomDeadline <= turn.now { return close(reason: .roomDurationReached, turn: &turn) }
         if announcement.isDue { announce(&turn) }
+        if recordings.nextTry <= turn.now { recordings.recordWanted(&state, &turn) }
         if let empty = occupancy.deadline(policy), empty <= turn.now { end(&turn) }
     }
 

@@ -32,7 +32,9 @@ struct JobsResource: Resource {
         guard let jobs, let recording = recorder?[try request.parameter("recording")],
             Self.covers(claims.video, recording.room)
         else { throw Problem(404, "recording_not_found", "There is no such recording.") }
-        let job = try await asking { () async throws(RoomError) in try jobs.add(wanted.request, on: recording) }
+        let job = try await asking { () async throws(RoomError) in
+            try await jobs.add(wanted.request, on: recording)
+        }
         var response = HTTPResponse.json(job, status: 201)
         response.headers["Location"] = "/v1/jobs/\(job.sid)"
         return response
@@ -61,7 +63,7 @@ struct JobsResource: Resource {
             guard !job.state.isOpen else { throw Problem(409, "conflict", "The job goes on.") }
         default: throw Problem(400, "invalid_request", "The query's state must be open or ended.")
         }
-        jobs?.remove(job)
+        try await asking { () async throws(RoomError) in try await jobs?.remove(job) }
         return HTTPResponse(status: 204)
     }
 
