@@ -174,6 +174,8 @@ def test_leaving_and_rejoining(server):
             await wait_for_video(bob)
             await wait_for_video(ada)
             assert not await bob.is_visible("#alone")
+            # The click on "Leave" ends the tone that the page makes, and does not try to start it.
+            assert ada.problems == [] and bob.problems == []
             # A closed tab is gone at once, not after the time that a lost socket is given.
             await ada.close()
             await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0", 10)

@@ -4,10 +4,11 @@ import time
 
 from conftest import running
 from support import livekit_sdk
-from support.chromium import chromium, open_room, until, wait_for_video
+from support.chromium import REMOTES, chromium, open_room, until, wait_for_video
 from support.livekit_sdk import GREEN, RED, Client
 from support.raw_page import raw_member
 from support.tokens import KEY, SECRET
+from test_limits import publish
 
 #: Publishes a picture on "pub", and answers what the server offers on "sub".
 PUBLISH = """async () => {
@@ -76,6 +77,37 @@ def test_I8_a_participant_moves_to_another_room_and_its_picture_with_it():
             await more_frames(ada, 10, "ada sees bob again")
 
     with running() as server:
+        asyncio.run(run(server))
+
+
+def test_I8_a_participant_moves_to_a_room_of_another_media_worker_by_connecting_anew():
+    """The console's page, which uses the module: in the same session it leaves one worker's port for the other's, and publishes again."""
+    async def run(server):
+        async with chromium() as browser:
+            ada = await open_room(browser, server, "hall", "ada")
+            bob = await open_room(browser, server, "hall", "bob", send="nothing")
+            carl = await open_room(browser, server, "far", "carl")
+            await wait_for_video(bob)
+            ports = [set(await page.evaluate(REMOTES)) for page in (ada, carl)]
+            assert ports[0] and ports[1] and ports[0] != ports[1], ports
+            sid = await ada.evaluate("martlet.room.self.sid")
+            begun = time.monotonic()
+            status, moved = server.api("POST", "/v1/rooms/hall/participants/ada/move", {"room": "far"})[:2]
+            assert status == 200 and moved["sid"] == sid, moved
+            await until(ada, "document.getElementById('room-title').textContent === 'far'")
+            await wait_for_video(carl, 10)
+            print(f"figures: ten frames in the room of the other worker {time.monotonic() - begun:.2f} s after the request")
+            await wait_for_video(ada, 10)
+            assert set(await ada.evaluate(REMOTES)) == ports[1]
+            assert await ada.evaluate("martlet.room.self.sid") == sid
+            await until(bob, "document.querySelectorAll('.tile:not(.own)').length === 0")
+            assert ada.problems == [] and carl.problems == []
+            # Whoever would have to join anew is told how rooms are made for it.
+            assert publish(server, "hall", "phone")[0] == 201
+            status, problem = server.api("POST", "/v1/rooms/hall/participants/phone/move", {"room": "far"})[:2]
+            assert status == 409 and problem["code"] == "different_worker" and "`beside`" in problem["detail"], problem
+
+    with running(workers=2) as server:
         asyncio.run(run(server))
 
 

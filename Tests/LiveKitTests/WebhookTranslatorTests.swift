@@ -47,6 +47,11 @@ struct WebhookTranslatorTests {
 
     private func types(_ bodies: [[String: Any]]) -> [String] { bodies.compactMap { $0["event"] as? String } }
 
+    @Test("What concerns the server rather than one room has no word in LiveKit's webhooks")
+    func server() throws {
+        #expect(try posted([.revocationChanged(.token("t"), until: 1, by: nil)], room: "", roomSID: "").isEmpty)
+    }
+
     @Test(
         "A participant is told as joined when its first connection is up, its tracks after it, and its end with the reason"
     )

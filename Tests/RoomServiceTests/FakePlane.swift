@@ -12,6 +12,7 @@ final class FakePlane: MediaPlane {
 
     private struct State {
         var commands: [MediaCommand] = []
+        var commandsByWorker: [WorkerIndex: [MediaCommand]] = [:]
         var now = MonotonicTime(milliseconds: 1_000)
         var statistics: [RoomID: MediaReport] = [:]
         var hangs = false
@@ -22,6 +23,10 @@ final class FakePlane: MediaPlane {
     init() { events = AsyncStream { $0.finish() } }
 
     var commands: [MediaCommand] { state.withLock { $0.commands } }
+    /// Those that were given to one worker so far.
+    func commands(of worker: Int) -> [MediaCommand] {
+        state.withLock { $0.commandsByWorker[WorkerIndex(worker)] ?? [] }
+    }
     func takeCommands() -> [MediaCommand] {
         state.withLock { state in
             defer { state.commands = [] }
@@ -46,6 +51,7 @@ final class FakePlane: MediaPlane {
     nonisolated(nonsending) func apply(_ commands: [MediaCommand], on worker: WorkerIndex) async throws(WorkerHangs) {
         let hangs = state.withLock { state in
             state.commands += commands
+            state.commandsByWorker[worker, default: []] += commands
             state.hangs = state.hangs || state.hangsAtNextCommand
             state.hangsAtNextCommand = false
             return state.hangs

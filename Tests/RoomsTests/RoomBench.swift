@@ -130,9 +130,13 @@ struct RoomBench {
 
     /// Both steps of a move to another room; a refusal changes neither.
     @discardableResult
-    mutating func move(_ participant: String, to other: inout RoomBench) throws(RoomError) -> MovingMember {
+    mutating func move(
+        _ participant: String, to other: inout RoomBench, ofOtherWorker: Bool = false
+    ) throws(RoomError) -> MovingMember {
         let before = self
-        let moving = try step { (room, turn) throws(RoomError) in try room.moveOut(participant, turn: &turn) }
+        let moving = try step { (room, turn) throws(RoomError) in
+            try room.moveOut(participant, toOtherWorker: ofOtherWorker, turn: &turn)
+        }
         do throws(RoomError) {
             try other.step { (room, turn) throws(RoomError) in try room.moveIn(moving, turn: &turn) }
         } catch {

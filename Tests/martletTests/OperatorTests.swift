@@ -25,6 +25,10 @@ struct OperatorTests {
             #"{"at":0,"id":"e-1","identity":"bob","code":"room_full","room":"R","roomSid":"RM_1","sequence":4,"type":"joinRefused"}"#
         let line = OperatorCommand.line(ofEvent: try JSONCoding.decode(JSONValue.self, from: Array(text.utf8)))
         #expect(line.hasSuffix("  R  joinRefused  code=room_full  identity=bob"))
+        let ofServer =
+            #"{"at":0,"id":"e-2","room":"","roomSid":"","sequence":1,"tokenId":"t","type":"revocationEnded"}"#
+        let other = OperatorCommand.line(ofEvent: try JSONCoding.decode(JSONValue.self, from: Array(ofServer.utf8)))
+        #expect(other.hasSuffix("  revocationEnded  tokenId=t") && !other.contains("   "), "\(other)")
     }
 
     @Test("Paths and queries carry any text")

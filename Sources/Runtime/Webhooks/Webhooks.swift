@@ -189,16 +189,39 @@ extension Webhooks {
     /// Makes a webhook or replaces it; what waits for one of that name goes to the new receiver. Whether it is new.
     @discardableResult
     public func put(_ webhook: Webhook) async throws(WebhookError) -> Bool {
+        let isNew = try place(webhook)
+        try await store(webhook)
+        return isNew
+    }
+
+    /// Replaces a webhook by what `change` makes of it, in one step: nobody else's change comes in between. What `change` refuses leaves it as it was. nil:
+    /// there is none of that name.
+    public func change<Refusal: Error>(
+        _ name: String, _ change: @Sendable (Webhook) -> Result<Webhook, Refusal>
+    ) async throws(WebhookError) -> Result<Webhook, Refusal>? {
+        guard let entry = entries[name] else { return nil }
+        let result = change(entry.webhook)
+        if case .success(let webhook) = result {
+            _ = try place(webhook)
+            try await store(webhook)
+        }
+        return result
+    }
+
+    /// In force at once, before the database is waited for, so that no two are made in the place of one. Whether it is new.
+    private func place(_ webhook: Webhook) throws(WebhookError) -> Bool {
         try check(webhook)
         let isNew = entries[webhook.name] == nil
         guard !isNew || entries.count < Webhook.Limits.webhooks else { throw .tooMany }
-        // Before the database is waited for, so that no two are made in the place of one.
         close(webhook.name)
         entries[webhook.name] = Entry(webhook: webhook)
+        return isNew
+    }
+
+    private func store(_ webhook: Webhook) async throws(WebhookError) {
         try await storing { () throws(DatabaseError) in try await queue.put(webhook) }
         close(webhook.name)
         open(webhook.name)
-        return isNew
     }
 
     /// Forgets a webhook and what waits for it; whether there was one.

@@ -186,8 +186,7 @@ extension Room {
     ) {
         guard let member = state.roster[session] else { return }
         state.roster.update(session) { $0.options.autoSubscribe = false }
-        for connection in member.connections { endConnection(session, connection.id, commandsWorker: true, &turn) }
-        for track in state.routing.tracks(of: session) { unpublish(track, &turn) }
+        endConnections(of: session, &turn)
         for subscription in state.routing.subscriptions(of: session) {
             distribution.end(subscription, notifies: false, &state, &turn)
         }

@@ -208,6 +208,8 @@ struct MemberOptions: Sendable {
     /// WHEP: sections made by the client's offer show whom they follow.
     var follow: FollowTarget?
 
+    /// Whether its client makes another connection where one has closed, within its session. Those of LiveKit and WHIP join anew.
+    var reconnects: Bool { isSignalled && dataProtocol == .martlet }
     /// Whether the server may make offers to it.
     var takesOffers: Bool { isSignalled && offering != .client }
 }

@@ -181,15 +181,14 @@ public struct RecordingAdmission: Sendable, Hashable {
 /// What happens to a recording, for the event log.
 public struct RecordingEvent: Sendable, Hashable {
     /// The kinds.
-    public enum Kind: String, Sendable, Hashable, CaseIterable {
-        case started = "recordingStarted"
-        case stopped = "recordingStopped"
+    public enum Kind: Sendable, Hashable {
+        case started, stopped
         /// A part of a track is missing.
-        case gap = "recordingGap"
+        case gap
         /// All files are finished.
-        case ready = "recordingReady"
+        case ready
         /// A track, or without one everything, cannot be recorded any more.
-        case failed = "recordingFailed"
+        case failed
         /// Something is being made of its files, has been made, or cannot be.
         case jobStarted, jobFinished, jobFailed
     }

@@ -78,7 +78,7 @@ struct WebhookRoom: Sendable {
         case .playback(let event) where event.kind == .started: return connected(event.participant)
         case .trackMuted, .connectionChanged, .iceFailed, .noCommonCodec, .dominantSpeakerChanged, .qualityChanged,
             .lockChanged, .policyChanged, .permissionsChanged, .captureChanged, .guestWaiting, .guestDecided, .playback,
-            .joinRefused, .publicationRefused, .banChanged:
+            .joinRefused, .publicationRefused, .banChanged, .revocationChanged:
             // LiveKit's webhooks have no words for these.
             return []
         }

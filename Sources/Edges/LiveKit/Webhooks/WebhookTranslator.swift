@@ -39,6 +39,7 @@ public final class WebhookTranslator: Sendable {
     }
 
     private static func take(_ entry: RoomLogEntry, into state: inout State) -> [WebhookNews] {
+        guard !entry.concernsServer else { return [] }
         let isCurrent = state.rooms[entry.room]?.info.sid == entry.roomSID
         // The files of a recording may be finished after the end of its room, when another room has that name.
         if !isCurrent, case .recording = entry.event {

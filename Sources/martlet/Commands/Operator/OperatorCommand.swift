@@ -136,7 +136,9 @@ struct OperatorCommand {
         let rest = members.filter { !known.contains($0.key) }.sorted { $0.key < $1.key }
         let fields =
             rest.map { "\($0.key)=\($0.value.cell)" } + (members["track"].map { ["track=\($0["sid"].cell)"] } ?? [])
-        return ([time(event["at"]), event["room"].cell, event["type"].cell] + fields).joined(separator: "  ")
+        // What concerns the server is of no room.
+        let place = [event["room"].cell].filter { !$0.isEmpty }
+        return ([time(event["at"])] + place + [event["type"].cell] + fields).joined(separator: "  ")
     }
 
     private func sessions(_ output: @escaping (String) -> Void) throws(CommandError) {

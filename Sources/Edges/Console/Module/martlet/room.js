@@ -217,7 +217,7 @@ export class Room extends EventTarget {
         if (event.type === "offer") this.receiving.take(event);
     }
 
-    /** An operator moved one to another room. Connections and what one publishes go on; the others are other people, and come on the same connection. */
+    /** An operator moved one to another room: the others are other people. Connections and what one publishes go on, or `connectionChanged` follows. */
     moved(event) {
         this.files.stop(new MartletError("moved", "You were moved to another room."));
         this.receiving.forget();
